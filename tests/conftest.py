@@ -20,24 +20,30 @@ CACHE = Path(__file__).parents[1] / ".pytest_cache"
 SLOW = Path(__file__).with_name("slow.txt")
 """Tests that took longer than SLOW_SECONDS when they were measured, one in each line."""
 SLOW_SECONDS = 0.15
+XLA_FLAGS = (
+    "--xla_cpu_multi_thread_eigen=false",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 UNREAD = "test_schemathesis.py"
 """To read this file takes seconds, since requests are made up then; its tests are all slow."""
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "
 
 
 def _compile_quickly() -> None:
-    """Programs of a few steps are compiled with less care, once, and kept between runs.
+    """Programs of a few steps are compiled without optimization, once, and kept between runs.
 
-    Half the compile time of these small networks goes into fused loops. A JAX whose options are
-    not known is left as it is, since an unknown flag ends the process.
+    Two thirds of the compile time of these small networks would go into optimization, into fused
+    loops and into parts that are compiled in parallel. A JAX whose options are not known is left
+    as it is, since an unknown flag ends the process.
     """
     try:
         known = version("jaxlib").startswith("0.10.")
     except PackageNotFoundError:
         return
     if known and "XLA_FLAGS" not in os.environ:
-        flags = ("--xla_cpu_multi_thread_eigen=false", "--xla_cpu_use_fusion_emitters=false")
-        os.environ["XLA_FLAGS"] = " ".join(flags)
+        os.environ["XLA_FLAGS"] = " ".join(XLA_FLAGS)
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE / f"jax-{_processor()}"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 

@@ -8,7 +8,8 @@ with the best candidate of each (their TOML files are in OUT/tuned, to be copied
 and all five experiments with rivals are run. The results are in OUT/results, one folder for each
 experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
 memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
-finished already is not run again. --quick runs few replicas and a shorter tuning, to see that
+finished already is not run again. Many processes share one GPU: start `nvidia-cuda-mps-control -d`
+before, or they wait for each other most of the time. --quick runs few replicas and a shorter tuning, to see that
 everything works.
 """
 

@@ -12,6 +12,8 @@ shifts. The candidate with the lowest score is copied into the experiments' TOML
 
     python benchmarks/policies/tuning.py contextual --out tuning-contextual.csv
     python benchmarks/policies/tuning.py contextual --around tuning-contextual.csv --out near.csv
+
+Candidates that are in the file of --out already are not run again.
 """
 
 import argparse
@@ -72,6 +74,8 @@ OWN = {
 EPSILON = 0.05
 """The ε of ε-greedy is not tuned: the experiments report four values."""
 
+
+COLUMNS = ("method", "parameters", "score", "regrets", "rewards")
 
 Candidate = tuple[str, dict[str, Any]]
 """The name of a method, and the table of a policy."""
@@ -208,32 +212,56 @@ def main() -> None:
         made = candidates(search, batch)
     if arguments.only:
         made = [one for one in made if one[0] in ("random", *arguments.only)]
+    known = rows_of(arguments.out)
     context = multiprocessing.get_context("spawn")
     with (
         ProcessPoolExecutor(arguments.workers, context) as pool,
-        arguments.out.open("w", encoding="utf-8") as file,
+        arguments.out.open("w", encoding="utf-8", newline="") as file,
     ):
         futures = [
-            (
-                method,
-                table,
-                [
-                    pool.submit(run, table, one, arguments.replicas, arguments.observations)
-                    for one in environments
-                ],
-            )
+            [
+                pool.submit(run, table, one, arguments.replicas, arguments.observations)
+                for one in environments
+            ]
+            if (method, parameters(table)) not in known
+            else []
             for method, table in made
         ]
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["method", "parameters", "score", "regrets", "rewards"])
-        base = [future.result()[0] for future in futures[0][2]]
-        for method, table, parts in futures:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        # Rows of an earlier call come first, so that none is lost if this call is stopped as well.
+        writer.writerows(known.values())
+        file.flush()
+        base: list[float] = []
+        for (method, table), parts in zip(made, futures, strict=True):
+            if not parts:
+                row = known[method, parameters(table)]
+                base = base or list(map(float, row["regrets"].split()))
+                continue
             ends = [part.result() for part in parts]
+            base = base or [end[0] for end in ends]
             score = float(np.mean([end[0] / low for end, low in zip(ends, base, strict=True)]))
             regrets, rewards = (" ".join(f"{end[k]:.1f}" for end in ends) for k in (0, 1))
-            writer.writerow([method, parameters(table), f"{score:.3f}", regrets, rewards])
+            writer.writerow(
+                dict(
+                    zip(
+                        COLUMNS,
+                        (method, parameters(table), f"{score:.3f}", regrets, rewards),
+                        strict=True,
+                    )
+                )
+            )
             file.flush()
             print(f"{score:.3f}  {method:26s} {parameters(table):60s} {regrets}", flush=True)
+
+
+def rows_of(file: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the rows of an earlier call, by method and parameters."""
+    if not file.exists():
+        return {}
+    with file.open(encoding="utf-8", newline="") as opened:
+        rows = csv.DictReader(opened)
+        return {(row["method"], row["parameters"]): row for row in rows if row["rewards"]}
 
 
 if __name__ == "__main__":

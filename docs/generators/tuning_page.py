@@ -8,7 +8,7 @@ from markdown_tables import table
 from published import RESULTS, Rows
 
 PAGE = Path(__file__).parents[1] / "tuning.md"
-PROBLEMS = {"contextual": "Contextual bandits", "combinatorial": "Joint choices"}
+PROBLEMS = ("contextual", "combinatorial", "contextual-rivals")
 
 
 def with_tables(text: str) -> str:

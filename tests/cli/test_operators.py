@@ -85,7 +85,7 @@ def test_settings_are_changed_in_parts_and_as_a_whole(file):
     ("change", "words"),
     [
         ("refit_rows", "SETTING=VALUE"),
-        ("guard_rails.minimum=0.7", "control_share 0.3 is below minimum 0.7"),
+        ("guard_rails.minimum=0.7", "lower minimum (guard-rail)"),
         ("reward_wait=3", "cannot change once it decides"),
         ("colour=red", "unknown setting"),
         ("guard_rails=1", "guard_rails"),
@@ -118,3 +118,40 @@ def test_decisions_for_a_unit_are_the_same(file):
     assert first["id"] != second["id"]
     assert {**first, "id": ""} == {**second, "id": ""}
     assert "FIELD=VALUE" in refused("decide", file, "--context", "age")
+
+
+def test_a_reward_is_sent_once_however_often(file):
+    made = json.loads(done("decide", file, "--id", "visit-1"))
+    receipts = [json.loads(done("reward", file, made["id"], 1)) for _ in range(2)]
+    assert [one["repeated"] for one in receipts] == [False, True]
+    assert "already has the reward" in refused("reward", file, "visit-1", 0)
+    assert "(conflict)" in refused("reward", file, "visit-1", 0)
+    assert json.loads(done("reward", file, "unknown", 1))["status"] == "quarantined"
+
+
+@pytest.mark.parametrize("value", ["yes", "null", "true", "2", "[1, 0]", '{"click": 1}'])
+def test_a_wrong_reward_is_one_sentence_and_stores_nothing(file, value):
+    done("decide", file, "--id", "visit-1")
+    refused("reward", file, "visit-1", value)
+    assert not json.loads(done("reward", file, "visit-1", 1))["repeated"]
+
+
+def test_rewards_have_names_and_slots(tmp_path):
+    rewards = {"click": 1, "purchase": 20}
+    for name, options in (
+        ("shop", {"actions": ["A", "B"], "rewards": rewards}),
+        ("page", {"actions": {"title": ["A", "B"], "image": ["x"]}, "rewards": "slots"}),
+    ):
+        submax.open(tmp_path / "both.db", name=name, background=False, **options).close()
+    place = tmp_path / "both.db"
+    assert "name one of them with --bandit" in refused("decide", place)
+    for name, values in {
+        "shop": [("1", "--name", "click"), ('{"purchase": 1}',)],
+        "page": [("1", "--slot", "title"), ('{"image": 0}',)],
+    }.items():
+        done("decide", place, "--bandit", name, "--id", "one")
+        for value in values:
+            shown = done("reward", place, "one", *value, "--bandit", name)
+            assert json.loads(shown)["status"] == "accepted"
+        wrong = refused("reward", place, "one", 1, "--bandit", name)
+        assert "(unknown-reward-name)" in wrong

@@ -13,9 +13,21 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+
+import submax
+from submax.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+INLINE = set(re.findall(r"`(submax [^`]* (?:homepage\.db|http:|--)[^`]*)`", PAGE))
+"""The commands inside of sentences; those without arguments are only named."""
+LIFT, DELETE, DEMO = (
+    "submax lift http://127.0.0.1:8000",
+    "submax delete http://127.0.0.1:8000 homepage",
+    "submax demo --for 60s",
+)
+"""Commands that need a server, or are one: the blocks of the page and other tests run them."""
 PROGRAMS = ("curl", "nginx", "openssl")
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
@@ -124,6 +136,8 @@ def test_a_newcomer_follows_the_page(reader, tmp_path):
     assert '"id":"visit-2","status":"accepted","repeated":false' in said
     (backup,) = tmp_path.glob("backup-*.db")
     assert "DAMAGE" not in said
+    assert "Lift against the holdout (A)" in said
+    assert "There were no alarms." in said
     assert 'submax_requests_total{operation="reward",status="200"}' in said
     assert re.search(r"operator \(\w+\)  add-key", said)
     assert "for browsers" in said
@@ -132,6 +146,17 @@ def test_a_newcomer_follows_the_page(reader, tmp_path):
     log = [json.loads(line) for line in (tmp_path / "server.log").read_text().splitlines()]
     assert log[0]["event"] == "serving"
     assert not (tmp_path / "proxy.pid").exists()
+
+
+def test_commands_inside_of_sentences_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    submax.open("homepage.db", actions=["A", "B"], background=False).close()
+    assert {LIFT, DELETE, DEMO} <= INLINE
+    here = INLINE - {LIFT, DELETE, DEMO}
+    assert len(here) > 5
+    for command in sorted(here, key=lambda one: ("delete" in one, one)):
+        done = CliRunner().invoke(main, command.split()[1:], input="y\n")
+        assert done.exit_code == 0, (command, done.output)
 
 
 def test_every_variable_and_file_that_the_page_names_exists():

@@ -1,9 +1,8 @@
 """Processes that are killed while they decide lose nothing that they acknowledged."""
 
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -25,14 +24,13 @@ NAME = "page"
 
 # Each line is written after the answer, in one piece, and so is whole or cut at the end.
 CHILD = """
-import os, sys, threading
+import os, threading
 from submax.live.open import open_bandit
 
-place, run, name, threads = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 bandit = open_bandit(place, name=name)
 
 def tell(*words):
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+    os.write(output, (" ".join(map(str, words)) + "\\n").encode())
 
 def work(thread):
     number = 0
@@ -44,9 +42,11 @@ def work(thread):
         bandit.reward(decision.id, value)
         tell("reward", decision.id, value)
 
+output = os.open(path, os.O_WRONLY)
 for thread in range(threads):
     threading.Thread(target=work, args=(thread,)).start()
 """
+PRELOADED = ["submax.live.open", "submax.policies.classic.epsilon_greedy"]
 
 
 @dataclass
@@ -87,24 +87,25 @@ def by_a_version(text):
 
 def run_and_kill(where, run, after, output, enough):
     """A process that works for so long after it told enough, and is killed without warning."""
-    with output.open("wb") as told:
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, where, str(run), NAME, str(THREADS)],
-            stdout=told,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            end = time.monotonic() + PATIENCE
-            while not enough(output.read_text()):
-                assert child.poll() is None, child.stderr.read().decode()
-                assert time.monotonic() < end, "the process does not answer"
-                time.sleep(0.005)
-            time.sleep(after)
-            assert child.poll() is None, child.stderr.read().decode()
-        finally:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            child.stderr.close()
+    output.write_bytes(b"")
+    given = {"place": where, "run": run, "name": NAME, "threads": THREADS, "path": str(output)}
+    # It is forked from a process that has imported the library, which takes most of a start.
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(PRELOADED)
+    child = processes.Process(target=exec, args=(CHILD, given))
+    child.start()
+    try:
+        end = time.monotonic() + PATIENCE
+        while not enough(output.read_text()):
+            assert child.is_alive(), "the process has ended, and said why on its standard error"
+            assert time.monotonic() < end, "the process does not answer"
+            time.sleep(0.005)
+        time.sleep(after)
+        assert child.is_alive()
+    finally:
+        child.kill()
+        child.join()
+    assert child.exitcode == -signal.SIGKILL
     return output.read_text()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
+from submax.server.client import Client
 
 POLICY = """
 import time
@@ -74,7 +75,12 @@ def test_while_a_fit_computes_for_ever(serving_policy, file, eventually):
     server = serving_policy("SpinningUpdate")
     eventually(file.with_name("begun").exists)
     assert httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
+    with Client(server.address, "page") as client:
+        client.decide(id="meanwhile")
     assert ends(server) == 0
+    assert "Traceback" not in server.said
+    with open_bandit(file, background=False) as bandit:
+        assert bandit.decide(id="meanwhile").repeated
 
 
 def test_while_a_request_of_an_operator_takes_for_ever(serving_policy, file, eventually):
@@ -96,25 +102,32 @@ def test_while_a_request_of_an_operator_takes_for_ever(serving_policy, file, eve
     thread.join()
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        b"GET /healthz HTTP/1.1\r\nHost: ",
-        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-        b"POST /bandits/page/decide HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
-    ],
-    ids=["nothing", "half a head", "a request", "half a body"],
+HEAD = (
+    b"POST /bandits/page/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 )
-def test_while_a_client_holds_a_connection_open(serve, file, sent):
+EXPECTING = HEAD + b"Content-Length: 14\r\nExpect: 100-continue\r\n\r\n"
+HELD_OPEN = {
+    "nothing": (b"", b""),
+    "half a head": (b"GET /healthz HTTP/1.1\r\nHost: ", b""),
+    "a request": (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"HTTP/1.1 200 OK"),
+    "half a body": (HEAD + b"Content-Length: 9\r\n\r\n{", b""),
+    "no body at all": (EXPECTING, b"HTTP/1.1 100 Continue"),
+}
+"""What clients send before they fall silent, and how the answer begins that they get at once."""
+
+
+def test_while_clients_hold_connections_open(serve, file):
     open_bandit(file, actions=["A", "B"], background=False).close()
     server = serve(file)
     server.wait_ready()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-        connection.sendall(sent)
+    with contextlib.ExitStack() as stack:
+        for kind, (sent, answer) in HELD_OPEN.items():
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+            stack.enter_context(connection).sendall(sent)
+            assert not answer or connection.recv(len(answer)) == answer, kind
         time.sleep(0.2)
         assert ends(server) == 0
+    assert "Traceback" not in server.said
 
 
 def test_while_a_client_does_not_read_its_answer(serve, file):

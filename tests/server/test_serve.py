@@ -95,19 +95,21 @@ def check_kept(file, load):
     return made, rewarded
 
 
-def test_the_first_line_names_the_address_and_the_server_is_soon_ready(serve, file):
-    server = serve(file)
-    assert server.first_line == f"submax serves {file} (page) at http://127.0.0.1:{server.port}\n"
-    assert server.port > 0
+@pytest.fixture(scope="module")
+def shared(start_server, tmp_path_factory):
+    """A server for the tests that leave its store as it is."""
+    path = tmp_path_factory.mktemp("shared") / "page.db"
+    open_bandit(path, actions=ACTIONS, background=False).close()
+    server = start_server(path)
     server.wait_ready()
-    assert httpx.get(f"{server.address}/bandits").json() == {"bandits": ["page"]}
+    return server
 
 
-def test_a_new_file_is_made(serve, tmp_path):
-    server = serve(tmp_path / "new.db")
-    server.wait_ready()
-    body = {"name": "arms", "actions": ["A"]}
-    assert httpx.post(f"{server.address}/bandits", json=body).status_code == 201
+def test_the_first_line_names_the_address_and_the_server_is_soon_ready(shared):
+    serves = f"submax serves {shared.file} (page) at http://127.0.0.1:{shared.port}\n"
+    assert shared.first_line == serves
+    assert shared.port > 0
+    assert httpx.get(f"{shared.address}/bandits").json() == {"bandits": ["page"]}
 
 
 RAW = {
@@ -120,23 +122,19 @@ RAW = {
 }
 
 
-def test_what_is_no_http_is_refused_and_the_server_goes_on(serve, file):
-    server = serve(file)
-    server.wait_ready()
+def test_what_is_no_http_is_refused_and_the_server_goes_on(shared):
     for kind, data in RAW.items():
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
+        with socket.create_connection(("127.0.0.1", shared.port), timeout=5) as raw:
             raw.sendall(data)
             assert raw.recv(65_536).startswith(b"HTTP/1.1 4"), kind
-    assert httpx.get(f"{server.address}/healthz").status_code == 200
-    assert stored(file) == ([], [])
+    assert httpx.get(f"{shared.address}/healthz").status_code == 200
+    assert stored(shared.file) == ([], [])
 
 
-def test_a_long_body_in_pieces_is_refused(serve, file):
-    server = serve(file)
-    server.wait_ready()
+def test_a_long_body_in_pieces_is_refused(shared):
     parts = (b" " * 100_000 for _ in range(20))
     headers = {"content-type": "application/json"}
-    answer = httpx.post(f"{server.address}/bandits", content=parts, headers=headers)
+    answer = httpx.post(f"{shared.address}/bandits", content=parts, headers=headers)
     assert answer.status_code == 413
 
 
@@ -189,57 +187,6 @@ def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file,
     assert [key for key, _ in stored(file)[0]] == [decision_key("late")]
 
 
-def test_sigterm_does_not_wait_for_a_request_that_never_ends(serve, file):
-    server = serve(file)
-    server.wait_ready()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
-        slow.sendall(HEAD)
-        assert slow.recv(65_536) == CONTINUE
-        server.signal(signal.SIGTERM)
-        assert server.ended(10) == 0
-    assert "Traceback" not in server.said
-
-
-SLEEPY = """
-import time
-from dataclasses import dataclass
-from pathlib import Path
-from submax.policies.classic.random import Random
-
-@dataclass(frozen=True)
-class Sleepy(Random):
-    def update(self, state, feedback, rng):
-        Path(__file__).with_name("fitting").touch()
-        time.sleep(60)
-        return state
-"""
-
-
-def test_sigterm_does_not_wait_for_a_long_fit(serve, tmp_path, eventually):
-    policy = tmp_path / "sleepy.py"
-    policy.write_text(SLEEPY)
-    bandit = open_bandit(
-        tmp_path / "page.db",
-        actions=ACTIONS,
-        policy={"kind": f"{policy}:Sleepy"},
-        reward_wait=0.01,
-        refit_rows=1,
-        background=False,
-    )
-    # Without a reward the decision matures all the same, however slow this machine is.
-    bandit.decide()
-    bandit.close()
-    server = serve(tmp_path / "page.db")
-    server.wait_ready()
-    eventually((tmp_path / "fitting").exists)
-    with Client(server.address, "page") as client:
-        client.decide(id="meanwhile")
-    server.signal(signal.SIGTERM)
-    assert server.ended(10) == 0
-    assert "Traceback" not in server.said
-    assert decision_key("meanwhile") in [key for key, _ in stored(tmp_path / "page.db")[0]]
-
-
 @pytest.mark.parametrize("pause", [0.0, 0.05, 0.2])
 def test_sigterm_while_starting_ends_in_order(serve, file, pause):
     server = serve(file)
@@ -250,9 +197,12 @@ def test_sigterm_while_starting_ends_in_order(serve, file, pause):
     SQLiteStore(file).close()
 
 
-def test_ctrl_c_ends_in_order(serve, file):
+def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
+    file = tmp_path / "new.db"
     server = serve(file)
     server.wait_ready()
+    body = {"name": "page", "actions": ACTIONS}
+    assert httpx.post(f"{server.address}/bandits", json=body, timeout=30).status_code == 201
     with Client(server.address, "page") as client:
         client.decide(id="d1")
     server.signal(signal.SIGINT)
@@ -270,18 +220,16 @@ def refused(*arguments):
     return done.returncode, done.stderr
 
 
-def test_a_second_server_on_the_same_file_is_refused(serve, file):
-    server = serve(file)
-    status, sentence = refused(file, "--port", 0)
+def test_a_second_server_on_the_same_file_is_refused(shared):
+    status, sentence = refused(shared.file, "--port", 0)
     assert status == 1
-    assert f"is open for writing in process {server.process.pid}" in sentence
+    assert f"is open for writing in process {shared.process.pid}" in sentence
 
 
-def test_a_port_in_use_is_said_so(serve, file, tmp_path):
-    server = serve(file)
-    status, sentence = refused(tmp_path / "other.db", "--port", server.port)
+def test_a_port_in_use_is_said_so(shared, tmp_path):
+    status, sentence = refused(tmp_path / "other.db", "--port", shared.port)
     assert status == 2
-    assert f"cannot listen on 127.0.0.1:{server.port}: Address already in use" in sentence
+    assert f"cannot listen on 127.0.0.1:{shared.port}: Address already in use" in sentence
 
 
 @pytest.mark.parametrize(

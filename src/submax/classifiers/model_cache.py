@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from submax.classifiers.fitted_classifier import FittedClassifier
 from submax.core.running.stored import stored
 
-Models = tuple[FittedClassifier | None, ...]
+Models = tuple[Any, ...]
+"""A fitted model for each replica, None if it has none: of a classifier or of regressors."""
 
 
 @stored("model-cache")

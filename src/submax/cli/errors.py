@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from submax.core.errors import InputError, MissingExtraError, StoreError
+from submax.core.errors import InputError, MissingExtraError, StoreError, SubmaxError
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 """Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C."""
@@ -19,9 +19,9 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except (InputError, MissingExtraError) as error:
-            _exit(f"Error: {error}", WRONG_INPUT, context)
+            _exit(_sentence(error), WRONG_INPUT, context)
         except StoreError as error:
-            _exit(f"Error: {error}", FAILED, context)
+            _exit(_sentence(error), FAILED, context)
         except KeyboardInterrupt:
             _exit("Stopped. Give the same command again to resume.", INTERRUPTED, context)
         except BrokenProcessPool:
@@ -33,6 +33,12 @@ class Commands(click.Group):
             )
         except OSError as error:
             _exit(f"Error: {error}", FAILED, context)
+
+
+def _sentence(error: SubmaxError) -> str:
+    """The message with its code, unless the code only says that a value is wrong."""
+    code = "" if error.code == InputError.default_code else f" ({error.code})"
+    return f"Error: {error}{code}"
 
 
 def _exit(message: str, status: int, context: click.Context) -> None:

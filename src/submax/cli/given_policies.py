@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from submax.core.errors import InputError
+from submax.evaluation.choosing.one_policy import tempered_table
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.targets.reward_model_policy import REWARD_MODEL
-from submax.evaluation.targets.sharpened import Sharpened, parsed_variant
+from submax.evaluation.targets.sharpened import Sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
+from submax.evaluation.targets.variant import parsed_variant
 from submax.policies import make_policy
 from submax.policies.policy_table import read_value, table_of, with_values
 from submax.schema.learned import Learned
@@ -17,6 +19,10 @@ from submax.schema.schema import Schema
 
 def policy_table(text: str) -> str | dict[str, Any]:
     """Return a policy by name, or as a table if parameters or a table were given."""
+    variant = parsed_variant(text) if not text.lstrip().startswith("{") else None
+    if variant is not None:
+        base = policy_table(variant[0])
+        return tempered_table(make_policy(base), variant[1])
     found = text_or_table(text)
     if isinstance(found, str) and "," in found:
         name, *changes = found.split(",")
@@ -31,6 +37,15 @@ def policy_table(text: str) -> str | dict[str, Any]:
     # Refuse an unknown name before the log is read.
     make_policy(found)
     return found
+
+
+def learnable(text: str) -> str | dict[str, Any]:
+    """Return a policy to learn, checked: a table if it has parameters, otherwise its name.
+
+    By their names, a policy and its variant are recognized, so that they learn together.
+    """
+    found = policy_table(text)
+    return found if isinstance(text_or_table(text), dict) or "," in text else text
 
 
 def _parameter(text: str) -> tuple[str, Any]:

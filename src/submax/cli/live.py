@@ -10,6 +10,8 @@ from submax.cli.commands import main
 from submax.cli.server_options import server_options
 
 STORE = click.argument("store", metavar="STORE")
+PLACE = click.argument("store", metavar="STORE|ADDRESS")
+"""A store, or the address of a server such as http://127.0.0.1:8000."""
 BANDIT = click.option(
     "--bandit", metavar="NAME", help="Name of the bandit; needed if the store has several."
 )
@@ -167,16 +169,16 @@ def compact(
 
 
 @main.command()
-@STORE
+@PLACE
 @click.argument("bandit", metavar="NAME")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 def delete(store: str, bandit: str, yes: bool) -> None:
     """Delete a bandit with its log, versions and settings.
 
     This cannot be undone: make a copy first by submax backup or submax export. The name can be
-    declared again. While a server has the store file open, send DELETE /bandits/NAME instead.
+    declared again. If a server has the store file open, give the address of the server.
     """
-    from submax.cli.deletion import run_delete
+    from submax.cli.operating.changes import run_delete
 
     run_delete(store, bandit, yes=yes)
 

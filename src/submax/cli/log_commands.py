@@ -4,18 +4,21 @@ import json
 import shlex
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from submax.cli.best_policy_report import print_best
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
     combinations_of,
     common_schema,
     label_of,
+    learnable,
     learned_among,
     policy_table,
     text_or_table,
@@ -23,9 +26,11 @@ from submax.cli.given_policies import (
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.page.report_page import check_report
+from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import Comparison, compare
 from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
@@ -40,7 +45,7 @@ DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 
 def run_learn(
     path: Path,
-    policy: str,
+    policies: Sequence[str],
     out: Path,
     share: float,
     by: By,
@@ -48,18 +53,21 @@ def run_learn(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Learn a policy from a log, write it to a file, and print notes about the log."""
+    """Learn a policy, or the best of several, write it to a file, and print notes about the log."""
     check_policy_file(out)
-    specification = policy_table(policy)
+    wanted = [learnable(one) for one in policies]
     log = _log(path, **reading)
-    learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    best = learn_best(log, wanted or None, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    learned = best.learned
     learned.write(out)
     _print_notes(log.notes)
+    name = policies[0] if len(policies) == 1 else best.winner
     if log.schema.context.width and not learned.policy.facts.uses_context:
-        click.echo(f"Note: {policy} does not look at the context")
+        click.echo(f"Note: {name} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
-    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}; written to {out}")
+    print_best(best, with_notes=len(policies) != 1)
+    click.echo(f"{name} learned from {learned.origin.rows} rows of {path}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")
 
@@ -82,6 +90,9 @@ def run_evaluate(
     combinations: Sequence[str],
     learn_from: str | None,
     seed: int,
+    read: str,
+    jobs: int | None,
+    scheduler: str | None,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
@@ -95,6 +106,8 @@ def run_evaluate(
             "two policies have the same name: give one of them as a table with another name, "
             """--policy '{"name": "other", "kind": ...}'"""
         )
+    if read == "parts":
+        reading["opened"] = partial(PartedLog.open, jobs=jobs, scheduler=scheduler)
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
     options: dict[str, Any] = {
@@ -108,7 +121,7 @@ def run_evaluate(
         "baseline": baseline,
         "slices": slices,
     }
-    if log.outcomes is not None or combinations or learn_from:
+    if isinstance(log, Log) and (log.outcomes is not None or combinations or learn_from):
         _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every, report)
         return
     _print_and_write(compare(log, named, **options), log, out, every, report)
@@ -129,7 +142,7 @@ def _print_by_reward(
 
 
 def _print_and_write(
-    found: Comparison, log: Log, out: Path, every: bool, report: Path | None
+    found: Comparison, log: Log | PartedLog, out: Path, every: bool, report: Path | None
 ) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
@@ -226,7 +239,8 @@ def _log(
     action_features: Path | None,
     skip_bad_rows: bool,
     schema: Schema | None = None,
-) -> Log:
+    opened: Callable[..., Any] = Log.read,
+) -> Any:
     declared = _declared(declare)
     if action_features is not None:
         if "action_features" in declared:
@@ -235,7 +249,7 @@ def _log(
                 "one of the two out"
             )
         declared["action_features"] = action_features
-    return Log.read(
+    return opened(
         path,
         columns=dict(_column(one) for one in columns),
         schema=schema,
@@ -244,11 +258,14 @@ def _log(
     )
 
 
-def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
+def _log_of(
+    path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]
+) -> Log | PartedLog:
     """Read the log, with the schema of the candidates that are already learned, if any."""
     schema = common_schema(candidates)
     try:
-        return _log(path, schema=schema, **reading)
+        found: Log | PartedLog = _log(path, schema=schema, **reading)
+        return found
     except InputError as error:
         if schema is None:
             raise

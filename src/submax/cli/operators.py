@@ -1,15 +1,15 @@
-"""The commands for operators: status, lift, set, pause, resume, archive and decide."""
+"""The commands for operators: status, lift, set, pause, …, decide and reward."""
 
 import click
 
 from submax.cli.commands import main
-from submax.cli.live import BANDIT, STORE
+from submax.cli.live import BANDIT, PLACE
 
 NAME = click.argument("bandit", metavar="NAME")
 
 
 @main.command()
-@STORE
+@PLACE
 @BANDIT
 def status(store: str, bandit: str | None) -> None:
     """Show each choice with its decisions, reward rate and current probability.
@@ -23,7 +23,7 @@ def status(store: str, bandit: str | None) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @BANDIT
 def lift(store: str, bandit: str | None) -> None:
     """Show how much more a decision earns than one of the holdout or of the control.
@@ -36,15 +36,15 @@ def lift(store: str, bandit: str | None) -> None:
 
 
 @main.command("set")
-@STORE
+@PLACE
 @NAME
 @click.argument("changes", nargs=-1, required=True, metavar="SETTING=VALUE...")
 def set_settings(store: str, bandit: str, changes: tuple[str, ...]) -> None:
     """Change settings, the policy or guard rails of a bandit.
 
     All changes are made, or none: refit_rows=200 policy=rcp-submax guard_rails.minimum=0.05. A
-    value is JSON, or a text; null stands for the default. While a server has the store file open,
-    send PATCH /bandits/NAME instead.
+    value is JSON, or a text; null stands for the default. If a server has the store file open, give
+    the address of the server; its key is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
     """
     from submax.cli.operating.changes import run_set
 
@@ -52,12 +52,12 @@ def set_settings(store: str, bandit: str, changes: tuple[str, ...]) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @NAME
 def pause(store: str, bandit: str) -> None:
     """Let a bandit answer with its control or baseline, or uniformly, and not learn.
 
-    While a server has the store file open, send POST /bandits/NAME/pause instead.
+    If a server has the store file open, give the address of the server.
     """
     from submax.cli.operating.changes import run_status_change
 
@@ -65,7 +65,7 @@ def pause(store: str, bandit: str) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @NAME
 def resume(store: str, bandit: str) -> None:
     """Let a paused or archived bandit decide and learn again."""
@@ -75,7 +75,7 @@ def resume(store: str, bandit: str) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @NAME
 def archive(store: str, bandit: str) -> None:
     """Let a bandit refuse decisions and rewards; its log can still be read."""
@@ -85,7 +85,7 @@ def archive(store: str, bandit: str) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @BANDIT
 @click.option("--id", "identifier", metavar="ID", help="Id of the decision; a new one if absent.")
 @click.option("--unit", metavar="UNIT", help="The visitor or customer for whom it is made.")
@@ -105,8 +105,29 @@ def decide(
 ) -> None:
     """Make one decision and print it as JSON.
 
-    While a server has the store file open, send POST /bandits/NAME/decide instead.
+    If a server has the store file open, give the address of the server, such as
+    http://127.0.0.1:8000; its key is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
     """
-    from submax.cli.operating.decide import run_decide
+    from submax.cli.operating.requests import run_decide
 
     run_decide(store, bandit, identifier, unit, context)
+
+
+@main.command()
+@PLACE
+@click.argument("identifier", metavar="ID")
+@click.argument("value", metavar="VALUE")
+@BANDIT
+@click.option("--name", metavar="NAME", help="Which of the declared rewards it is.")
+@click.option("--slot", metavar="SLOT", help="The slot that earned it.")
+@click.option("--key", metavar="KEY", help="Tells several rewards of a decision apart.")
+def reward(store: str, identifier: str, value: str, **given: str | None) -> None:
+    """Send the reward of a decision and print its receipt as JSON.
+
+    ID is that of the decision. VALUE is a number, or a table or a list as JSON: '{"click": 1}',
+    '[1, 0]'. The same reward again changes nothing. If a server has the store file open, give the
+    address of the server; its key is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    """
+    from submax.cli.operating.requests import run_reward
+
+    run_reward(store, given.pop("bandit"), identifier, value, **given)

@@ -1,6 +1,6 @@
-"""The options of ``submax serve``, made from the table of options of the server."""
+"""The options of ``submax serve`` and ``submax dashboard``, made from tables of options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -10,7 +10,14 @@ from submax.server.running.server_option import ServerOption
 
 def server_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add all options of the server; their texts are read by ``ServeOptions``."""
-    for one in reversed(OPTIONS):
+    return with_options(command, OPTIONS)
+
+
+def with_options(
+    command: Callable[..., None], options: Sequence[ServerOption]
+) -> Callable[..., None]:
+    """Add options to a command, which gets their texts, or None for those that are absent."""
+    for one in reversed(options):
         command = _option(one)(command)
     return command
 

@@ -45,7 +45,7 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float | None, digits: int = 3) -> str:
     """A time span in the unit in which it is short.
 
     >>> duration(0.25), duration(90), duration(7200), duration(3 * 86400), duration(None)
@@ -55,8 +55,17 @@ def duration(seconds: float | None) -> str:
         return NOTHING
     for length, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
         if abs(seconds) >= length:
-            return f"{number(seconds / length)} {unit}"
-    return f"{number(seconds)} s"
+            return f"{number(seconds / length, digits)} {unit}"
+    return f"{number(seconds, digits)} s"
+
+
+def roughly(seconds: float | None) -> str:
+    """An estimated time span, with as many digits as an estimate deserves.
+
+    >>> roughly(291.4), roughly(4000), roughly(0.04), roughly(None)
+    ('4.9 min', '1.1 h', '1 s', '–')
+    """
+    return NOTHING if seconds is None else duration(max(seconds, 1.0), 2)
 
 
 def machine_time(seconds: float) -> str:
@@ -72,6 +81,7 @@ FORMATS = {
     "number": number,
     "percent": percent,
     "duration": duration,
+    "roughly": roughly,
     "machine_time": machine_time,
 }
 """The filters of the templates, by name."""

@@ -180,7 +180,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         from submax.nn.training.parameters import moved
 
         goes_on = self.training.continued
-        if self.training.steps == "fitted":
+        if self.training.stops_early:
             # A memory that forgets moves rows between the training set and the held-out set.
             goes_on = not self.memory.forgets
         if not (goes_on and params.parameters):

@@ -7,9 +7,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from submax.evaluation.choosing.best_policy import BestPolicy as BestPolicy
+    from submax.evaluation.choosing.best_policy import learn_best as learn_best
     from submax.evaluation.learning import learn as learn
     from submax.evaluation.logs.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
+    from submax.evaluation.parts.parted_log import PartedLog as PartedLog
     from submax.evaluation.report.comparison import Comparison as Comparison
     from submax.evaluation.report.comparison import compare as compare
     from submax.evaluation.report.reward_comparisons import compare_rewards as compare_rewards
@@ -17,24 +20,30 @@ if TYPE_CHECKING:
     from submax.schema.learned import Learned as Learned
 
 _HOME = {
+    "BestPolicy": "submax.evaluation.choosing.best_policy",
     "Comparison": "submax.evaluation.report.comparison",
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.logs.log",
+    "PartedLog": "submax.evaluation.parts.parted_log",
     "compare": "submax.evaluation.report.comparison",
     "compare_rewards": "submax.evaluation.report.reward_comparisons",
     "learn": "submax.evaluation.learning",
+    "learn_best": "submax.evaluation.choosing.best_policy",
     "make_off_policy": "submax.evaluation.off_policy",
     "tune": "submax.evaluation.tuning",
 }
 """The module of each public name; the module is imported when the name is first used."""
 
 __all__ = [
+    "BestPolicy",
     "Comparison",
     "Learned",
     "Log",
+    "PartedLog",
     "compare",
     "compare_rewards",
     "learn",
+    "learn_best",
     "make_off_policy",
     "tune",
 ]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.frames import data_frame
-from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.comparison import Comparison, compare
@@ -88,7 +88,7 @@ def tune(
     for number in range(1, trials + 1):
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
-        learned = learn(learning, with_values(base, values), seed=seed, keep_rows=0)
+        learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
         value = logged.about(learned).terms(value_estimator).value
         if math.isnan(value):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -98,7 +98,7 @@ def tune(
         progress(number, values, value)
     values, value = max(tried, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
     best = with_values(base, values)
-    learned = learn(learning, best, seed=seed, keep_rows=0)
+    learned = learn_one(learning, best, seed=seed, keep_rows=0)
     evaluated = compare(held_out, {str(best["kind"]): learned}, seed=seed, apart=True)
     return Tuned(best, value, evaluated, tried)
 

@@ -10,7 +10,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.contracts.environment import Environment
 from submax.environments.tables.classification import Classification
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.comparison import compare
 from submax.experiments.cells import Cell, make_environment, seed_of
@@ -44,7 +44,7 @@ def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterato
     rng = np.random.default_rng([*seed_of(cell), replica])
     world = environment.reset(1, rng)
     first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
-    learned = learn(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
+    learned = learn_one(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
     truth = true_value(environment, world, learned, rng)
     found = compare(second, {cell.policy_name: learned}, level=LEVEL, apart=True)
     for one in found.estimates[1:]:

@@ -16,6 +16,7 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.lookup.believed_actions import BelievedActions
 from submax.live.operating.current_probabilities import CurrentProbabilities
 from submax.live.rollups.rollups import Rollups
 from submax.live.serving.decision_draws import DecisionDraws
@@ -53,6 +54,7 @@ class BanditBase:
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
         self._current = CurrentProbabilities()
+        self._believed = BelievedActions(self._live_state)
         units = UnitDraws(store, log_stream(name), name, clock)
         draws = DecisionDraws(units, self._rng)
         self.requests = Requests(store, name, self._live_state, draws, units)

@@ -12,14 +12,19 @@ from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.bandit_base import BanditBase
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
+from submax.live.declaring.names import check_identifier
 from submax.live.declaring.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_reports import lift_reports
-from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
+from submax.live.log.records import CHOICE, PUBLISHED, DecisionMade, Fitted, Published
+from submax.live.lookup.believed_actions import BelievedAction
+from submax.live.lookup.decision_finder import DecisionFinder
+from submax.live.lookup.found_decision import DecisionRow, FoundDecision
 from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
 from submax.live.operating.guard_rail_warning import GuardRailWarning
 from submax.live.operating.notices import missing_rails, notices
+from submax.live.serving.reward_values import DEFAULT_REWARD_KEY
 from submax.live.store.event import Entry
 from submax.schema.action_features import clean_features
 from submax.schema.choices import ARMS, STATUS, Change
@@ -131,6 +136,41 @@ class ManagedBandit(BanditBase):
         # Without the lock of the ledger: a policy may take for ever.
         found = self._current.of(serving, self._learner.inspect(recent_contexts))
         return self._learner.inspect(lambda ledger: arm_statuses(serving, ledger, found))
+
+    def find_decision(self, id: str) -> FoundDecision | None:  # noqa: A002 - as in decide
+        """The decision with this id, with its rewards; None if the log does not have it.
+
+        Of archived decisions, the newest four million events are searched.
+        """
+        self._check_open()
+        check_identifier("the id of a decision", id)
+        return self._finder().find(id)
+
+    def is_quarantined(self, id: str) -> bool:  # noqa: A002 - as in decide
+        """Whether a reward came for an id that no decision has, as far as its key is usual."""
+        return self._finder().has_reward(id)
+
+    def newest_decisions(self, unit: str | None = None) -> list[DecisionRow]:
+        """The newest 25 decisions, newest first, or those of one unit.
+
+        Units have no index: their decisions are found among the newest 100,000 events.
+        """
+        self._check_open()
+        if unit is not None:
+            check_identifier("the unit of a decision", unit)
+        return self._finder().newest(self._learner.catch_up().read_position, unit)
+
+    def believed_actions(self, made: DecisionMade) -> list[BelievedAction]:
+        """What the actions of a decision were believed to earn by the version that decided."""
+        return self._believed.of(made)
+
+    def _finder(self) -> DecisionFinder:
+        settings = self.settings
+        parts = settings.reward_parts
+        names = () if parts is None else parts.names
+        slots = [f"slot-{number}" for number in range(len(names))]
+        keys = tuple(dict.fromkeys([DEFAULT_REWARD_KEY, *names, *slots]))
+        return DecisionFinder(self.store, self.name, keys, settings.longest_wait)
 
     def notices(self) -> list[str]:
         """Sentences about what an operator should look at; empty if there is nothing."""

@@ -20,6 +20,7 @@ from submax.schema.learned import Learned
 
 MEMORY = ":memory:"
 POSTGRES = ("postgres://", "postgresql://")
+SERVERS = ("http://", "https://")
 
 
 def open_bandit(
@@ -93,9 +94,14 @@ def open_store(
     read_only: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Store:
-    """Open the store at a place: memory, PostgreSQL or SQLite."""
+    """Open the store at a place: memory, PostgreSQL or SQLite; addresses of servers are refused."""
     if str(place) == MEMORY:
         return MemoryStore(clock)
+    if str(place).startswith(SERVERS):
+        raise InputError(
+            f"{str(place)!r} is the address of a server, and a store is needed here: give its file "
+            "or database, or use submax.Client(address, name)"
+        )
     if str(place).startswith(POSTGRES):
         from submax.live.store.postgres_store import PostgresStore
 

@@ -31,6 +31,7 @@ from submax.server.interface.request_pipeline import RequestPipeline
 from submax.server.metrics import Metrics
 from submax.server.observing.log_setup import set_up_log
 from submax.server.running.ending import Ending
+from submax.server.running.listening import listening_socket
 from submax.server.running.serve_options import ServeOptions, misspelt_variables
 from submax.server.running.stoppable_server import StoppableServer
 from submax.server.service import Service
@@ -40,8 +41,6 @@ GRACE_SECONDS = 4
 """How long requests under way may still take after the server was asked to stop."""
 SWITCH_SECONDS = 0.0005
 """How long a thread of Python runs before it lets another run; Python's 5 ms would delay writes."""
-BACKLOG = 2048
-"""Connections that wait to be accepted, so that a burst of clients is not refused."""
 MAX_CONNECTIONS = 1000
 """Open connections, idle ones too; if there are more, ``ConnectionTable`` closes some of them."""
 RESERVED_FILES = 100
@@ -111,7 +110,7 @@ def configuration_of(
 ) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
     metrics, most = pipeline.metrics, _most_connections()
-    pipeline.proxies = TrustedProxies(proxies)
+    pipeline.authenticator.proxies = TrustedProxies(proxies)
     table = ConnectionTable(most, metrics.count_closed)
     app = make_app(service, pipeline=pipeline)
     admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))
@@ -158,7 +157,7 @@ def _opened(
         undone.callback(store.close)
         service = Service(store)
         check_address(host, service.keys.needed)
-        listening = _bound(host, port)
+        listening = listening_socket(host, port)
         undone.callback(listening.close)
         if learned is not None:
             declare_from(store, name, learned, {})
@@ -181,24 +180,6 @@ def check_port(port: int) -> None:
         raise InputError(
             f"the port {port} is none: give a number from 0 to 65535; 0 takes a free one"
         )
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    """A socket that listens at the address; an error if the address is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        # From here on clients can connect and wait, and no other process can take the port.
-        listening.listen(BACKLOG)
-    except (OSError, UnicodeError) as error:
-        listening.close()
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"cannot listen on {host}:{port}: {reason}; give another --port or --host"
-        ) from error
-    return listening
 
 
 def _without_password(place: str | Path) -> str:

@@ -28,6 +28,7 @@ from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
 from submax.server.declaring.parameter_limits import check_parameters
 from submax.server.declaring.trial_process import TrialProcess
+from submax.server.evaluations.evaluation_runner import EvaluationRunner
 from submax.server.exports.export_runner import ExportRunner
 from submax.server.write_probe import WriteProbe
 
@@ -58,6 +59,7 @@ class Service:
         self.sessions = Sessions(store, self.keys)
         self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
+        self.evaluations = EvaluationRunner(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
         self._decisions: dict[str, GatheredDecisions] = {}
@@ -221,6 +223,7 @@ class Service:
         if self._owns_trial:
             self._trial.close()
         self.exports.close()
+        self.evaluations.close()
         for one in self._background:
             one.stop()
         self._write_last_use()

@@ -8,14 +8,7 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.problem import Problem
 from submax.testing.rules.estimator_belief import check_belief, check_draws
 from submax.testing.rules.estimator_fit import check_fit
-from submax.testing.rules.examples import (
-    PROBLEMS,
-    REPLICAS,
-    SCALED,
-    accepted,
-    replica_counts,
-    some_feedback,
-)
+from submax.testing.rules.examples import cases, some_feedback
 from submax.testing.rules.require import on_problem, require_equal_copy, require_instance
 
 TAUGHT = 30
@@ -29,13 +22,9 @@ def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
     """
     require_instance(estimator, Estimator)
     require_equal_copy(estimator)
-    for problem in PROBLEMS:
+    for problem, replicas in cases(estimator):
         with on_problem(estimator, problem):
-            for replicas in replica_counts(estimator, problem):
-                _check_problem(estimator, problem, replicas, seed)
-    for problem in accepted(estimator, SCALED):
-        with on_problem(estimator, problem):
-            _check_problem(estimator, problem, REPLICAS[-1], seed)
+            _check_problem(estimator, problem, replicas, seed)
 
 
 def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:

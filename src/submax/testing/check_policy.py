@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from submax.core.contracts.policy import Policy
-from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted, replica_counts
+from submax.testing.rules.examples import PROBLEMS, accepted, cases
 from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
 from submax.testing.rules.policy_densities import REAL, check_densities
 from submax.testing.rules.policy_facts import check_facts
@@ -25,21 +25,13 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     each before and after feedback, with one replica and with several.
     """
     _check_record(policy)
-    for problem in PROBLEMS:
+    for problem, replicas in cases(policy):
         with on_problem(policy, problem):
-            for replicas in replica_counts(policy, problem):
-                check_decisions(policy, problem, replicas, seed)
-                check_learning(policy, problem, replicas, seed)
-                check_steps(policy, problem, replicas, seed)
-            if problem.space.size > 1:
+            check_decisions(policy, problem, replicas, seed)
+            check_learning(policy, problem, replicas, seed)
+            check_steps(policy, problem, replicas, seed)
+            if replicas > 1 and problem.space.size > 1 and problem in PROBLEMS:
                 check_frequencies(policy, problem, seed)
-    # Networks are compiled for every problem: two scales show how a policy treats rewards.
-    scaled = SCALED[:2] if policy.facts.trains_models else SCALED
-    for problem in accepted(policy, scaled):
-        with on_problem(policy, problem):
-            check_decisions(policy, problem, REPLICAS[-1], seed)
-            check_learning(policy, problem, REPLICAS[-1], seed)
-            check_steps(policy, problem, REPLICAS[-1], seed)
     for problem in accepted(policy, REAL):
         with on_problem(policy, problem):
             check_densities(policy, problem, seed)

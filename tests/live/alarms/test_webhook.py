@@ -121,13 +121,13 @@ def test_the_secret_may_be_in_a_file(tmp_path):
     assert WebhookOptions.from_environment(given).secret == "s3cret"
     with pytest.raises(submax.InputError, match="cannot be read") as refused:
         WebhookOptions.from_environment({"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "none")})
-    assert refused.value.code == "invalid-environment"
+    assert refused.value.code == "invalid-variable"
 
 
 def test_options_come_from_the_environment():
     given = {"SUBMAX_WEBHOOK_SECRET": "x", "SUBMAX_WEBHOOK_PRIVATE": "TRUE"}
     assert WebhookOptions.from_environment(given) == WebhookOptions("x", True)
     assert WebhookOptions.from_environment({}) == WebhookOptions(None, False)
-    with pytest.raises(submax.InputError, match="SUBMAX_WEBHOOK_PRIVATE is 'maybe'") as refused:
+    with pytest.raises(submax.InputError, match="SUBMAX_WEBHOOK_PRIVATE was 'maybe'") as refused:
         WebhookOptions.from_environment({"SUBMAX_WEBHOOK_PRIVATE": "maybe"})
-    assert refused.value.code == "invalid-environment"
+    assert refused.value.code == "invalid-variable"

@@ -74,11 +74,11 @@ def test_the_minimum_is_kept_among_those_that_are_eligible(opened):
 
 
 def test_a_minimum_that_cannot_be_kept_for_all_is_refused(opened):
-    with pytest.raises(InputError, match=r"minimum 0\.3 is more than 4 joint actions can have"):
+    with pytest.raises(InputError, match=r"minimum 0\.3 is more than each of 4 joint actions"):
         opened({"minimum": 0.3})
     bandit = opened({"minimum": 0.25})
     assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
-    with pytest.raises(InputError, match="more than 5 joint actions"):
+    with pytest.raises(InputError, match="more than each of 5 joint actions"):
         bandit.add("E")
 
 

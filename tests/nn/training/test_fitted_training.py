@@ -13,6 +13,7 @@ from submax.nn.designs.softmax_design import SoftmaxDesign
 from submax.nn.training.fitted_trainer import BLOCK, PATIENCE
 from submax.nn.training.fitted_training import (
     HIGHEST_STEP_LIMIT,
+    LENGTHENED,
     STEPS_WITHOUT_HELD_OUT,
     begins_anew,
     most_steps,
@@ -114,7 +115,7 @@ def test_it_begins_anew_with_few_rows_and_when_they_pass_a_power_of_two(before, 
 
 def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
     rows = np.array([1, 63, 64, 10_000, 10_000_000])
-    found = most_steps(rows, 256)
+    found = most_steps(rows, Training())
     assert (
         found[0]
         == found[1]
@@ -124,6 +125,7 @@ def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
         < found[4]
         == HIGHEST_STEP_LIMIT
     )
+    assert most_steps(rows, Training("converged"))[4] == LENGTHENED * HIGHEST_STEP_LIMIT
 
 
 def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):

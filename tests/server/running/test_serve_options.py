@@ -13,6 +13,7 @@ from submax.server.running.serve_options import OPTIONS, STORE, ServeOptions
 WRONG = {
     "port": ["abc", "65536", "-1", "1.5", "8000 8001"],
     "rate": ["0", "-1", "nan", "inf", "much"],
+    "learned": ["nowhere.submax"],
     "trust": ["perhaps", "2"],
     "telemetry": ["perhaps"],
     "origin": ["*", "shop.example", "https://a.example,b"],
@@ -25,7 +26,7 @@ RIGHT = {
     "host": ("0.0.0.0", "0.0.0.0"),
     "port": ("0", 0),
     "rate": ("1e3", 1000.0),
-    "learned": ("p.submax", Path("p.submax")),
+    "learned": (__file__, Path(__file__)),
     "trust": ("yes", True),
     "origin": (" https://a.example, http://B.example/ ", ("https://a.example", "http://b.example")),
     "proxy": ("10.0.0.0/8,::1", ("10.0.0.0/8", "::1")),
@@ -65,7 +66,7 @@ def test_a_wrong_value_is_one_sentence_that_names_the_variable(name, text, tmp_p
     file = tmp_path / "a.db"
     result = CliRunner().invoke(main, ["serve", str(file)], env={option.variable: text})
     assert result.exit_code == 2
-    assert result.stderr == f"Error: {raised.value}\n"
+    assert result.stderr == f"Error: {raised.value} (invalid-variable)\n"
     assert not file.exists()
 
 

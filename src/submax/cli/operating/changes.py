@@ -1,17 +1,12 @@
-"""Carries out the commands that change settings."""
+"""Carries out the commands that change settings, and the one that deletes a bandit."""
 
 from typing import Any
 
 import click
 import msgspec
 
-from submax.cli.operating.opened_bandit import opened_for_writing
+from submax.cli.operating.access import operated
 from submax.core.errors import InputError
-from submax.live.audit_log import COMMAND_LINE, AuditEntry, AuditLog
-from submax.live.declaring.change_settings import change_settings
-
-VERBS = {"paused": "pause", "active": "resume", "archived": "archive"}
-"""The operation, as the audit names it, that gives a bandit this status."""
 
 
 def run_set(place: str, name: str, changes: tuple[str, ...]) -> None:
@@ -19,20 +14,25 @@ def run_set(place: str, name: str, changes: tuple[str, ...]) -> None:
     given: dict[str, Any] = {}
     for change in changes:
         _insert(given, change)
-    _change(place, name, given, "set", " ".join(changes))
+    with operated(place, name) as bandit:
+        bandit.set(given, " ".join(changes))
     click.echo(f"The bandit {name} has new settings: {', '.join(changes)}")
 
 
 def run_status_change(place: str, name: str, status: str) -> None:
     """Change the status of a bandit, and print it."""
-    _change(place, name, {"status": status}, VERBS[status], "")
+    with operated(place, name) as bandit:
+        bandit.change_status(status)
     click.echo(f"The bandit {name} is {status}.")
 
 
-def _change(place: str, name: str, given: dict[str, Any], operation: str, detail: str) -> None:
-    with opened_for_writing(place) as store:
-        change_settings(store, name, given)
-        AuditLog(store).write(AuditEntry(operation, name, "", COMMAND_LINE, detail))
+def run_delete(place: str, name: str, *, yes: bool) -> None:
+    """Delete a bandit, after the user has confirmed it."""
+    with operated(place, name) as bandit:
+        if not yes:
+            click.confirm(f"Delete the bandit {name} with its log, for ever?", abort=True)
+        bandit.delete()
+    click.echo(f"The bandit {name} and its log are deleted.")
 
 
 def _insert(table: dict[str, Any], change: str) -> None:

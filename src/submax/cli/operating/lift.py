@@ -2,20 +2,18 @@
 
 import click
 
-from submax.cli.operating.opened_bandit import read_bandit
+from submax.cli.operating.access import operated
 from submax.core.summary import number
 from submax.live.lift.lift_report import LiftReport
-from submax.live.lift.lift_reports import lift_reports
 
 
 def run_lift(place: str, name: str | None) -> None:
     """Print the lift over the holdout and over the control."""
-    with read_bandit(place, name) as bandit:
-        since = bandit.projection.groups_since
-        groups = bandit.ledger.comparisons.by_group
-        for report in lift_reports(bandit.projection.settings, groups, since):
-            for line in _lines(report):
-                click.echo(line)
+    with operated(place, name) as bandit:
+        reports = bandit.lift()
+    for report in reports:
+        for line in _lines(report):
+            click.echo(line)
 
 
 def _lines(report: LiftReport) -> list[str]:

@@ -2,33 +2,30 @@
 
 import click
 
-from submax.cli.operating.opened_bandit import read_bandit
+from submax.cli.operating.access import operated
 from submax.core.summary import Summary, counted, number, percentage
-from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
-from submax.live.operating.current_probabilities import CurrentProbabilities
-from submax.live.operating.notices import notices
+from submax.live.operating.arm_status import ArmStatus
 from submax.policies.specification import PolicySpecification
 
+COUNTS = ("decisions", "learned", "held out", "late rewards")
+"""The counts that are printed."""
 COLUMNS = ["decisions", "share", "learned", "reward rate", "95 % interval", "probability"]
 
 
 def run_status(place: str, name: str | None) -> None:
     """Print the choices with their numbers, and the notices."""
-    with read_bandit(place, name) as bandit:
-        settings, counts = bandit.projection.settings, bandit.ledger.counts
-        serving = bandit.state.serving
-        probabilities = CurrentProbabilities().of(serving, recent_contexts(bandit.ledger))
-        arms = arm_statuses(serving, bandit.ledger, probabilities)
-        sentences = [
-            f"Bandit {bandit.name!r}: {settings.status}, "
-            f"{PolicySpecification(settings.policy).title}, version "
-            f"{bandit.state.serving.version}",
-            f"{counted(counts['decisions'], 'decision')}, {counts['learned']:,} learned from, "
-            f"{counts['held out']:,} held out, {counts['late rewards']:,} late rewards",
-        ]
-        click.echo(_summary(sentences, arms))
-        for one in notices(bandit.projection, arms, bandit.ledger):
-            click.echo(f"NOTICE {one}")
+    with operated(place, name) as bandit:
+        found = bandit.overview()
+    counts = {word: found.counts.get(word, 0) for word in COUNTS}
+    sentences = [
+        f"Bandit {found.name!r}: {found.status}, {PolicySpecification(found.policy).title}, "
+        f"version {found.version}",
+        f"{counted(counts['decisions'], 'decision')}, {counts['learned']:,} learned from, "
+        f"{counts['held out']:,} held out, {counts['late rewards']:,} late rewards",
+    ]
+    click.echo(_summary(sentences, found.arms))
+    for one in found.notices:
+        click.echo(f"NOTICE {one}")
 
 
 def _summary(sentences: list[str], arms: list[ArmStatus]) -> Summary:

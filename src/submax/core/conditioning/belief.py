@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 
+import numpy as np
+
 from submax.core.arrays import Floats
 from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.spaces.space import Space
@@ -38,6 +40,18 @@ class Belief(ConditionalDistribution):
         Overridden by a belief that can do this without listing joint actions.
         """
         return sums_by_slot(self.prob_of_all(), self.space.choices)
+
+    def expected_rewards(self) -> Floats:
+        """Return the expected reward of every joint action, ``[R, n, space.size]``.
+
+        E[r | a] = Σ_l r_l p(l) p(a | l) / Σ_l p(l) p(a | l), by Bayes' rule. NaN if p(a | l) is 0
+        at every level that was observed.
+        """
+        joint = self.prob_of_all() * self.level_prior()[..., None]
+        total, earned = joint.sum(axis=2), np.einsum("rnla,rl->rna", joint, self.levels())
+        found: Floats = np.full(total.shape, np.nan)
+        np.divide(earned, total, out=found, where=total > 0)
+        return found
 
     def values(self) -> Floats | None:
         """Return the importance-sampled reward of each conditioned policy, ``[R, L]``.

@@ -61,6 +61,15 @@ class Policy(ABC, Generic[State]):
         found = np.exp(self.log_prob(state, repeated, actions))
         return found.reshape(replicas, rows, len(listing))
 
+    def expected_rewards(self, state: State, context: Floats) -> Floats | None:
+        """The reward that every joint action is believed to earn, ``[R, n, M]`` or ``[R, 1, M]``.
+
+        People who look at a decision see these numbers beside the probabilities; NaN stands for an
+        action of which nothing is known. None, the default, means that the policy has no such
+        belief, or does not say.
+        """
+        return None
+
     def record(
         self, state: State, action: Actions | None = None, *, upcoming: int | None = None
     ) -> State:

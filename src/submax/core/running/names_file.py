@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 
 KNOWN_PACKAGES = ("sklearn", "lightgbm", "xgboost", "catboost")
-"""Packages whose classifiers may be named without ``trust``: importing them runs known code."""
+"""Packages whose models may be named without ``trust``: importing them runs known code."""
+
+CLASS_KEYS = ("classifier", "regressor")
+"""Parameters whose value is the dotted name of a class."""
 
 
 def names_file(specification: object) -> bool:
@@ -23,11 +26,11 @@ def names_file(specification: object) -> bool:
     if isinstance(specification, str):
         return ":" in specification
     if isinstance(specification, Mapping):
-        if _is_foreign(specification.get("classifier", "sklearn")):
+        if any(_is_foreign(specification.get(key, "sklearn")) for key in CLASS_KEYS):
             return True
         return any(names_file(value) for value in specification.values())
     return isinstance(specification, (list, tuple)) and any(map(names_file, specification))
 
 
-def _is_foreign(classifier: object) -> bool:
-    return isinstance(classifier, str) and classifier.partition(".")[0] not in KNOWN_PACKAGES
+def _is_foreign(name: object) -> bool:
+    return isinstance(name, str) and name.partition(".")[0] not in KNOWN_PACKAGES

@@ -13,20 +13,26 @@
     const column = (place) => rows.map((row) => value(row.cells[place + 1]));
     const series = [];
     heads.forEach((head, place) => {
-      const found = { name: head.dataset.series, role: head.dataset.role || "line", data: column(place) };
+      const found = { name: head.dataset.series, role: head.dataset.role || "line", place: Number(head.dataset.place ?? NaN), data: column(place) };
       series.push(found);
     });
     return { x: rows.map((row) => value(row.cells[0])), series };
   }
 
+  // Eight colours, then the same ones dashed, then dotted.
+  const DASHES = [undefined, [8, 5], [2, 4]];
+
   function lines(figure, { x, series }) {
-    const data = [x], options = [{}], bands = [];
+    const data = [x], options = [{}], bands = [], off = switchedOff(figure);
     const names = [...new Set(series.map((one) => one.name))];
     for (const name of names) {
-      const stroke = colour(`--series-${Math.min(names.indexOf(name), 8)}`);
       const of = (role) => series.find((one) => one.name === name && one.role === role);
-      const line = of("line");
-      options.push({ label: name, stroke, width: 2, points: { size: 5, show: x.length < 40 } });
+      // A line that says its place keeps its colour when others are added before it.
+      const line = of("line"), place = isNaN(line.place) ? names.indexOf(name) : line.place;
+      const stroke = colour(`--series-${place % 8}`);
+      if (off.has(name)) continue;
+      const dash = DASHES[Math.min(Math.floor(place / 8), 2)];
+      options.push({ label: name, stroke, dash, width: 2, points: { size: 5, show: x.length < 40 } });
       data.push(line.data);
       if (of("low") && of("high")) {
         options.push({ stroke: "transparent", points: { show: false } });
@@ -38,6 +44,30 @@
     }
     return { data, options, bands, range: undefined };
   }
+
+  // Lines can be switched off by checkboxes, and stay so when the page is loaded again.
+  const switches = (figure) => [...figure.querySelectorAll("input[data-switch]")];
+  const remembered = (figure) => `off ${location.pathname} ${figure.id}`;
+  function restoreSwitches(figure) {
+    const off = new Set(JSON.parse(sessionStorage.getItem(remembered(figure)) || "[]"));
+    for (const one of switches(figure)) one.checked = !off.has(one.dataset.switch);
+  }
+  function switchedOff(figure) {
+    return new Set(switches(figure).filter((one) => !one.checked).map((one) => one.dataset.switch));
+  }
+  function switched(figure) {
+    sessionStorage.setItem(remembered(figure), JSON.stringify([...switchedOff(figure)]));
+    draw(figure);
+  }
+  addEventListener("change", (event) => {
+    if (event.target.dataset?.switch !== undefined) switched(event.target.closest("figure"));
+  });
+  addEventListener("click", (event) => {
+    const wanted = event.target.dataset?.switchAll, figure = event.target.closest?.("figure");
+    if (!wanted || !figure) return;
+    for (const one of switches(figure)) one.checked = wanted === "on";
+    switched(figure);
+  });
 
   // Shares of a whole, one above the other.
   function stack(figure, { x, series }) {
@@ -94,7 +124,7 @@
 
   function drawAll() {
     for (const figure of drawn.keys()) if (!figure.isConnected) drawn.delete(figure);
-    document.querySelectorAll("figure[data-chart]").forEach(draw);
+    document.querySelectorAll("figure[data-chart]").forEach((one) => { restoreSwitches(one); draw(one); });
   }
   // Times are written in UTC; the viewer sees their own zone.
   function localTimes() {

@@ -61,7 +61,7 @@ class VariationalContinual(NetworkEstimator):
                 "Softmax(training=Training(steps=300)) or a CVAE"
             )
         training = self.estimator.training
-        if training.steps == "fitted" or training.weight_decay:
+        if training.stops_early or training.weight_decay:
             raise InputError(
                 f"steps={training.steps!r} and weight_decay={training.weight_decay} were given, "
                 "and variational continual learning needs a number of steps and no weight decay, "

@@ -24,11 +24,10 @@ class LogSums(NamedTuple):
     """Sums over the rows of a log of plain actions, for each of its M choices.
 
     ``choices [M, 6]`` are, for each choice: rows that took it, their rewards, rows in which it was
-    eligible, and over the rows that took it Σ s and Σ s² with s = 1 / p, and the largest s among the
-    rows in which it was eligible. ``rewards`` are the moments of the
-    rewards minus a number near their mean, ``ends`` the lowest and highest rewards, and
-    ``propensity`` the sum of all propensities; ``by_set`` has the lowest and highest propensity for
-    each set of eligible choices.
+    eligible, Σ 1 / p and Σ 1 / p² over the rows that took it, and the largest 1 / p among the rows
+    in which it was eligible. ``rewards`` are the moments of the rewards minus a number near their
+    mean, ``ends`` the lowest and highest rewards, and ``propensity`` is the sum of all
+    propensities; ``by_set`` has the lowest and highest propensity for each set of eligible choices.
     """
 
     choices: Floats

@@ -23,8 +23,9 @@ from submax.simulation.executors import available_cores, dask_executor, local_ex
 
 SAMPLE_ROWS = 1 << 19
 """Rows of the sample on which policies, models of rewards and thresholds are fitted."""
-SPARE = 1.02
-"""The sample is first drawn this much larger, so that it is hardly ever too small."""
+SPARE = 6.0
+"""The sample is first drawn larger by this many standard deviations of its size, so that it is
+hardly ever too small."""
 FEWEST_PARALLEL = 1_500_000
 """With fewer rows the work is done in this process: starting others would take longer."""
 
@@ -73,7 +74,7 @@ class PartedLog:
         rows = sum(unit.rows for unit in units)
         jobs = available_cores() if jobs is None else jobs
         whole_number("jobs", jobs, at_least=1)
-        share = SPARE * SAMPLE_ROWS / max(rows, 1) if rows > SAMPLE_ROWS else 1.0
+        share = (SAMPLE_ROWS + SPARE * SAMPLE_ROWS**0.5) / max(rows, 1)
         with executed(jobs if rows >= FEWEST_PARALLEL else 1, scheduler) as run:
             found = list(run(scan_unit, [(unit, options, used, time, share) for unit in units]))
         pairs = [(unit, one) for unit, one in zip(units, found, strict=True) if one is not None]

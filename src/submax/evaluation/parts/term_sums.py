@@ -17,8 +17,8 @@ class TermSums(NamedTuple):
     are measured from a number near their mean lose no digits. z is 1 if the estimate is a mean
     (``ratio`` is then False). ``ends`` are the smallest and largest possible term of a mean, and
     the smallest and largest z of a ratio; None if only observed terms are known, which are
-    ``observed``, and ``apart`` are those of the difference. ``blocks [B, 5]`` are the columns and the number of rows in each block of the
-    bootstrap.
+    ``observed``; ``apart`` are the observed differences from the baseline. ``blocks [B, 5]`` are
+    the columns and the number of rows in each block of the bootstrap.
     """
 
     moments: Moments

@@ -17,8 +17,9 @@ from submax.evaluation.targets.classifier_policy import ClassifierPolicy
 from submax.evaluation.targets.function_policy import FunctionPolicy
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.evaluation.targets.reward_model_policy import REWARD_MODEL, RewardModelPolicy
-from submax.evaluation.targets.sharpened import Sharpened, parsed_variant
+from submax.evaluation.targets.sharpened import Sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
+from submax.evaluation.targets.variant import parsed_variant
 from submax.policies import make_policy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.choosing.training_length import training_warnings
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.logs.log import By, Log
@@ -258,6 +259,9 @@ class _Evaluation(NamedTuple):
         These are rows from which it did not learn, if there are any.
         """
         target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
+        if learns(candidate) and not isinstance(candidate, TargetPolicy):
+            short = training_warnings(target.policy, int(self.first.sum()))
+            self.notes.extend(f"{name}: {sentence}" for sentence in short)
         learned = target.base if isinstance(target, TargetPolicy) else target
         ignored = learned is not None and not learned.policy.facts.uses_context
         if ignored and self.log.schema.context.width:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Booleans, Integers
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.targets.target_policy import TargetPolicy
@@ -34,7 +34,7 @@ def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
     if isinstance(candidate, TargetPolicy) and candidate.learns:
         return candidate.learned_from(log.rows(first), seed)
     if learns(candidate):
-        return learn(log.rows(first), candidate, seed=seed, keep_rows=0)
+        return learn_one(log.rows(first), candidate, seed=seed, keep_rows=0)
     return candidate
 
 

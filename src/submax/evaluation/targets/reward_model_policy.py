@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
+from submax.core.numerics.sharpening import sharpened
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
-from submax.evaluation.targets.sharpened import sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.schema.schema import Schema
 

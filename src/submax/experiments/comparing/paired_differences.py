@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from submax.core.checks import one_of, probability
 from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.experiments.directory import read_specification
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.paired_comparison import Finals, Side
 
 POWER = 0.8
 """The chance of deciding a difference of the observed size, for the number of replicas needed."""
@@ -59,26 +59,48 @@ def compare(
     directory = Path(directory)
     read_specification(directory)
     finals = Finals.read(directory)
-    one_of("measure", measure, ["regret", "reward", "late_slope"])
+    for name in policies:
+        one_of(f"policy in {directory}:", name, finals.policies())
+    return differences(finals, policies, measure=measure, confidence=confidence)
+
+
+def differences(
+    finals: Finals,
+    policies: Sequence[str] = (),
+    *,
+    measure: str = "regret",
+    confidence: float = 0.95,
+) -> list[PairedDifference]:
+    """Compare policies by their final values, pair by pair, in every configuration.
+
+    ``finals`` may be those of the finished cells of a sweep under way.
+    """
     probability("confidence", confidence)
     chosen = list(policies) or finals.policies()
     for name in chosen:
-        one_of(f"policy in {directory}:", name, finals.policies())
+        one_of("policy", name, finals.policies())
     if len(set(chosen)) < 2:
         raise InputError(
             f"a comparison needs two policies or more, not {', '.join(chosen)}: name others of "
             f"{', '.join(finals.policies())}"
         )
-    look_up = {"regret": finals.final, "reward": finals.reward, "late_slope": finals.late}[measure]
+    find = look_up(finals, measure)
     found = []
     for labels in finals.configurations():
-        sides = {name: look_up(name, **labels) for name in dict.fromkeys(chosen)}
+        sides = {name: find(name, **labels) for name in dict.fromkeys(chosen)}
         for left, right in itertools.combinations(sides, 2):
             one, other = sides[left], sides[right]
             if one is not None and other is not None:
                 values = one.values - other.values
-                found.append(_difference(labels, left, right, values, confidence))
-    return _corrected(found)
+                found.append(paired_difference(labels, left, right, values, confidence))
+    return corrected(found)
+
+
+def look_up(finals: Finals, measure: str) -> Callable[..., Side | None]:
+    """Return the function that finds the final values of a policy by a measure."""
+    found = {"regret": finals.final, "reward": finals.reward, "late_slope": finals.late}
+    one_of("measure", measure, found)
+    return found[measure]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -117,9 +139,10 @@ def replicas_needed(
     return None if needed > MOST_REPLICAS else max(2, math.ceil(needed))
 
 
-def _difference(
+def paired_difference(
     labels: dict[str, Any], left: str, right: str, values: Floats, confidence: float
 ) -> PairedDifference:
+    """Return the mean of differences of single replicas, ``values [R]``, with its interval."""
     count, mean, error = len(values), float(values.mean()), standard_error(values)
     deviation = error * math.sqrt(count)
     if count < 2:
@@ -137,6 +160,7 @@ def _difference(
     )
 
 
-def _corrected(found: list[PairedDifference]) -> list[PairedDifference]:
-    corrected = holm([one.p_value for one in found])
-    return [one._replace(corrected=p) for one, p in zip(found, corrected, strict=True)]
+def corrected(found: list[PairedDifference]) -> list[PairedDifference]:
+    """Return the differences with p-values that are corrected for all of them."""
+    p_values = holm([one.p_value for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.live.lift.mixture_boundary import log_mixture, mixing_precision
+from submax.live.alarms.boundary_table import boundary_table
+from submax.live.lift.mixture_boundary import mixing_precision
 
 BLOCK = 200
 """Observations between two looks, at each of which a new interval begins."""
@@ -18,9 +19,6 @@ TYPICAL_VARIANCE = 0.05
 STARTS_PER_OCTAVE = 8
 """How many beginnings of intervals are kept whose ages differ by a factor of up to two: of 100,000
 observations about 60, so that a look takes less than a millisecond."""
-BISECTIONS = 16
-"""Halvings of the bracket of a boundary. Its upper end is used, which is then too wide by at most
-0.002 %."""
 
 
 class Fall(NamedTuple):
@@ -135,16 +133,8 @@ class FallDetector(msgspec.Struct):
             found: Floats = np.sqrt(total * (np.log(total / mixing) + 2 * math.log(1 / self.error)))
             return found
         span = self.high - self.low
-        mixing = mixing_precision(PLANNED * TYPICAL_VARIANCE * span**2, self.error)
-        limit, below = math.log(2 / self.error), np.zeros(len(variance))
-        above = np.sqrt(variance + mixing) + span
-        while (short := log_mixture(above, variance, span, mixing) < limit).any():
-            above = np.where(short, 2 * above, above)
-        for _ in range(BISECTIONS):
-            middle = (below + above) / 2
-            inside = log_mixture(middle, variance, span, mixing) < limit
-            below, above = np.where(inside, middle, below), np.where(inside, above, middle)
-        return above
+        table = boundary_table(self.error, PLANNED * TYPICAL_VARIANCE)
+        return span * table(variance / span**2)
 
     def _thin(self) -> None:
         """Keep few beginnings; what one that goes has shown is known to the next one.

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple, Self
 
 from submax.core.errors import InputError
+from submax.core.running.variables import INVALID_VARIABLE, variable_text
 
 SECRET, PRIVATE = "SUBMAX_WEBHOOK_SECRET", "SUBMAX_WEBHOOK_PRIVATE"
 """The environment variables of these options."""
@@ -26,27 +26,12 @@ class WebhookOptions(NamedTuple):
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """The options of this process; an ``InputError`` if a variable has a wrong value."""
-        private = environment.get(PRIVATE, "").lower()
-        if private not in TRUTH:
+        variable, private = variable_text(PRIVATE, environment)
+        word = (private or "").lower()
+        if word not in TRUTH:
             raise InputError(
-                f"the environment variable {PRIVATE} is {private!r:.40}, and 1 or 0 is allowed: "
-                "set one of these, or unset it",
-                code="invalid-environment",
+                f"the variable {variable} was {private!r:.40}, and 1 or 0 is allowed: set one of "
+                "these, or unset it",
+                code=INVALID_VARIABLE,
             )
-        return cls(_secret(environment), TRUTH[private])
-
-
-def _secret(environment: Mapping[str, str]) -> str | None:
-    """The secret, or the contents of the file that the variable with _FILE names."""
-    file = environment.get(f"{SECRET}_FILE")
-    if not file:
-        return environment.get(SECRET) or None
-    try:
-        return Path(file).read_text().strip() or None
-    except (OSError, UnicodeError) as error:
-        raise InputError(
-            f"the environment variable {SECRET}_FILE names {file!r:.80}, which cannot be read "
-            f"({getattr(error, 'strerror', None) or error}): name a file with the secret, or "
-            "unset it",
-            code="invalid-environment",
-        ) from error
+        return cls(variable_text(SECRET, environment)[1], TRUTH[word])

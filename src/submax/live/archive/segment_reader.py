@@ -10,7 +10,7 @@ from submax.core.errors import InputError
 from submax.live.archive.archived_page import archived_page
 from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
-from submax.live.archive.id_halves import identifier_from
+from submax.live.archive.id_halves import halves_of, identifier_from
 from submax.live.archive.segment_schema import ACTION, CONTEXT
 from submax.live.log.group_draw import GroupDraw
 from submax.live.log.pages.log_page import LogPage
@@ -79,6 +79,21 @@ class SegmentReader:
         known = pc.or_(table["id"].is_valid(), table["id_high"].is_valid())
         chosen = pc.and_(pc.equal(table["kind"], DECISION), known)
         return table.filter(chosen).select(ID_COLUMNS).combine_chunks()
+
+    def position_of(self, identifier: str) -> int | None:
+        """The position of the decision with this id; None if the segment does not have it."""
+        import pyarrow.compute as pc
+
+        table, halves = self._file.read(["kind", "position", *ID_COLUMNS]), halves_of(identifier)
+        same = pc.equal(table["id"], identifier)
+        if halves is not None:
+            by_halves = [
+                pc.equal(table[name], half)
+                for name, half in zip(("id_high", "id_low"), halves, strict=True)
+            ]
+            same = pc.or_(pc.fill_null(same, False), pc.fill_null(pc.and_(*by_halves), False))
+        found = table.filter(pc.and_(pc.equal(table["kind"], DECISION), same))["position"]
+        return found[0].as_py() if len(found) else None
 
     def page_after(self, position: int) -> int:
         """The number of the page with the first event after a position."""

@@ -56,10 +56,10 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"control_share {self.control_share} is below minimum {self.minimum}, which holds "
                 "for the control too: raise control_share or lower minimum"
             )
-        if menu.can_list and self.minimum * menu.space(menu.active).size > 1:
+        if menu.can_list and self.minimum * (size := menu.space(menu.active).size) > 1:
             raise InputError(
-                f"minimum {self.minimum} is more than {menu.space(menu.active).size} joint actions "
-                "can have together: at most one over their number"
+                f"minimum {self.minimum} is more than each of {size} joint actions can have: give "
+                f"at most {1 / size:.4g}, one over their number"
             )
         if not menu.can_list and (self.minimum or self.control_share):
             raise InputError(

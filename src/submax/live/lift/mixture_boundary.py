@@ -1,11 +1,13 @@
-"""How far a sum of noise may stray, at all times together."""
+"""How far a sum of noise may stray, at all times together.
+
+Functions import scipy themselves: it would take most of the time in which a live bandit starts, and
+many bandits compare no groups.
+"""
 
 import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammainc, gammaln
 
 
 def mixture_boundary(variance: float, error: float, scale: float, tightest_at: float) -> float:
@@ -30,6 +32,8 @@ def mixture_boundary(variance: float, error: float, scale: float, tightest_at: f
     def excess(deviation: float) -> float:
         return float(log_mixture(deviation, variance, scale, mixing)) - math.log(2 / error)
 
+    from scipy.optimize import brentq
+
     upper = math.sqrt(variance + mixing) + scale
     while excess(upper) < 0:
         upper *= 2
@@ -51,6 +55,8 @@ def log_mixture(deviation: Any, variance: Any, scale: float, mixing: float) -> A
 
 def _log_integral(shape: Any, rate: Any) -> Any:
     """Return the logarithm of ∫₀¹ y^(shape − 1) exp(−rate y) dy."""
+    from scipy.special import gammainc, gammaln
+
     return gammaln(shape) + np.log(gammainc(shape, rate)) - shape * np.log(rate)
 
 

@@ -22,7 +22,7 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.rollups.rollups import ReadEvents, Rollups
+from submax.live.rollups.rollups import Learned, ReadEvents, Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -93,7 +93,7 @@ class Ledger:
         self.tally = ActionTally.empty(slots, intervals)
         self.comparisons = GroupComparisons.of(settings)
         self._plain = settings.menu.plain
-        self.rollups = Rollups(slots)
+        self.rollups = Rollups(slots, settings.context)
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
@@ -239,7 +239,9 @@ class Ledger:
             action, reward = rows.action[learned], outcomes.reward[learned]
             by_slot = self._by_slot(given.parts[learned])
             self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
-            self.tally.learned(action, reward, self._weights(rows.propensity[learned]))
+            weight = self._weights(rows.propensity[learned])
+            self.tally.learned(action, reward, weight)
+            self.rollups.learned(Learned(rows.context[learned], action, reward, weight))
         compared = np.flatnonzero(
             activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
         )

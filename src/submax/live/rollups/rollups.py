@@ -6,13 +6,17 @@ from typing import NamedTuple, Protocol, Self
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
 from submax.live.rollups.delays import Delays, DelaysRecord
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.rollups.sums import COLUMNS, made, matured
 from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
+from submax.schema.context_schema import ContextSchema
 
+Singles = NDArray[np.float32]
 MOST_WAITING = 8192
 """Decisions and events that wait until they are added."""
 MOST_VERSIONS = 1000
@@ -30,6 +34,8 @@ class CountedDecisions(Protocol):
     def version(self) -> Integers: ...
     @property
     def holdout(self) -> Booleans: ...
+    @property
+    def context(self) -> Singles: ...
 
 
 class Outcome(NamedTuple):
@@ -51,6 +57,15 @@ class Counted(NamedTuple):
     outcome: Outcome | None
 
 
+class Learned(NamedTuple):
+    """Decisions that were learned from: see ``ContextSums.learned``."""
+
+    context: Singles
+    action: Floats
+    reward: Floats
+    weight: Floats
+
+
 class ReadEvents(NamedTuple):
     """Positions and times of events, and of the rewards among them with their decisions."""
 
@@ -65,19 +80,23 @@ class Rollups:
     """Sums that are kept while a log is read, so that pages need not read it.
 
     ``tiers`` has sums by time in several resolutions, and ``versions`` sums by version; those by
-    choice are in ``ActionTally``. The memory is bounded, however long the log is.
+    choice are in ``ActionTally``. ``contexts`` has sums by values of the context. The memory is
+    bounded, however long the log is.
     """
 
-    def __init__(self, slots: int = 1) -> None:
+    def __init__(self, slots: int = 1, schema: ContextSchema | None = None) -> None:
         """Rollups of no decision; ``slots`` is the number of slots with choices."""
         self._tiers = [Tier(resolution) for resolution in RESOLUTIONS]
         self._versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
         self._delays = Delays()
+        self._contexts = ContextSums.of(schema or ContextSchema(), slots)
         self._least_propensity = 1.0
         self._slots = slots
         # Added many at a time, because adding one takes as long as adding a thousand.
         self._decisions: list[Counted] = []
         self._events: list[ReadEvents] = []
+        self._made: list[tuple[Singles, Floats]] = []
+        self._learned: list[Learned] = []
         self._count = 0
 
     @property
@@ -99,6 +118,12 @@ class Rollups:
         return self._delays
 
     @property
+    def contexts(self) -> ContextSums:
+        """The sums by values of the context."""
+        self._add()
+        return self._contexts
+
+    @property
     def least_propensity(self) -> float:
         """The smallest propensity of a decision that has matured; 1 if there is none."""
         self._add()
@@ -113,7 +138,13 @@ class Rollups:
         """Count decisions that were made at these times."""
         if len(at):
             self._decisions.append(self._counted(at, decisions, None))
+            self._made.append((decisions.context, decisions.action))
             self._wait_for(len(at))
+
+    def learned(self, rows: Learned) -> None:
+        """Count decisions that were learned from, by the values of their contexts."""
+        self._learned.append(rows)
+        self._wait_for(len(rows.reward))
 
     def matured(
         self,
@@ -150,6 +181,7 @@ class Rollups:
             return
         decisions, events = self._decisions, self._events
         self._decisions, self._events, self._count = [], [], 0
+        self._add_contexts()
         if events:
             self._delays.add(*map(np.concatenate, zip(*events, strict=True)))
         if not decisions:
@@ -164,6 +196,14 @@ class Rollups:
         known = [one.propensity.min() for one in outcomes if one is not None]
         self._least_propensity = float(min(self._least_propensity, *known, 1.0))
 
+    def _add_contexts(self) -> None:
+        made, learned = self._made, self._learned
+        self._made, self._learned = [], []
+        if made:
+            self._contexts.decided(*map(np.concatenate, zip(*made, strict=True)))
+        if learned:
+            self._contexts.learned(*map(np.concatenate, zip(*learned, strict=True)))
+
     def copy(self) -> Self:
         """Rollups with the same sums; what is added to one is not added to the other.
 
@@ -171,9 +211,10 @@ class Rollups:
         """
         self._add()
         made = copy(self)
-        made._decisions, made._events = [], []
+        made._decisions, made._events, made._made, made._learned = [], [], [], []
         made._tiers = [one.copy() for one in self._tiers]
         made._versions, made._delays = copy(self._versions), copy(self._delays)
+        made._contexts = self._contexts.copy()
         return made
 
     def to_record(self) -> "RollupsRecord":
@@ -184,6 +225,7 @@ class Rollups:
             self.delays.to_record(),
             self.least_propensity,
             self._slots,
+            self.contexts.to_record(),
         )
 
     @classmethod
@@ -196,6 +238,7 @@ class Rollups:
         rollups._versions.restore(record.versions)
         rollups._delays.restore(record.delays)
         rollups._least_propensity = record.least_propensity
+        rollups._contexts = ContextSums.restore(record.contexts)
         return rollups
 
 
@@ -207,6 +250,7 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     delays: DelaysRecord
     least_propensity: float
     slots: int
+    contexts: ContextSumsRecord
 
 
 def _rows(at: Floats, outcome: Outcome | None) -> Floats:

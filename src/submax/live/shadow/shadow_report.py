@@ -1,11 +1,13 @@
 """What can be said about a shadow now."""
 
 import math
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from submax.live.lift.lift_tally import Lift
+if TYPE_CHECKING:
+    # Clients read reports, and should not need numpy for it.
+    from submax.live.lift.lift_tally import Lift
 
 State = Literal["none", "running", "stopped"]
 
@@ -38,7 +40,7 @@ class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
 
 
-def lift_fields(lift: Lift) -> dict[str, Any]:
+def lift_fields(lift: "Lift") -> dict[str, Any]:
     """The fields of a report that a lift gives."""
     verdict = "better" if lift.low > 0 else "worse" if lift.high < 0 else "undecided"
     numbers = {"estimate": lift.estimate, "low": lift.low, "high": lift.high}

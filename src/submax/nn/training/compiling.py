@@ -1,6 +1,7 @@
 """Compilation of JAX programs, once per process."""
 
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,9 @@ from typing import Any, TypeVar
 import jax
 
 Compiled = TypeVar("Compiled")
+
+LEVEL = "xla_backend_optimization_level"
+"""The option of XLA that says how much it optimizes a program."""
 
 _compiling = threading.Lock()
 _spent = [0.0]
@@ -52,9 +56,10 @@ def compiled(program: Callable[..., Any], *given: Any, overwrites: tuple[int, ..
     """Compile a program for these arguments; a call uses up the arguments in ``overwrites``.
 
     On a CPU the level of optimization is reduced, since half of the compile time would go into
-    optimizations that do not make these programs faster.
+    optimizations that do not make these programs faster. A level in the environment variable
+    ``XLA_FLAGS`` is used instead.
     """
     lowered: Any = jax.jit(program, donate_argnums=overwrites).lower(*given)
-    if jax.default_backend() == "cpu":
-        return lowered.compile(compiler_options={"xla_backend_optimization_level": 1})
+    if jax.default_backend() == "cpu" and LEVEL not in os.environ.get("XLA_FLAGS", ""):
+        return lowered.compile(compiler_options={LEVEL: 1})
     return lowered.compile()

@@ -13,6 +13,8 @@ BLOCK = 25
 """Number of steps between two evaluations of the held-out loss."""
 PATIENCE = 4
 """A replica stops after this many consecutive evaluations without a lower held-out loss."""
+LONG_PATIENCE = 40
+"""The same with steps="converged", 1000 steps: a network can stay on a plateau for hundreds."""
 HELD_OUT_SEED = 0
 """Seed of the noise in the held-out loss, always the same so that losses are comparable."""
 
@@ -38,6 +40,7 @@ class FittedTrainer:
     """Trains in blocks of steps; a replica stops when its held-out loss no longer decreases."""
 
     trainer: Trainer
+    patience: int = PATIENCE
 
     def begin(self, progress: Progress, held: jax.Array, least: jax.Array) -> Fitting:
         """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
@@ -54,7 +57,7 @@ class FittedTrainer:
         no_stopping = nothing_held | (progress.step <= fitting.least)
         better = going_on & ((loss < fitting.loss) | no_stopping)
         stale = jnp.where(better, 0, fitting.stale + 1)
-        stopped = (stale >= PATIENCE) | (progress.step >= progress.limit)
+        stopped = (stale >= self.patience) | (progress.step >= progress.limit)
         return Fitting(
             progress._replace(limit=jnp.where(stopped, 0, progress.limit)),
             where_kept(better, progress.vector, fitting.best),

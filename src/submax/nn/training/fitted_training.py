@@ -14,7 +14,7 @@ from submax.core.memory.minibatches import Minibatches
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design
 from submax.nn.training.compiling import compiled, compiled_once, shape
-from submax.nn.training.fitted_trainer import BLOCK, FittedTrainer, Fitting
+from submax.nn.training.fitted_trainer import BLOCK, LONG_PATIENCE, PATIENCE, FittedTrainer, Fitting
 from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
 from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
@@ -30,6 +30,8 @@ EPOCHS = 20
 HIGHEST_STEP_LIMIT = 4000
 """The limit on steps is EPOCHS passes over the rows, but at least LOWEST_STEP_LIMIT and at most
 HIGHEST_STEP_LIMIT. The highest limit bounds the cost of a refit."""
+LENGTHENED = 10
+"""With steps="converged" the limit is this many times as high, because nobody waits for a refit."""
 
 
 RowArray = NDArray[np.float32] | jax.Array
@@ -63,7 +65,7 @@ def train_fitted(
     rows_held = minibatches.held(held_out, HELD_OUT_BATCH)
     held = jnp.asarray(rows_held)
     fitted, begin, advance = _programs(design, training, len(filled))
-    limit = most_steps(filled, training.batch)
+    limit = most_steps(filled, training)
     seeds, share = drawn_seeds(len(filled), rng), fitted.shares(rows_held)
     start_steps = jnp.full(len(filled), design.least_steps, dtype=jnp.int32)
     fitting = begin(fitted.trainer.begin(seeds, limit, share), held, start_steps)
@@ -92,9 +94,12 @@ def train_fitted(
     return Trained(unpacked(design, best), diverged.astype(np.int64), best_step.astype(np.int64))
 
 
-def most_steps(filled: Integers, batch: int) -> NDArray[np.int32]:
+def most_steps(filled: Integers, training: Training) -> NDArray[np.int32]:
     """Return the largest number of steps of a refit: ``[R]``."""
-    passes = np.clip(EPOCHS * filled // batch, LOWEST_STEP_LIMIT, HIGHEST_STEP_LIMIT)
+    lengthened = LENGTHENED if training.steps == "converged" else 1
+    passes = lengthened * np.clip(
+        EPOCHS * filled // training.batch, LOWEST_STEP_LIMIT, HIGHEST_STEP_LIMIT
+    )
     return np.where(filled < MIN_ROWS_TO_HOLD_OUT, STEPS_WITHOUT_HELD_OUT, passes).astype(np.int32)
 
 
@@ -119,7 +124,7 @@ def _from(fresh: Fitting, vector: NDArray[np.float32]) -> Progress:
 @compiled_once
 def _programs(design: Design[Any], training: Training, replicas: int) -> FittedPrograms:
     trainer = Trainer(design, training, replicas)
-    fitted = FittedTrainer(trainer)
+    fitted = FittedTrainer(trainer, LONG_PATIENCE if training.steps == "converged" else PATIENCE)
     least = shape((replicas,), jnp.int32)
     rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
     held = shape(

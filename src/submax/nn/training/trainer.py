@@ -1,5 +1,6 @@
 """Training steps, as pure functions that JAX can compile."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design, Example
+from submax.nn.training.compiling import shape
 from submax.nn.training.parameters import model_shapes
 
 Seeds = NDArray[np.uint32]
@@ -61,24 +63,25 @@ class Trainer:
         """
         pairs = zip(seeds, share, strict=True)
         vector = np.stack([self._drawn(np.random.default_rng(seed), one) for seed, one in pairs])
-        state = jax.vmap(self._optimizer().init)(vector)
-        # Two copies of the parameters, because a compiled program may overwrite its arguments.
-        return Progress(
-            jnp.array(vector),
-            jnp.array(vector),
-            state,
-            jnp.asarray(seeds),
-            jnp.zeros((), dtype=jnp.int32),
-            jnp.asarray(limit),
-            jnp.full(self.replicas, NEVER),
+        start = Progress(
+            vector,
+            vector,
+            _optimizer_start(self.training, *vector.shape),
+            seeds,
+            np.zeros((), np.int32),
+            limit,
+            np.full(self.replicas, NEVER, np.int32),
         )
+        # Every array is copied, because a compiled program may overwrite its arguments.
+        return jax.tree.map(jnp.array, start)
 
     @property
     def progress_shapes(self) -> Any:
         """The shapes of ``Progress``, for which programs are compiled."""
         seeds, limit = np.zeros(self.replicas, np.uint32), np.zeros(self.replicas, np.int32)
         share = np.full((self.replicas, self.design.reward_width), 0.5, np.float32)
-        return jax.eval_shape(lambda: self.begin(seeds, limit, share))
+        progress = self.begin(seeds, limit, share)
+        return jax.tree.map(lambda array: shape(array.shape, array.dtype), progress)
 
     def _drawn(self, rng: np.random.Generator, share: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the initial parameters of one replica: ``[P]``."""
@@ -131,7 +134,7 @@ class Trainer:
         Return its loss before the step, and its parameters and optimizer state after the step.
         """
         loss, gradient = jax.value_and_grad(self._loss)(vector, key, rows)
-        change, state = self._optimizer().update(gradient, state, vector)
+        change, state = _optimizer(self.training).update(gradient, state, vector)
         return loss, vector + change, state
 
     def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
@@ -148,9 +151,20 @@ class Trainer:
         shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
         return jax.tree.unflatten(structure, shaped)
 
-    def _optimizer(self) -> optax.GradientTransformation:
-        training = self.training
-        return optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
+
+def _optimizer(training: Training) -> optax.GradientTransformation:
+    return optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
+
+
+@functools.cache
+def _optimizer_start(training: Training, replicas: int, parameters: int) -> Any:
+    """Return the optimizer's state before the first step.
+
+    The state depends on the number of parameters but not on their values, so that a fit need not
+    run the many small operations that make it.
+    """
+    vector = jnp.zeros((replicas, parameters), jnp.float32)
+    return jax.device_get(jax.vmap(_optimizer(training).init)(vector))
 
 
 def drawn_seeds(replicas: int, rng: np.random.Generator) -> Seeds:

@@ -50,10 +50,10 @@ def train(
 
     The compiled program depends on the design, the training and the number of replicas, but not on
     the number of rows, so that it is compiled only once. ``rows_before [R]`` is the number of rows
-    on which ``start`` was trained. If the steps are "fitted", it decides whether a replica
+    on which ``start`` was trained. If held-out rows decide the steps, it decides whether a replica
     continues from ``start``.
     """
-    if training.steps == "fitted":
+    if isinstance(training.steps, str):
         return train_fitted(design, training, minibatches, rng, start, rows_before)
     replicas = len(minibatches.filled)
     steps_per_call = _steps_per_call(training.steps)

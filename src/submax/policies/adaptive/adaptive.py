@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
+from submax.core.arrays import Floats
 from submax.core.checks import whole_number
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.policy import Policy
@@ -51,6 +52,9 @@ class Adaptive(WrapperPolicy):
         if problem.space.slots > 1:
             return self._with_slots
         return self._with_context if problem.context_width else self._without_context
+
+    def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
+        return self.wrapped(state.problem).expected_rewards(state, context)
 
     @cached_property
     def _with_slots(self) -> Policy[Any]:

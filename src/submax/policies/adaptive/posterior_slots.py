@@ -15,6 +15,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.core.running.stored import stored
+from submax.core.spaces.space import LISTING_LIMIT
 from submax.policies.listed import joined, split
 from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.strategies.iterated import submax_of
@@ -107,6 +108,21 @@ class PosteriorSlots(Policy[SlotsState]):
         found: Floats = joined(
             [_log_prob(self._policies(state, part), chosen) for part, chosen in pairs]
         )
+        return found
+
+    def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
+        """Return the posterior mean of every joint action; None if these are too many to list."""
+        space = state.problem.space
+        if space.size > LISTING_LIMIT:
+            return None
+        listing = space.listing()
+        found = np.full((*context.shape[:2], space.size), np.nan)
+        for replica, belief in enumerate(state.beliefs):
+            if belief.slot_map is None or belief.coefficients is None:
+                continue
+            for row, values in enumerate(context[replica]):
+                features = belief.slot_map.rows(np.tile(values, (space.size, 1)), listing)
+                found[replica, row] = belief.centre + features @ belief.coefficients
         return found
 
     def update(self, state: SlotsState, feedback: Feedback, rng: np.random.Generator) -> SlotsState:

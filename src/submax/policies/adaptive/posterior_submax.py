@@ -84,6 +84,10 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
                 found[replica, part] = submax_of(contrasts, self.depth).mean(axis=1)
         return found
 
+    def expected_rewards(self, state: PosteriorState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        return self.estimator.belief(state.params, context).expected_rewards()
+
     def update(
         self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
     ) -> PosteriorState:

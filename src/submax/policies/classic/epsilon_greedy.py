@@ -50,6 +50,9 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
         mixed: Floats = explored + (1 - self.epsilon) * greedy
         return mixed[:, None, :]
 
+    def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
+        return state.known_means()[:, None, :]
+
     def update(
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:

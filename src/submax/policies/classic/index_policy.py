@@ -108,6 +108,9 @@ class IndexPolicy(Policy[IndexState]):
             return np.eye(state.problem.space.size)[self._spread(state, context.shape[1])]
         return self._tied(self._counts(state.arms, state.pending, 1))[:, None]
 
+    def expected_rewards(self, state: IndexState, context: Floats) -> Floats:
+        return state.arms.known_means()[:, None, :]
+
     def record(
         self, state: IndexState, action: Actions | None = None, *, upcoming: int | None = None
     ) -> IndexState:

@@ -74,6 +74,13 @@ class Thompson(Policy[ArmStatistics]):
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         return largest_beta(*self._posterior(state))[:, None, :]
 
+    def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
+        """Return the means of the posteriors, α / (α + β), in the units of the rewards."""
+        a, b = self._posterior(state)
+        lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
+        means: Floats = lowest + (highest - lowest) * a / (a + b)
+        return means[:, None, :]
+
     def update(
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:

@@ -18,7 +18,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.rewards.quantile_levels import MOST_QUANTILES
-from submax.core.spaces.space import Space
+from submax.core.spaces.space import LISTING_LIMIT, Space
 from submax.policies.reward_conditioned.decision_counts import DecisionCounts
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.strategies.observation_weights import ObservationWeights
@@ -89,6 +89,13 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
             raise InputError(
                 f"the state has {len(state.informed)} replicas, and context has {len(context)}"
             )
+
+    def expected_rewards(self, state: RewardConditionedState, context: Floats) -> Floats | None:
+        """Return E[r | a] of the belief; see ``Belief.expected_rewards``."""
+        space = state.problem.space
+        if space.reals or space.size > LISTING_LIMIT:
+            return None
+        return self.estimator.belief(state.params, context).expected_rewards()
 
     def table(self, state: RewardConditionedState, belief: Belief) -> Table:
         """Return the strategy's table, but with the probabilities of no action."""

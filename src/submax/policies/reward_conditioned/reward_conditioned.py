@@ -19,6 +19,7 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
 from submax.core.errors import InputError
+from submax.core.memory.training import Training
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
@@ -232,6 +233,7 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-softmax-converged": cls(Softmax(128, training=Training("converged")), SubMax()),
             "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
             "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
             "rcp-denoising-optimistic": cls(Denoising(), Optimistic()),

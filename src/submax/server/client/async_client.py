@@ -7,6 +7,7 @@ from typing import Any, Self
 from submax.core.errors import StoreError
 from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
+from submax.live.shadow.shadow_report import ShadowReport
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.item import Item
 from submax.server.client.loop_state import LoopState
@@ -143,7 +144,8 @@ class AsyncClient:
 
     async def set(self, **changes: Any) -> dict[str, Any]:
         """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
-        found: dict[str, Any] = await self._send("PATCH", "", encoded(changes), dict[str, Any])
+        body = encoded(changes)
+        found: dict[str, Any] = await self._send("PATCH", "", body, dict[str, Any], slow=True)
         return found
 
     async def pause(self) -> dict[str, Any]:
@@ -160,6 +162,41 @@ class AsyncClient:
         """Archive the bandit, as ``Bandit.archive`` does."""
         found: dict[str, Any] = await self._send("POST", "/archive", None, dict[str, Any])
         return found
+
+    async def delete(self) -> None:
+        """Delete the bandit with its log, as ``Bandit.delete`` does; this cannot be undone."""
+        await self._send("DELETE", "", None, dict[str, Any])
+
+    async def shadow(self) -> ShadowReport:
+        """As ``Bandit.shadow``."""
+        found: ShadowReport = await self._send("GET", "/shadow", None, ShadowReport)
+        return found
+
+    async def set_shadow(self, policy: str | Mapping[str, Any] | None) -> ShadowReport:
+        """Let a second policy decide beside the first, or none, and return how it compares."""
+        body = encoded({"policy": policy})
+        sent = self._send("POST", "/shadow", body, ShadowReport, slow=True)
+        found: ShadowReport = await sent
+        return found
+
+    async def promote_shadow(self) -> int:
+        """As ``Bandit.promote_shadow``."""
+        return int((await self._send("POST", "/shadow/promote", None, dict[str, int]))["version"])
+
+    async def roll_back_shadow(self) -> int:
+        """As ``Bandit.roll_back_shadow``."""
+        return int((await self._send("POST", "/shadow/roll-back", None, dict[str, int]))["version"])
+
+    async def alarms(self) -> list[dict[str, Any]]:
+        """The last 100 alarms, newest first: kind, at, active, sentence, subject and values."""
+        found = await self._send("GET", "/alarms", None, dict[str, list[dict[str, Any]]])
+        return list(found["alarms"])
+
+    async def acknowledge_alarms(self) -> list[dict[str, Any]]:
+        """Say that all alarms were seen, and return them as ``alarms`` does."""
+        path = "/alarms/acknowledge"
+        found = await self._send("POST", path, None, dict[str, list[dict[str, Any]]])
+        return list(found["alarms"])
 
     async def flush(self) -> None:
         """Wait until all queued rewards are answered; an error says how many were not stored."""
@@ -226,11 +263,13 @@ class AsyncClient:
             except Exception as error:
                 outcome = error
 
-    async def _send(self, method: str, path: str, body: bytes | None, kind: Any) -> Any:
-        return await self._called(Call(method, path, body, kind, self._options.until()))
+    async def _send(
+        self, method: str, path: str, body: bytes | None, kind: Any, *, slow: bool = False
+    ) -> Any:
+        return await self._called(Call(method, path, body, kind, self._options.until(), slow))
 
     async def _called(self, call: Call) -> Any:
-        attempts = self._options.attempts_for(self._address, call.until)
+        attempts = self._options.attempts_for(self._address, call)
         pool = self._here().pool
         while True:
             try:

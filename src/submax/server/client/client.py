@@ -1,19 +1,17 @@
 """A client for bandits over HTTP."""
 
-import http.client
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
 from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
+from submax.live.shadow.shadow_report import ShadowReport
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.queued_rewards import QueuedRewards
 from submax.server.client.batching.shared_decisions import SharedDecisions
-from submax.server.client.connecting.connection_pool import ConnectionPool
+from submax.server.client.connecting.caller import Caller
 from submax.server.client.messages.address import Address
-from submax.server.client.messages.answers import RETRIED, failure, understood
 from submax.server.client.messages.bodies import (
     RewardValue,
     decision_body,
@@ -51,9 +49,8 @@ class Client:
         gather: float = 0.002,
         connections: int = 4,
     ) -> None:
-        self._address = Address.of(address, bandit, key)
         self._options = ClientOptions(timeout, attempts, deadline, batching, gather, connections)
-        self._pool = ConnectionPool(self._address)
+        self._caller = Caller(Address.of(address, bandit, key), self._options)
         self._decisions = SharedDecisions(lambda items: self._run(decide_all(items)), connections)
         self._rewards = QueuedRewards(lambda items: self._run(reward_all(items)), gather)
 
@@ -138,7 +135,8 @@ class Client:
 
     def set(self, **changes: Any) -> dict[str, Any]:
         """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
-        found: dict[str, Any] = self._send("PATCH", "", encoded(changes), dict[str, Any])
+        body = encoded(changes)
+        found: dict[str, Any] = self._send("PATCH", "", body, dict[str, Any], slow=True)
         return found
 
     def pause(self) -> dict[str, Any]:
@@ -156,6 +154,41 @@ class Client:
         found: dict[str, Any] = self._send("POST", "/archive", None, dict[str, Any])
         return found
 
+    def delete(self) -> None:
+        """Delete the bandit with its log, as ``Bandit.delete`` does; this cannot be undone."""
+        self._send("DELETE", "", None, dict[str, Any])
+
+    def shadow(self) -> ShadowReport:
+        """As ``Bandit.shadow``."""
+        found: ShadowReport = self._send("GET", "/shadow", None, ShadowReport)
+        return found
+
+    def set_shadow(self, policy: str | Mapping[str, Any] | None) -> ShadowReport:
+        """Let a second policy decide beside the first, or none, and return how it compares."""
+        body = encoded({"policy": policy})
+        sent = self._send("POST", "/shadow", body, ShadowReport, slow=True)
+        found: ShadowReport = sent
+        return found
+
+    def promote_shadow(self) -> int:
+        """As ``Bandit.promote_shadow``."""
+        return int(self._send("POST", "/shadow/promote", None, dict[str, int])["version"])
+
+    def roll_back_shadow(self) -> int:
+        """As ``Bandit.roll_back_shadow``."""
+        return int(self._send("POST", "/shadow/roll-back", None, dict[str, int])["version"])
+
+    def alarms(self) -> list[dict[str, Any]]:
+        """The last 100 alarms, newest first: kind, at, active, sentence, subject and values."""
+        found = self._send("GET", "/alarms", None, dict[str, list[dict[str, Any]]])
+        return list(found["alarms"])
+
+    def acknowledge_alarms(self) -> list[dict[str, Any]]:
+        """Say that all alarms were seen, and return them as ``alarms`` does."""
+        path = "/alarms/acknowledge"
+        found = self._send("POST", path, None, dict[str, list[dict[str, Any]]])
+        return list(found["alarms"])
+
     def flush(self) -> None:
         """Wait until all queued rewards are answered; an error says how many were not stored."""
         self._rewards.flush()
@@ -165,7 +198,7 @@ class Client:
         try:
             self.flush()
         finally:
-            self._pool.close()
+            self._caller.close()
 
     def __enter__(self) -> Self:
         return self
@@ -182,23 +215,11 @@ class Client:
             except StopIteration:
                 return
             try:
-                outcome = self._called(call)
+                outcome = self._caller.call(call)
             except Exception as error:
                 outcome = error
 
-    def _send(self, method: str, path: str, body: bytes | None, kind: Any) -> Any:
-        return self._called(Call(method, path, body, kind, self._options.until()))
-
-    def _called(self, call: Call) -> Any:
-        attempts = self._options.attempts_for(self._address, call.until)
-        while True:
-            try:
-                status, answer = self._pool.exchange(
-                    call.method, call.path, call.body, attempts.begin()
-                )
-                if status not in RETRIED:
-                    return understood(status, answer, call.kind)
-                reason, _ = failure(answer)
-            except (OSError, http.client.HTTPException) as error:
-                reason = f"{type(error).__name__}: {str(error) or 'timed out'}"
-            time.sleep(attempts.pause_after(reason))
+    def _send(
+        self, method: str, path: str, body: bytes | None, kind: Any, *, slow: bool = False
+    ) -> Any:
+        return self._caller.call(Call(method, path, body, kind, self._options.until(), slow))

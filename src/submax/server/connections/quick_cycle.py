@@ -1,6 +1,6 @@
 """One request that is answered without ASGI, and what was done about it."""
 
-from submax.server.interface.request_pipeline import Endpoint
+from submax.server.interface.incoming import Endpoint
 from submax.server.interface.small_request import SmallRequest
 
 

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from submax.server.connections.admission import Admission
 from submax.server.connections.limited_protocol import LimitedProtocol
 from submax.server.connections.quick_cycle import QuickCycle
-from submax.server.interface.request_pipeline import Endpoint
+from submax.server.interface.incoming import Endpoint
 from submax.server.interface.small_request import SmallRequest
 
 SMALL_BODY = 65_536

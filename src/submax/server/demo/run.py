@@ -121,7 +121,8 @@ def _introduction(address: str, seconds: float | None, world: DemoWorld) -> str:
     return f"""\
 Simulated visitors of a shop see one of five headlines. {end}
 
-  {address}/bandits/{NAME}   actions, settings, version and counts
+  {address}                pages for a browser: arms, rewards over time, versions, alarms
+  {address}/bandits/{NAME}   the same as JSON, if a program asks
   {address}/metrics        numbers for Prometheus
 
 What to look at:

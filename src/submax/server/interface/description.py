@@ -7,12 +7,21 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.interface.messages import BanditName, Failure, KeyIdentifier
+from submax.server.interface.messages import (
+    BanditName,
+    EvaluationIdentifier,
+    Failure,
+    KeyIdentifier,
+)
 from submax.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
 """How the description refers to the schema of a named type."""
-PATH_PARAMETERS = {"name": BanditName, "id": KeyIdentifier}
+PATH_PARAMETERS = {
+    "name": BanditName,
+    "id": KeyIdentifier,
+    "evaluation": EvaluationIdentifier,
+}
 """The types of the parameters in paths, by their names in the braces of ``Operation.path``."""
 REFUSALS = {
     "400": "Something in the request is wrong.",

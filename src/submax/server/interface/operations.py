@@ -3,7 +3,13 @@
 from submax.dashboard.page import Page
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.shadow.shadow_report import ShadowReport
-from submax.server.interface import alarm_handlers, handlers, shadow_handlers
+from submax.server.evaluations.evaluation import Evaluation, Evaluations
+from submax.server.interface import (
+    alarm_handlers,
+    evaluation_handlers,
+    handlers,
+    shadow_handlers,
+)
 from submax.server.interface import messages as m
 from submax.server.interface.operation import Operation
 
@@ -22,6 +28,7 @@ def operations() -> list[Operation]:
         *_versions(),
         *_shadow(),
         *_alarms(),
+        *_evaluations(),
         *_keys(),
         *_health(),
     ]
@@ -303,6 +310,34 @@ def _alarms() -> list[Operation]:
             "Say that all alarms were seen, so that they are no longer active.",
             m.Alarms,
             alarm_handlers.acknowledge_alarms,
+        ),
+    ]
+
+
+def _evaluations() -> list[Operation]:
+    path = f"{BANDIT}/evaluations"
+    # An evaluation takes a core for minutes: a key that only reads must not be able to spend it.
+    return [
+        Operation(
+            "evaluate",
+            "POST",
+            path,
+            "admin",
+            "Estimate what other policies would have earned on the log, in the background.",
+            Evaluation,
+            evaluation_handlers.evaluate,
+            body=m.NewEvaluation,
+            status=202,
+        ),
+        Operation(
+            "remove-evaluation",
+            "DELETE",
+            f"{path}/{{evaluation}}",
+            "admin",
+            "Cancel an evaluation that is under way; forget one that has ended.",
+            Evaluations,
+            evaluation_handlers.remove,
+            subject=lambda call, answer: call.path["name"],
         ),
     ]
 

@@ -4,12 +4,9 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -22,17 +19,18 @@ from submax.core.errors import (
     StoreError,
 )
 from submax.live.audit_log import WITHOUT_KEY, AuditEntry
-from submax.server.access.addresses import is_loopback
-from submax.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, FailedAttempts
-from submax.server.access.key import BROWSER_SCOPES, Key
+from submax.server.access.authenticator import Authenticator, origin_refused
+from submax.server.access.key import Key
 from submax.server.access.origins import Origins
 from submax.server.access.rate_limit import RateLimit
-from submax.server.access.trusted_proxies import TrustedProxies
+from submax.server.access.refused_error import RefusedError
+from submax.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError
 from submax.server.exports.too_many_exports_error import TooManyExportsError
-from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
+from submax.server.interface.body import TooLargeError, limited_body
+from submax.server.interface.body_decoder import BodyDecoder, check_type
+from submax.server.interface.incoming import Endpoint, Incoming
 from submax.server.interface.operation import Call, Operation
 from submax.server.interface.responses import ENCODER, JSON, failure
-from submax.server.interface.small_request import SmallRequest
 from submax.server.metrics import Metrics
 from submax.server.observing.request_context import CURRENT, RequestContext
 from submax.server.observing.request_log import RequestLog
@@ -45,16 +43,13 @@ LOG = logging.getLogger("submax")
 RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate of its own: more than one
 process can answer, so that only a runaway client meets it."""
-PLAIN = "text/plain"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Incoming = Request | SmallRequest
-"""A request that came through ASGI, or one that was received as a whole."""
-Endpoint = Callable[[Incoming], Awaitable[Response]]
 Shown = Callable[[Any, Request, Key | None], Response]
 """Makes the response from the answer of an operation, for a request with this key."""
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (TooManyExportsError, 429),
+    (TooManyEvaluationsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),
@@ -64,46 +59,34 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
 """The HTTP status of each error of the package; the first class that fits counts."""
 
 
-class RefusedError(Exception):
-    """A request is refused, with a status and a sentence that says why."""
-
-    def __init__(
-        self,
-        status: int,
-        sentence: str,
-        headers: dict[str, str] | None = None,
-        code: str | None = None,
-    ) -> None:
-        self.status, self.sentence, self.headers, self.code = status, sentence, headers, code
-
-
 class RequestPipeline:
     """The steps of every request: key, body, rate limit, operation, answer, and metrics."""
 
     def __init__(
         self, service: Service, rate: float, metrics: Metrics, origins: Origins | None = None
     ) -> None:
-        self.metrics, self.origins = metrics, origins or Origins()
+        self.metrics = metrics
+        self.origins = Origins() if origins is None else origins
+        self.authenticator = Authenticator(service, self.origins)
         self._log = RequestLog()
         self.telemetry: Telemetry | None = None
-        self.proxies = TrustedProxies()
         self.described = b""
         self._service, self._rate = service, rate
-        self._limit, self._failed = RateLimit(), FailedAttempts()
+        self._limit = RateLimit()
 
     def endpoint(self, operation: Operation, shown: Shown | None = None) -> Endpoint:
         """The endpoint of an operation, with all steps around it.
 
         ``shown`` makes the response from the answer; without it the answer is sent as JSON.
         """
-        decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
+        decoder = None if operation.body is None else BodyDecoder(operation.body)
 
         async def answer(request: Incoming) -> Response:
-            key = self._authenticated(request, operation)
+            key = self.authenticator.authenticated(request, operation)
             body = None
             if decoder is not None:
-                _check_type(request, key)
-                body = _decoded(decoder, await limited_body(request))
+                check_type(request, key)
+                body = decoder.decode(await limited_body(request))
             if operation.scope is not None:
                 self._check_rate(request, key, operation.cost(body))
             call = Call(self._service, request.path_params, body, key, *_address(request))
@@ -205,68 +188,6 @@ class RequestPipeline:
         if origin is not None and origin in self.origins:
             response.headers.update(self.origins.answer_headers(origin))
 
-    def _authenticated(self, request: Incoming, operation: Operation) -> Key | None:
-        """Authenticate a request and return its key.
-
-        If the store never had a key, every request from this machine is allowed, without a key.
-        """
-        key = None
-        if operation.scope is not None and self._service.keys.needed:
-            key = self._check_key(request, operation.scope, operation.partial)
-        elif operation.scope is not None:
-            check_local(request, self.origins if operation.scope in BROWSER_SCOPES else Origins())
-        if not operation.early and not self._service.ready:
-            raise RefusedError(
-                503,
-                "the server is not ready, because it is opening its bandits: try again",
-                {"Retry-After": "1"},
-            )
-        return key
-
-    def _check_key(self, request: Incoming, scope: str, partial: bool) -> Key:
-        text, in_path = _sent_key(request)
-        key = self._service.keys.find(text) if text else self._session_key(request)
-        if key is None or (text and in_path and not key.browser):
-            raise self._unknown_key(request, sent=bool(text))
-        check_origin(request, key, self.origins)
-        self._service.last_use.note(key.id)
-        bandit = request.path_params.get("name")
-        if not key.allows(scope, bandit) and not (partial and key.may_list):
-            raise RefusedError(
-                403,
-                f"this key does not allow {scope!r} here: use a key with the scope {scope!r} for "
-                "this bandit",
-            )
-        return key
-
-    def _session_key(self, request: Incoming) -> Key | None:
-        """The key for which a browser has signed in, if it has."""
-        safe = isinstance(request, Request) and request.method in ("GET", "HEAD")
-        return self._service.sessions.key(request.headers, safe=safe)
-
-    def _unknown_key(self, request: Incoming, *, sent: bool) -> RefusedError:
-        """Why a request without a valid key is refused; too many wrong keys are refused longer."""
-        address = request.client.host if request.client is not None else ""
-        if isinstance(request, SmallRequest):
-            # For other requests uvicorn has read the header.
-            forwarded = request.headers.get("x-forwarded-for", "")
-            address = self.proxies.client_address(address, forwarded)
-        if sent and not self._failed.allows(address):
-            return RefusedError(
-                429,
-                f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
-                f"{WINDOW_SECONDS:g} seconds: wait, and send a valid key",
-                {"Retry-After": str(math.ceil(WINDOW_SECONDS / MAX_FAILURES))},
-            )
-        return RefusedError(
-            401,
-            "this key has expired, is unknown or was revoked: use another, or make one by submax "
-            "keys add"
-            if sent
-            else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
-            {"WWW-Authenticate": "Bearer"},
-        )
-
     async def _audit(self, operation: Operation, call: Call, answer: Any) -> None:
         """Record a change; if only the record fails, the change stays and the failure is logged."""
         key, name = ("", WITHOUT_KEY) if call.key is None else (call.key.id, call.key.name)
@@ -317,90 +238,3 @@ def _address(request: Incoming) -> tuple[Mapping[str, str], bool]:
     if not isinstance(request, Request):
         return {}, False
     return request.query_params, request.url.scheme == "https"
-
-
-def _sent_key(request: Incoming) -> tuple[str, bool]:
-    """The text of the key, and whether it is in the path, as that of a beacon of a page."""
-    kind, _, text = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and text.strip():
-        return text.strip(), False
-    # A request with a query is no small one.
-    return ("" if isinstance(request, SmallRequest) else request.query_params.get("key", "")), True
-
-
-def check_origin(request: Incoming, key: Key, origins: Origins) -> None:
-    """Refuse pages of sites that were not declared, and keys that are not for pages."""
-    origin = request.headers.get("origin")
-    if origin is None or urlsplit(origin).netloc == request.headers.get("host", ""):
-        return
-    if origin not in origins:
-        raise origin_refused(origin)
-    if not key.browser:
-        raise RefusedError(
-            403,
-            "this key is not for web pages, where everybody can read it: make one by submax keys "
-            "add STORE --scope reward --browser",
-            code="origin-not-allowed",
-        )
-
-
-def origin_refused(origin: str) -> RefusedError:
-    """Why a page of a site that was not declared is refused."""
-    return RefusedError(
-        403,
-        f"pages of {origin!r:.80} may not call this server from a browser: start it with --origin "
-        "and the scheme and host of the site",
-        code="origin-not-allowed",
-    )
-
-
-def check_local(request: Incoming, origins: Origins) -> None:
-    """Refuse a request that a web page of another site makes a browser on this machine send.
-
-    Pages of declared ``origins`` are allowed.
-    """
-    host = request.headers.get("host", "")
-    origin = request.headers.get("origin")
-    if not _is_local(host):
-        raise RefusedError(
-            403,
-            "without keys the server answers only requests to 127.0.0.1 and localhost: make a key "
-            "by submax keys add",
-        )
-    if origin is not None and urlsplit(origin).netloc != host and origin not in origins:
-        raise RefusedError(
-            403,
-            "without keys the server answers no pages of other sites: make a key, submax keys add",
-        )
-
-
-@lru_cache(1024)
-def _is_local(host: str) -> bool:
-    """Whether the header ``Host`` names this machine."""
-    return is_loopback(urlsplit(f"//{host}").hostname or "")
-
-
-def _check_type(request: Incoming, key: Key | None) -> None:
-    """Refuse other types than JSON, which browsers send to another site only if it allows it.
-
-    With a key for browsers, which nobody keeps secret, plain text is allowed: a page that is left
-    can send it at once, without asking the server first.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON and not (key is not None and key.browser and kind == PLAIN):
-        raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
-
-
-def _decoded(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
-    try:
-        found = decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the body does not fit ({error}): see /openapi.json for what is allowed"
-        ) from error
-    except RecursionError as error:
-        raise InputError(
-            "the body is nested too deep: send lists and tables in fewer levels"
-        ) from error
-    check_unique_keys(body)
-    return found

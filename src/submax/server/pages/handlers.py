@@ -12,6 +12,10 @@ from submax.server.interface.operation import Call
 from submax.server.interface.responses import ENCODER, JSON
 from submax.server.pages import build
 from submax.server.pages import messages as m
+from submax.server.pages.context_messages import ContextsPage
+from submax.server.pages.contexts import contexts_page
+from submax.server.pages.decision_messages import DecisionsPage
+from submax.server.pages.decisions import decisions_page
 
 
 async def _built(call: Call, function: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -35,6 +39,17 @@ async def overview(call: Call) -> m.Overview:
 async def arms(call: Call) -> m.Arms:
     """The choices of a bandit."""
     return await _built(call, build.arms, call.query.get("slot"), call.query.get("span"))
+
+
+async def contexts(call: Call) -> ContextsPage:
+    """Rewards and winners by the values of a context field."""
+    return await _built(call, contexts_page, call.query.get("field"), call.query.get("slot"))
+
+
+async def decisions(call: Call) -> DecisionsPage:
+    """One decision of a bandit, or the newest ones."""
+    asked = call.query.get("id", ""), call.query.get("unit", "")
+    return await _built(call, decisions_page, *asked)
 
 
 async def versions(call: Call) -> m.VersionsPage:

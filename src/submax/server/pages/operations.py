@@ -1,14 +1,20 @@
 """The operations that have pages."""
 
 from submax.dashboard.page import Page
+from submax.server.evaluations.evaluation import Evaluations
+from submax.server.interface.evaluation_handlers import evaluations
 from submax.server.interface.operation import Operation
 from submax.server.interface.operations import BANDIT
 from submax.server.pages import handlers
 from submax.server.pages import messages as m
+from submax.server.pages.context_messages import ContextsPage
+from submax.server.pages.decision_messages import DecisionsPage
 
 SPAN = {"span": "How far back to look: 3h, 2d, 60d or 2y; without it, to the begin."}
 LIVE_SECONDS = 5
 """How often a page that shows current numbers is loaded again."""
+EVALUATE_SECONDS = 2
+"""How often the page on evaluations is loaded again, for people who wait for one."""
 
 
 def page_operations() -> list[Operation]:
@@ -26,7 +32,18 @@ def page_operations() -> list[Operation]:
             page=Page("home.html", "Bandits", "bandits", LIVE_SECONDS),
         ),
         *_pages_of_results(),
+        *_pages_of_detail(),
         *_pages_of_operation(),
+        Operation(
+            "evaluations",
+            "GET",
+            f"{BANDIT}/evaluations",
+            "read",
+            "Evaluations of other policies on the log of a bandit: progress and results.",
+            Evaluations,
+            evaluations,
+            page=Page("evaluate.html", "Evaluate", "evaluate", EVALUATE_SECONDS),
+        ),
         *_server_pages(),
     ]
 
@@ -54,6 +71,39 @@ def _pages_of_results() -> list[Operation]:
             handlers.arms,
             page=Page("arms.html", "Arms", "arms", LIVE_SECONDS),
             query={**SPAN, "slot": "The slot whose choices are shown; without it, the first."},
+        ),
+    ]
+
+
+def _pages_of_detail() -> list[Operation]:
+    return [
+        Operation(
+            "contexts",
+            "GET",
+            f"{BANDIT}/contexts",
+            "read",
+            "Rewards and winners by the values of a context field; where decisions differ.",
+            ContextsPage,
+            handlers.contexts,
+            page=Page("contexts.html", "Contexts", "contexts", LIVE_SECONDS),
+            query={
+                "field": "The field of the context; without it, the first.",
+                "slot": "The slot whose choices are compared; without it, the first.",
+            },
+        ),
+        Operation(
+            "decisions",
+            "GET",
+            f"{BANDIT}/decisions",
+            "read",
+            "One decision: context, probabilities, rewards and reasons; or the newest decisions.",
+            DecisionsPage,
+            handlers.decisions,
+            page=Page("decisions.html", "Decisions", "decisions"),
+            query={
+                "id": "The id of the decision.",
+                "unit": "The unit whose newest decisions are listed, if no id is given.",
+            },
         ),
     ]
 

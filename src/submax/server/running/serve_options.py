@@ -9,15 +9,15 @@ from typing import Any, Self
 
 from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
+from submax.core.running.variables import BY_FILE, INVALID_VARIABLE, variable_text
 from submax.live.alarms.webhook_options import PRIVATE, SECRET
 from submax.server.access.origins import checked_origin
 from submax.server.running.server_option import PREFIX, ServerOption, read_flag
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
-BY_FILE = "_FILE"
-"""``SUBMAX_STORE_FILE`` names a file with the value of ``SUBMAX_STORE``, such as a secret of a
-container."""
+KEY = PREFIX + "KEY"
+"""The variable with the key that commands send to a server."""
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -29,11 +29,18 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
-def _port(text: str) -> int:
+def read_port(text: str) -> int:
+    """The number of a port; a text that is none is a ``ValueError``."""
     found = int(text)
     if not 0 <= found <= 65_535:
         raise ValueError(text)
     return found
+
+
+def _file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise ValueError(text)
+    return Path(text)
 
 
 def _network(text: str) -> str:
@@ -58,7 +65,7 @@ OPTIONS = (
         "Address to listen on.", "TEXT",
     ),
     ServerOption(
-        "port", 8000, _port, "a whole number from 0 to 65535", "8000",
+        "port", 8000, read_port, "a whole number from 0 to 65535", "8000",
         "Port to listen on; 0 for any free port.", "INTEGER",
     ),
     ServerOption(
@@ -66,7 +73,7 @@ OPTIONS = (
         "Most requests per second for each key and bandit.", "N",
     ),
     ServerOption(
-        "learned", None, Path, "a file from submax learn", "policy.submax",
+        "learned", None, _file, "a file from submax learn", "policy.submax",
         "A file from submax learn; a bandit starts from this policy.", "FILE",
     ),
     ServerOption(
@@ -121,7 +128,7 @@ class ServeOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any], environment: Mapping[str, str]) -> Self:
         """The options given as texts on the command line, then in variables, then defaults."""
-        found = {one.name: _value(one, given, environment) for one in (STORE, *OPTIONS)}
+        found = {one.name: option_value(one, given, environment) for one in (STORE, *OPTIONS)}
         if not found["store"]:
             raise InputError(
                 f"no store was given, and the server needs one: name a file, submax serve "
@@ -130,7 +137,10 @@ class ServeOptions:
         return cls(**found)
 
 
-def _value(option: ServerOption, given: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
+def option_value(
+    option: ServerOption, given: Mapping[str, Any], environment: Mapping[str, str]
+) -> Any:
+    """The value of an option: as given on the command line, else in its variable, else default."""
     text = given.get(option.name)
     if option.repeats and text:
         return tuple(
@@ -139,25 +149,10 @@ def _value(option: ServerOption, given: Mapping[str, Any], environment: Mapping[
     if text is not None and not option.repeats:
         # A flag on the command line has no text.
         return text if option.flag else option.value_of(str(text), option.word, "invalid-option")
-    # An empty variable counts as absent: it takes back one that a container file sets.
-    variable, text = option.variable, environment.get(option.variable) or None
-    if text is None and option.variable + BY_FILE in environment:
-        variable += BY_FILE
-        text = _content(variable, environment[variable])
-    if not text:
+    variable, text = variable_text(option.variable, environment)
+    if text is None:
         return option.default
-    return option.value_of(text, f"the variable {variable}", "invalid-variable")
-
-
-def _content(variable: str, file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeError) as error:
-        raise InputError(
-            f"the variable {variable} was {file!r:.80}, and a file with text is allowed, which "
-            f"this is not ({error}): name another file (invalid-variable)",
-            code="invalid-variable",
-        ) from error
+    return option.value_of(text, f"the variable {variable}", INVALID_VARIABLE)
 
 
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
@@ -167,7 +162,7 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
     """
     known = [one.variable.removeprefix(PREFIX) for one in (STORE, *OPTIONS)]
-    known += [name.removeprefix(PREFIX) for name in (SECRET, PRIVATE)]
+    known += [name.removeprefix(PREFIX) for name in (SECRET, PRIVATE, KEY)]
     known += [name + BY_FILE for name in known]
     words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return [

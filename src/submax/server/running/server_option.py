@@ -59,7 +59,7 @@ class ServerOption:
         except ValueError as error:
             raise InputError(
                 f"{source} was {text!r:.80}, and {self.allowed} is allowed: give for example "
-                f"{self.example} ({code})",
+                f"{self.example}",
                 code=code,
             ) from error
 

@@ -52,14 +52,37 @@ def accepted(
         yield problem
 
 
-def replica_counts(subject: Policy[Any] | Estimator[Any], problem: Problem) -> tuple[int, ...]:
-    """Return how many replicas to test on one of PROBLEMS: one, and several.
+def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
+    """Yield the problems to test, each with a number of replicas.
 
-    Networks are compiled for each number of replicas, which takes most of the time of a test. They
-    are tested with a single replica on the last problem only.
+    PROBLEMS come with one replica and with several, and the accepted ones of SCALED with several.
     """
-    single = not subject.facts.trains_models or problem is PROBLEMS[-1]
-    return REPLICAS if single else REPLICAS[1:]
+    if subject.facts.trains_models:
+        yield from _cases_of_networks(subject)
+        return
+    for problem in PROBLEMS:
+        for replicas in REPLICAS:
+            yield problem, replicas
+    for problem in accepted(subject, SCALED):
+        yield problem, REPLICAS[-1]
+
+
+def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
+    """Yield fewer cases, since to compile a network for each of them takes most of the time.
+
+    A single replica is tested only on three arms without a context, and these arms only with the
+    levels of SCALED, unless they are refused. Of a policy, two scales show how it treats rewards.
+    """
+    single, several = REPLICAS
+    for problem in PROBLEMS[1:]:
+        yield problem, several
+    scaled = SCALED[:2] if isinstance(subject, Policy) else SCALED
+    found = tuple(accepted(subject, scaled))
+    plain = SCALED[0] if SCALED[0] in found else PROBLEMS[0]
+    yield plain, single
+    for problem in found:
+        if problem != plain:
+            yield problem, several
 
 
 def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:

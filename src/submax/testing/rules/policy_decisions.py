@@ -45,8 +45,21 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
             same = np.array_equal(decision.action, again.action)
             require(same, policy, "the same seed must give the same decisions")
             _check_sum(policy, state, context)
+            _check_expected(policy, problem, state, context)
             rule = "act and log_prob must not change the state"
             require(unchanged(before, state), policy, rule)
+
+
+def _check_expected(policy: Policy[Any], problem: Problem, state: Any, context: Floats) -> None:
+    """Check what every action is believed to earn, if the policy says so."""
+    found = policy.expected_rewards(state, context)
+    if found is None:
+        return
+    replicas, rows = context.shape[:2]
+    allowed = [(replicas, count, problem.space.size) for count in (rows, 1)]
+    rule = f"expected_rewards must have shape {allowed[0]} or {allowed[1]}, not {found.shape}"
+    require(found.shape in allowed, policy, rule)
+    require(not np.isinf(found).any(), policy, "expected_rewards must be finite or NaN")
 
 
 def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:

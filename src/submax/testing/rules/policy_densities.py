@@ -37,8 +37,8 @@ LARGEST_ERROR = {True: 0.25, False: 1e-6}
 
 def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
     """Check decisions, densities and learning on real-valued actions."""
-    # Networks are compiled for each number of replicas: a single one is tested on one problem.
-    if not policy.facts.trains_models or problem is REAL[0]:
+    # Networks are compiled for each number of replicas: a single one is tested on listed actions.
+    if not policy.facts.trains_models:
         for state in _states(policy, problem, 1, seed):
             _check_decisions(policy, state, some_contexts(problem, 1, 1, seed), seed)
     for state in _states(policy, problem, REPLICAS, seed):

@@ -54,8 +54,8 @@ def _taken(path: Path, file: Path, note: str = "") -> FileLock:
         return FileLock(file, note, temporary=bool(note))
     except BlockingIOError as error:
         raise StoreError(
-            f"{path} is open for writing in {holder_of(file)}: close it there, send requests "
-            "to its server, or share a PostgreSQL store among processes"
+            f"{path} is open for writing in {holder_of(file)}: close it there, give a "
+            "command the address of its server instead, or share a PostgreSQL store among processes"
         ) from error
     except OSError as error:
         raise InputError(

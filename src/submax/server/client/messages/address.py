@@ -22,8 +22,11 @@ class Address(NamedTuple):
     headers: dict[str, str]
 
     @classmethod
-    def of(cls, address: str, bandit: str, key: str | None) -> "Address":
-        """Read an address such as http://127.0.0.1:8000; wrong values are refused."""
+    def of(cls, address: str, bandit: str | None, key: str | None) -> "Address":
+        """Read an address such as http://127.0.0.1:8000; wrong values are refused.
+
+        Without a bandit, the path is that of all bandits.
+        """
         try:
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port
@@ -34,14 +37,15 @@ class Address(NamedTuple):
                 f"the address {address!r} is no address of a server: write it like "
                 "http://127.0.0.1:8000"
             )
-        check_bandit(bandit)
+        if bandit is not None:
+            check_bandit(bandit)
         secure = parts.scheme == "https"
         return cls(
             secure,
             host,
             port or (443 if secure else 80),
             parts.netloc.rpartition("@")[2],
-            f"{parts.path.rstrip('/')}/bandits/{quote(bandit)}",
+            f"{parts.path.rstrip('/')}/bandits" + (f"/{quote(bandit)}" if bandit else ""),
             _headers(key),
         )
 

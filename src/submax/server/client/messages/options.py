@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from submax.core.checks import non_negative, positive, whole_number
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.attempts import Attempts
+from submax.server.client.messages.call import TRIAL_SECONDS, Call
 from submax.server.client.messages.deadline_error import GRACE_SECONDS
 
 
@@ -37,6 +38,7 @@ class ClientOptions:
         """When a call that begins now must have ended, by the monotonic clock."""
         return None if self.deadline is None else time.monotonic() + self.deadline
 
-    def attempts_for(self, address: Address, until: float | None) -> Attempts:
+    def attempts_for(self, address: Address, call: Call) -> Attempts:
         """The attempts of one request."""
-        return Attempts(address.place, self.attempts, self.timeout, until)
+        seconds = max(self.timeout, TRIAL_SECONDS) if call.slow else self.timeout
+        return Attempts(address.place, self.attempts, seconds, call.until)

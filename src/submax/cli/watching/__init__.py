@@ -1,1 +1,0 @@
-"""Carries out the commands about shadows and alarms."""

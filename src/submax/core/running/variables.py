@@ -1,0 +1,42 @@
+"""The texts of environment variables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from submax.core.errors import InputError
+
+BY_FILE = "_FILE"
+"""``SUBMAX_STORE_FILE`` names a file with the value of ``SUBMAX_STORE``, such as a secret of a
+container."""
+INVALID_VARIABLE = "invalid-variable"
+"""The code of an error about an environment variable with a wrong value."""
+
+
+def variable_text(name: str, environment: Mapping[str, str]) -> tuple[str, str | None]:
+    """The variable that has a value, and its text: that of ``name``, or of a file that it names.
+
+    An empty variable counts as absent, because it takes back one that a container file sets.
+
+    >>> variable_text("SUBMAX_PORT", {"SUBMAX_PORT": "8000"})
+    ('SUBMAX_PORT', '8000')
+    >>> variable_text("SUBMAX_PORT", {"SUBMAX_PORT": ""})
+    ('SUBMAX_PORT', None)
+    """
+    if text := environment.get(name):
+        return name, text
+    by_file = name + BY_FILE
+    if file := environment.get(by_file):
+        return by_file, _content(by_file, file) or None
+    return name, None
+
+
+def _content(variable: str, file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        raise InputError(
+            f"the variable {variable} was {file!r:.80}, which cannot be read "
+            f"({getattr(error, 'strerror', None) or error}), and a file with the value is allowed: "
+            "name one, or unset the variable",
+            code=INVALID_VARIABLE,
+        ) from error

@@ -1,0 +1,1 @@
+"""Learning from a log: one policy, or the best of several."""

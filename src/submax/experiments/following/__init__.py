@@ -1,0 +1,1 @@
+"""What a run writes while it goes on, and how result folders are read, finished or not."""

@@ -1,0 +1,1 @@
+"""Finds single decisions in the log, and says why they were made."""

@@ -1,0 +1,68 @@
+"""A model of the reward of each action."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from submax.classifiers.classifier_template import copied, seeded, weight_argument
+from submax.core.arrays import Floats, Integers
+from submax.core.errors import InputError, one_line
+
+FEWEST_ROWS = 20
+"""The reward of an action with fewer rows than this is its mean: trees need about 20 rows to
+split."""
+
+
+class ActionModels(NamedTuple):
+    """A fitted regressor for each of M joint actions, or None, and the ``means [M]`` instead."""
+
+    models: tuple[Any, ...]
+    means: Floats
+
+    @classmethod
+    def fitted(
+        cls,
+        unfitted: Any,
+        context: Floats,
+        action: Integers,
+        reward: Floats,
+        weight: Floats,
+        size: int,
+        seed: int,
+    ) -> "ActionModels":
+        """Fit a copy of the regressor to the rows ``[n]`` of each action.
+
+        Means are shrunk to that of all rows by one additional row.
+        """
+        overall = float(weight @ reward / weight.sum()) if weight.sum() > 0 else 0.0
+        counts = np.bincount(action, weights=weight, minlength=size)
+        sums = np.bincount(action, weights=weight * reward, minlength=size)
+        models = []
+        for number in range(size):
+            row = np.flatnonzero(action == number)
+            learns = len(row) >= FEWEST_ROWS and context.shape[1] > 0 and np.ptp(reward[row]) > 0
+            models.append(
+                _fitted(unfitted, context[row], reward[row], weight[row], seed) if learns else None
+            )
+        return cls(tuple(models), (sums + overall) / (counts + 1))
+
+    def predict(self, context: Floats) -> Floats:
+        """Return the predicted reward of every action: ``[n, D] -> [n, M]``."""
+        predicted = np.tile(self.means, (len(context), 1))
+        for number, model in enumerate(self.models):
+            if model is not None and len(context):
+                predicted[:, number] = model.predict(context)
+        return predicted
+
+
+def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed: int) -> Any:
+    model = seeded(copied(unfitted), seed)
+    argument = None if np.all(weight == 1) else weight_argument(model)
+    try:
+        model.fit(context, reward, **({} if argument is None else {argument: weight}))
+    except Exception as error:
+        raise InputError(
+            f"the regressor {type(model).__name__} cannot be fitted to {len(reward)} rows "
+            f"({one_line(error)}); any that can be is allowed: change its parameters"
+        ) from error
+    return model

@@ -1,0 +1,151 @@
+"""The action with the highest reward that a regressor predicts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.classifiers.class_by_name import class_by_name
+from submax.classifiers.model_cache import ModelCache
+from submax.core.arrays import Floats, Integers
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError, one_line
+from submax.core.memory.memory import Memory
+from submax.core.memory.stored_buffer import StoredBuffer
+from submax.core.numerics.sharpening import sharpened
+from submax.core.running.stored import stored
+from submax.policies.greedy.action_models import ActionModels
+
+BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
+FOREST = "sklearn.ensemble.ExtraTreesRegressor"
+LARGEST_SEED = 2**31 - 1
+"""Libraries of regressors accept seeds below this number."""
+MOST_ROWS = 200_000
+"""Rows that the presets keep, at random: more would take longer and hardly change a model."""
+
+
+@stored("regression-state")
+class RegressionState(NamedTuple):
+    """The rows kept, the ``seed [R]`` of each replica's models, and the models, which follow."""
+
+    problem: Problem
+    buffer: StoredBuffer
+    seed: Integers
+    models: ModelCache
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyRegression(ListingPolicy[RegressionState]):
+    """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
+
+    The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
+    scikit-learn or LightGBM, made with ``parameters``. An action with few rows is predicted by its
+    mean.
+    All models are fitted anew to the rows that ``memory`` keeps whenever there are new rows. A
+    state is stored with its rows, and its models are fitted again from them after it was read.
+
+    It does not explore: use it to learn from a log that another policy wrote. Before the first
+    feedback it is uniform.
+
+    Not in the paper; the direct method of Dudík, Langford and Li (2011) as a policy.
+    """
+
+    regressor: str = BOOSTED
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+
+    @cached_property
+    def unfitted(self) -> Any:
+        """The regressor before it is fitted."""
+        try:
+            return class_by_name(self.regressor)(**self.parameters)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.regressor} cannot be made from parameters {dict(self.parameters)} "
+                f"({one_line(error)}); its own parameters are allowed: change them"
+            ) from error
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True, forgets=self.memory.forgets)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RegressionState:
+        problem.space.check_listable("greedy-regression", "take rcp-adaptive")
+        _ = self.unfitted
+        buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
+        return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
+
+    def update(
+        self, state: RegressionState, feedback: Feedback, rng: np.random.Generator
+    ) -> RegressionState:
+        feedback.check(state.problem)
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
+            return state
+        buffer = state.buffer.add(feedback, self.memory, rng)
+        seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), state.seed)
+        fresh = RegressionState(state.problem, buffer, seed, ModelCache())
+        models = tuple(
+            self._fitted(fresh, replica) if new else before
+            for replica, (new, before) in enumerate(zip(news, self._models(state), strict=True))
+        )
+        return fresh._replace(models=ModelCache.holding(models))
+
+    def probabilities(self, state: RegressionState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        size = state.problem.space.size
+        found = np.full((*context.shape[:2], size), 1 / size)
+        for replica, model in enumerate(self._models(state)):
+            if model is not None:
+                found[replica] = sharpened(model.predict(context[replica]), 0.0)
+        return found
+
+    def _models(self, state: RegressionState) -> tuple[Any, ...]:
+        replicas = range(len(state.seed))
+        return state.models.get(lambda: tuple(self._fitted(state, one) for one in replicas))
+
+    def _fitted(self, state: RegressionState, replica: int) -> ActionModels | None:
+        buffer, rows = state.buffer, slice(0, int(state.buffer.filled[replica]))
+        if not rows.stop:
+            return None
+        return ActionModels.fitted(
+            self.unfitted,
+            buffer.context[replica, rows].astype(np.float64),
+            state.problem.space.index(buffer.action[replica, rows].astype(np.int64)),
+            buffer.reward[replica, rows],
+            buffer.weight[replica, rows],
+            state.problem.space.size,
+            int(state.seed[replica]),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GreedyRegression) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.regressor, repr(sorted(self.parameters.items())), self.memory
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield a linear regressor and a small tree with a reservoir."""
+        yield cls("sklearn.linear_model.LinearRegression")
+        yield cls("sklearn.tree.ExtraTreeRegressor", {"max_depth": 3}, Memory(reservoir=9))
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        if find_spec("sklearn") is None:
+            return {}
+        kept = Memory(reservoir=MOST_ROWS)
+        return {
+            "boosted-greedy": cls(BOOSTED, memory=kept),
+            "forest-greedy": cls(FOREST, {"min_samples_leaf": 2}, kept),
+        }

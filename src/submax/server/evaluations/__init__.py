@@ -1,0 +1,1 @@
+"""Evaluations of other policies on the log of a bandit, in processes of their own."""

@@ -1,0 +1,143 @@
+"""The pages on results in a real browser, and a sweep that is followed from begin to end."""
+
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect, sync_playwright
+
+from submax.results_server.result_pages import PAGES
+
+pytestmark = pytest.mark.xdist_group("browser")
+PATHS = [*(one.path.format(name="one") for one in PAGES), "/compare?left=one&right=other"]
+POLICY = """
+import time
+from dataclasses import dataclass
+
+from submax.policies.classic.random import Random
+
+
+@dataclass(frozen=True)
+class Slow(Random):
+    def act(self, state, context, rng):
+        time.sleep(0.05)
+        return super().act(state, context, rng)
+"""
+SWEEP = """
+observations = 60
+replicas = 2
+points = 10
+policies = ["random", { name = "slow", kind = "slow.py:Slow" }]
+[environment]
+kind = "bernoulli"
+arms = [2, 3]
+"""
+
+
+@contextmanager
+def dashboard(folder):
+    """The command in a process of its own; yields the address that it prints."""
+    command = [sys.executable, "-m", "submax", "dashboard", str(folder), "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        yield re.search(r"http://\S+", process.stderr.readline()).group()
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's browser; Playwright's own would have to be downloaded."""
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(results):
+    with dashboard(results) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens pages that fail the test if anything is foreign or said in the console."""
+    said, contexts = [], []
+
+    def opened(address: str) -> Page:
+        context = browser.new_context(base_url=address, viewport={"width": 1200, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_opens_and_everybody_can_use_it_also_on_a_phone(opened, address, path):
+    page = opened(address)
+    page.goto(path)
+    page.wait_for_load_state("networkidle")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_policies_are_switched_off_by_the_keyboard_and_stay_so(opened, address):
+    page = opened(address)
+    page.goto("/folders/one")
+    picture = "document.querySelector('figure canvas').toDataURL()"
+    page.locator("figure canvas").wait_for()
+    before = page.evaluate(picture)
+    page.get_by_role("checkbox", name="random").focus()
+    page.keyboard.press("Space")
+    assert page.evaluate(picture) != before
+    page.reload()
+    expect(page.get_by_role("checkbox", name="random")).not_to_be_checked()
+    page.get_by_role("button", name="All").click()
+    expect(page.get_by_role("checkbox", name="random")).to_be_checked()
+    assert page.evaluate(picture) == before
+
+
+def test_a_sweep_is_followed_from_its_begin_to_its_end(opened, tmp_path):
+    (tmp_path / "slow.py").write_text(POLICY, encoding="utf-8")
+    (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")
+    results = tmp_path / "results"
+    results.mkdir()
+    command = [sys.executable, "-m", "submax", "simulate", str(tmp_path / "sweep.toml")]
+    with dashboard(results) as address:
+        page = opened(address)
+        page.goto("/")
+        expect(page.get_by_text("There are no results in results yet.")).to_be_visible()
+        options = ["--out", str(results), "--jobs", "1", "--no-figures"]
+        run = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+        # The page is never loaded again by hand: it follows the run by itself.
+        page.get_by_role("link", name="sweep").click(timeout=60_000)
+        expect(page.get_by_role("cell", name="running").first).to_be_visible(timeout=60_000)
+        expect(page.get_by_text(re.compile("[123] of 4 cells are done"))).to_be_visible(
+            timeout=60_000
+        )
+        expect(page.get_by_text("All results are written, of 4 cells.")).to_be_visible(
+            timeout=60_000
+        )
+        expect(page.locator("figure canvas")).to_be_visible()
+        assert run.wait(60) == 0
+        page.get_by_role("link", name="Compare", exact=True).click()
+        expect(
+            page.get_by_text("slow − random").or_(page.get_by_text("random − slow")).first
+        ).to_be_visible()
