@@ -64,13 +64,16 @@ class Comparison(NamedTuple):
         return [{"slice": one.column, "is": one.value, **one.estimate.row()} for one in slices]
 
     def to_pandas(self, table: str = "estimates") -> Any:
-        """Return a data frame of all ``estimates``, ``differences`` or ``slices``."""
-        one_of("table", table, ["estimates", "differences", "slices"])
-        if table == "estimates":
-            return data_frame(self.rows())
-        if table == "slices":
-            return data_frame(self.slice_rows())
-        return data_frame([one.row() for one in self.differences])
+        """Return a data frame of ``estimates``, ``differences``, ``slices`` or ``actions``."""
+        one_of("table", table, ["estimates", "differences", "slices", "actions"])
+        actions = () if self.overview is None else self.overview.choices
+        rows = {
+            "estimates": self.rows(),
+            "differences": [one.row() for one in self.differences],
+            "slices": self.slice_rows(),
+            "actions": [one.row() for one in actions],
+        }
+        return data_frame(rows[table])
 
     def report(self, path: Path | str, command: str | None = None) -> None:
         """Write a page of HTML with all results, which a browser opens without a network.
