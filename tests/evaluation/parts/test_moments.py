@@ -5,9 +5,11 @@ from submax.evaluation.parts.moments import Moments, two_points
 
 
 def test_sums_of_parts_have_the_cumulants_of_combinations(seed):
-    table = np.random.default_rng(seed).gamma(1.0, size=(50, 3))
-    weights = np.array([1.0, -2.0, 0.5])
-    found = (Moments.of(table[:20]) + Moments.of(table[20:])).central(weights)
+    table = np.random.default_rng(seed).gamma(1.0, size=(50, 4))
+    table[:, 1] = 1.0
+    weights = np.array([1.0, 3.0, -2.0, 0.5])
+    parts = [(one[:, 0], None, one[:, 2], one[:, 3]) for one in (table[:20], table[20:])]
+    found = (Moments.of(parts[0], 20) + Moments.of(parts[1], 30)).central(weights)
     combined = table @ weights
     distance = combined - combined.mean()
     expected = [combined.mean(), (distance**2).mean(), (distance**3).mean()]

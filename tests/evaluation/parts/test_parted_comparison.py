@@ -138,7 +138,7 @@ def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(folder_of, see
 def test_a_dask_cluster_gives_the_same(folder_of, seed):
     folder = folder_of(table_of(seed, 1000))
     with LocalCluster(
-        n_workers=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=1, processes=False, dashboard_address=":0", protocol="tcp"
     ) as cluster:
         log = PartedLog.open(folder, scheduler=cluster.scheduler_address)
         found = compare(log, {"counts": "rcp-submax"})

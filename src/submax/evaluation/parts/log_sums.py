@@ -62,7 +62,7 @@ class LogSums(NamedTuple):
             for place, one in enumerate(log.eligible_sets)
             if in_sets[place]
         }
-        moments = Moments.of((log.reward - centre)[:, None])
+        moments = Moments.of([log.reward - centre], len(log))
         return cls(
             np.stack(columns, axis=1).astype(np.float64),
             moments,

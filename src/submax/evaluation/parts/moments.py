@@ -1,5 +1,7 @@
 """Sums of products of columns up to the third order, which can be added over parts of a log."""
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +22,27 @@ class Moments(NamedTuple):
     third: Floats
 
     @classmethod
-    def of(cls, table: Floats) -> "Moments":
-        """Return the sums over the rows of a table, ``[n, K]``."""
-        count, width = table.shape
-        third = np.empty((width, width, width))
-        for one in range(width):
-            for other in range(one, width):
-                product = (table[:, one] * table[:, other]) @ table
-                third[one, other] = third[other, one] = product
-        return cls(count, table.sum(axis=0), table.T @ table, third)
+    def of(cls, columns: Sequence[Floats | None], count: int) -> "Moments":
+        """Return the sums over ``count`` rows; a column that is None is 1 in every row.
+
+        Products with 1 are sums of a lower order, which are not computed again.
+        """
+        varying = [one for one in columns if one is not None]
+        width = len(varying)
+        # Column 0 is the constant 1, so that sums of lower orders are part of those of the third.
+        sums = np.empty((width + 1, width + 1, width + 1))
+        sums[0, 0, 0] = count
+        for one, column in enumerate(varying, start=1):
+            _fill(sums, (0, 0, one), float(column.sum()))
+            for two, other in enumerate(varying[one - 1 :], start=one):
+                product = column * other
+                _fill(sums, (0, one, two), float(product.sum()))
+                for three, last in enumerate(varying[two - 1 :], start=two):
+                    _fill(sums, (one, two, three), float(product @ last))
+        numbers = np.cumsum([one is not None for one in columns])
+        place = np.where([one is None for one in columns], 0, numbers)
+        third = sums[np.ix_(place, place, place)]
+        return cls(count, sums[0, 0, place], sums[0][np.ix_(place, place)], third)
 
     def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not of tuples
         return Moments(
@@ -41,15 +55,20 @@ class Moments(NamedTuple):
     def central(self, weights: Floats) -> tuple[float, float, float]:
         """Return mean, variance and third cumulant of the combination Σ_k w_k x_k, per row.
 
-        >>> table = np.array([[0.0, 1.0], [1.0, 1.0], [5.0, 1.0]])
-        >>> Moments.of(table).central(np.array([1.0, 0.0]))[0]
-        2.0
+        >>> Moments.of([np.array([0.0, 1.0, 5.0]), None], 3).central(np.array([1.0, 3.0]))[0]
+        5.0
         """
         mean = float(weights @ self.first) / self.count
         square = float(weights @ self.second @ weights) / self.count
         cube = float(np.einsum("ijk,i,j,k->", self.third, weights, weights, weights)) / self.count
         variance = max(square - mean**2, 0.0)
         return mean, variance, cube - 3 * mean * square + 2 * mean**3
+
+
+def _fill(sums: Floats, place: tuple[int, int, int], value: float) -> None:
+    """Set an element of a symmetric table, in all orders of its three numbers."""
+    for one in permutations(place):
+        sums[one] = value
 
 
 def two_points(mean: float, variance: float, third: float) -> tuple[Floats, Floats]:

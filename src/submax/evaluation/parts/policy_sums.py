@@ -60,7 +60,7 @@ class PolicySums(NamedTuple):
             if one.without_threshold is not None
         }
         return cls(
-            Moments.of(np.stack([evidence.weight - 1, _residual(evidence)], axis=1)),
+            Moments.of([evidence.weight - 1, _residual(evidence)], len(evidence.weight)),
             float(evidence.weight.max()),
             float(about.unsupported.sum()),
             _by_reward(evidence, usual),

@@ -36,13 +36,14 @@ class TermSums(NamedTuple):
         cls, terms: Terms, baseline: Terms, centre: float, block: Integers | None, blocks: int
     ) -> "TermSums":
         """Return the sums of the terms of some rows; ``block [n]`` is the block of each row."""
-        table = np.stack([*_columns(terms, centre), *_columns(baseline, centre)], axis=1)
+        table = [*_columns(terms, centre), *_columns(baseline, centre)]
         sums = None
         if block is not None:
-            columns = [*table.T, np.ones(len(table))]
-            sums = np.stack([np.bincount(block, one, minlength=blocks) for one in columns], axis=1)
+            # A column of ones counts the rows of a block.
+            columns = [np.bincount(block, one, minlength=blocks) for one in (*table, None)]
+            sums = np.stack(columns, axis=1).astype(np.float64)
         return cls(
-            Moments.of(table),
+            Moments.of(table, len(terms.numerator)),
             centre,
             terms.denominator is not None,
             baseline.denominator is not None,
@@ -139,9 +140,11 @@ class TermSums(NamedTuple):
         return value + float(products.min()) / mean, value + float(products.max()) / mean
 
 
-def _columns(terms: Terms, centre: float) -> tuple[Floats, Floats]:
-    below = np.ones(len(terms.numerator)) if terms.denominator is None else terms.denominator
-    return terms.numerator - centre * below, below
+def _columns(terms: Terms, centre: float) -> tuple[Floats, Floats | None]:
+    """Return the columns u and z; z is None if it is 1."""
+    if terms.denominator is None:
+        return terms.numerator - centre, None
+    return terms.numerator - centre * terms.denominator, terms.denominator
 
 
 def _ends(terms: Terms) -> tuple[float, float] | None:
