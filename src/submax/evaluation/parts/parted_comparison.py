@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,47 +13,19 @@ from submax.evaluation.logs.log import By
 from submax.evaluation.logs.splitting import check_split
 from submax.evaluation.models.reward_model import folds_of
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.overview.field_facts import field_facts
-from submax.evaluation.overview.overview import Overview
 from submax.evaluation.parts.parted_log import FEWEST_PARALLEL, PartedLog, executed
-from submax.evaluation.parts.plan import Plan, Split, UnitSums, evaluate_unit
-from submax.evaluation.parts.policy_sums import PolicySums
+from submax.evaluation.parts.parted_results import PartedComparison, PartedResults
+from submax.evaluation.parts.plan import TUNED, Plan, Split, UnitSums, evaluate_unit
 from submax.evaluation.parts.scan import UnitScan
-from submax.evaluation.report.diagnosis.caution import Caution
-from submax.evaluation.report.diagnosis.cautions import UNIFORM_TOLERANCE
-from submax.evaluation.report.diagnosis.reward_cautions import (
-    large_reward_cautions,
-    rare_reward_cautions,
-)
-from submax.evaluation.report.diagnosis.weight_cautions import (
-    propensity_cautions,
-    weight_cautions,
-)
-from submax.evaluation.report.difference import Difference, intervals_of
-from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimator_choice import applicable_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.learned_targets import learned_target, learns
 from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.report.recommendation import recommended
-from submax.evaluation.targets.target_policy import TargetPolicy
-from submax.evaluation.terms import Terms
 
 MOST_USUAL = 1000
 """Different rewards, the most frequent ones of the sample, whose weights are added up."""
-TUNED = ("threshold", "shrinkage")
-"""Parameters of estimators that are chosen from the data if they are None."""
 NOT_IN_PARTS = ("mips", "pseudo-inverse")
 """Estimators that need weights of groups or slots, which are not added up over parts."""
-
-
-class PartedComparison(NamedTuple):
-    """The results of an evaluation in parts: what ``Comparison`` is made of."""
-
-    estimates: list[Estimate]
-    notes: list[str]
-    differences: list[Difference]
-    overview: Overview
 
 
 def compare_parts(
@@ -73,12 +45,8 @@ def compare_parts(
     Policies learn, and models of rewards and thresholds are fitted, on a random sample of up to
     524,288 rows, which is divided as the log is; all other numbers are those of all evaluated rows.
     """
-    if len(log.schema.menu.slots) != 1:
-        raise InputError(
-            f"this log has {len(log.schema.menu.slots)} slots, and cannot be read in parts; plain "
-            "actions are allowed: read it whole (--read whole, Log.read)"
-        )
     split = _split(log, candidates, share, by, seed)
+    _check(log, chosen, split, any(learns(one) for one in candidates.values()))
     part = split.evaluated(log.numbers)
     rest = log.sample.rows(part)
     logged = LoggedEvidence(rest, seed, reward_model, log.numbers[part])
@@ -90,18 +58,6 @@ def compare_parts(
     }
     scans = log.scans_from(split.boundary)
     plan = _plan(log, split, logged, targets, estimators, scans, interval, baseline)
-    with executed(log.jobs if len(log) >= FEWEST_PARALLEL else 1, log.scheduler) as run:
-        pairs = zip(log.units, log.first_rows, strict=True)
-        tasks = [
-            (unit, first, plan)
-            for unit, first in pairs
-            if split.random or first + log.scans[log.units.index(unit)].rows > split.boundary
-        ]
-        total: UnitSums | None = None
-        for found in run(evaluate_unit, tasks):
-            total = found if total is None else (total if found is None else total + found)
-    if total is None:
-        raise InputError("no row of the log is evaluated: give a smaller share to learn from")
     settings = {
         "policies": ", ".join(candidates),
         "estimators": ", ".join(estimators),
@@ -114,9 +70,51 @@ def compare_parts(
         "baseline": baseline,
         "read": "in parts",
     }
-    return _Results(log, plan, total, EstimatorSet(estimators, interval, level, seed)).compared(
-        candidates, settings
-    )
+    estimator_set = EstimatorSet(estimators, interval, level, seed)
+    found = PartedResults(log, plan, _summed(log, plan), estimator_set)
+    return found.compared(candidates, settings)
+
+
+def _check(
+    log: PartedLog, chosen: Mapping[str, OffPolicyEstimator], split: Split, learning: bool
+) -> None:
+    """Refuse what sums over parts cannot evaluate."""
+    slots = len(log.schema.menu.slots)
+    if slots != 1:
+        raise InputError(
+            f"this log has {slots} slots, and cannot be read in parts; plain actions are allowed: "
+            "read it whole (--read whole, Log.read)"
+        )
+    for label, one in chosen.items():
+        if one.short in NOT_IN_PARTS:
+            raise InputError(
+                f"the estimator {label} needs the log in memory; the others are allowed for a log "
+                "that is read in parts: leave the estimator out"
+            )
+    part = split.evaluated(log.numbers)
+    if not part.any() or (learning and part.all()):
+        raise InputError(
+            f"the share to learn from is {split.share}, so that no row of the sample is "
+            f"{'learned from' if part.any() else 'evaluated'}; a share of which both have rows is "
+            "allowed: give 0.5"
+        )
+
+
+def _summed(log: PartedLog, plan: Plan) -> UnitSums:
+    """Return the sums over all evaluated rows, computed by all processes."""
+    tasks = [
+        (unit, first, plan)
+        for unit, first, scan in zip(log.units, log.first_rows, log.scans, strict=True)
+        if first + scan.rows > plan.split.boundary
+    ]
+    total: UnitSums | None = None
+    with executed(log.jobs if len(log) >= FEWEST_PARALLEL else 1, log.scheduler) as run:
+        for found in run(evaluate_unit, tasks):
+            if found is not None:
+                total = found if total is None else total + found
+    if total is None:
+        raise InputError("no row of the log is evaluated: give a smaller share to learn from")
+    return total
 
 
 def _split(log: PartedLog, candidates: Mapping[str, Any], share: float, by: By, seed: int) -> Split:
@@ -189,149 +187,3 @@ def _fitted(
             one = replace(one, **{free[0]: one.terms(evidence).threshold})  # type: ignore[type-var]
         found[label] = one
     return found
-
-
-class _Results(NamedTuple):
-    """The sums over all evaluated rows, and how intervals are computed from them."""
-
-    log: PartedLog
-    plan: Plan
-    total: UnitSums
-    estimator_set: EstimatorSet
-
-    def compared(
-        self, candidates: Mapping[str, Any], settings: Mapping[str, Any]
-    ) -> PartedComparison:
-        """Return all estimates, notes, differences and the overview."""
-        estimates, differences = [self._logging_policy()], list[Difference]()
-        cautions = self._log_cautions()
-        for name in candidates:
-            mine = self._estimates(name, self.total.policies[name], cautions)
-            estimates += mine
-            if name != self.plan.baseline:
-                differences += self._differences(name, mine)
-        policies = self.total.policies
-        overlap = {name: policies[name].overlap for name in candidates}
-        return PartedComparison(
-            estimates, self._notes(candidates), differences, self._overview(settings, overlap)
-        )
-
-    def _terms(self, sums: PolicySums, label: str) -> Terms:
-        interval, bounds = self.estimator_set.interval, self.plan.bounds
-        found = sums.estimates[label].terms(interval, bounds)
-        if label not in sums.plain:
-            return found
-        return found._replace(without_threshold=sums.plain[label].terms(interval, bounds))
-
-    def _logging_policy(self) -> Estimate:
-        sums = self.total.policies[LOGGING_POLICY]
-        diagnostics = sums.diagnostics(self.plan.usual)
-        values, counts = self.total.log.reward_terms(self.plan.centre)
-        cautions = [*rare_reward_cautions(diagnostics), *large_reward_cautions(values, counts)]
-        bounds = self.log.problem.scale.bounds
-        ((value, ends, _),) = self.estimator_set.bounded([self._terms(sums, "mean")], bounds)
-        sentences = tuple(one.sentence for one in cautions)
-        return Estimate(
-            LOGGING_POLICY, "mean", value, ends, None, diagnostics, sentences, recommended=True
-        )
-
-    def _log_cautions(self) -> list[Caution]:
-        log = self.total.log
-        checked = [one.calibration for one in log.facts(self.log.schema)]
-        known = [one for one in checked if one is not None]
-        worst = max(known, key=lambda one: abs(one.z), default=None)
-        ends = log.by_set.values()
-        uniform = all(high <= (1 + UNIFORM_TOLERANCE) * low for low, high in ends)
-        rows, rarest = log.rewards.count, min(low for low, _ in ends)
-        found = []
-        if len(self.log.schema.menu.slots[0].choices) < 2:
-            alone = "the log has only one action, so that there is nothing to compare"
-            found.append(Caution("all", alone))
-        values, counts = log.reward_terms(self.plan.centre)
-        return [
-            *found,
-            *propensity_cautions(worst, rarest, rows, uniform),
-            *large_reward_cautions(values, counts),
-        ]
-
-    def _estimates(
-        self, name: str, sums: PolicySums, log_cautions: Sequence[Caution]
-    ) -> list[Estimate]:
-        diagnostics = sums.diagnostics(self.plan.usual)
-        rarest = min(low for low, _ in self.total.log.by_set.values())
-        choices = self.log.schema.menu.slots[0].choices
-        never = [one.name for one, no in zip(choices, self.plan.untaken[0], strict=True) if no]
-        cautions = [
-            *weight_cautions(
-                diagnostics, sums.distance_from_one(1 / rarest), sums.residual(), never, False
-            ),
-            *log_cautions,
-        ]
-        terms = {label: self._terms(sums, label) for label in sums.estimates}
-        bounds = self.log.problem.scale.bounds
-        bounded = self.estimator_set.bounded(list(terms.values()), bounds)
-        found = []
-        for label, (value, ends, beyond) in zip(terms, bounded, strict=True):
-            estimator = self.plan.estimators[name][label]
-            used = next((getattr(estimator, one) for one in TUNED if hasattr(estimator, one)), None)
-            sentences = (*(one.sentence for one in cautions if one.concerns(estimator)), *beyond)
-            found.append(Estimate(name, label, value, ends, used, diagnostics, sentences))
-        best = recommended(found)
-        return [one._replace(recommended=one is best) for one in found]
-
-    def _differences(self, name: str, estimates: Sequence[Estimate]) -> list[Difference]:
-        sums, level = self.total.policies[name], self.estimator_set.level
-        interval, terms = self.estimator_set.interval, []
-        for label, one in sums.estimates.items():
-            plain = sums.plain.get(label)
-            without = None if plain is None else plain.difference(interval, self.plan.bounds)
-            terms.append(
-                one.difference(interval, self.plan.bounds)._replace(without_threshold=without)
-            )
-        found = intervals_of(terms, interval, level, self.estimator_set.seed)
-        errors = [one.error_of_difference() for one in sums.estimates.values()]
-        rows, based = sums.moments.count, self.plan.baseline
-        return [
-            Difference(name, based, one.estimator, value, ends, error, rows, level, one.recommended)
-            for one, (value, ends, _), error in zip(estimates, found, errors, strict=True)
-        ]
-
-    def _notes(self, candidates: Mapping[str, Any]) -> list[str]:
-        rows, sample = self.total.log.rewards.count, len(self.log.numbers)
-        notes = [*self.log.notes, *self.plan.logged.model_choice.notes()]
-        for name, target in self.plan.targets.items():
-            learned = target.base if isinstance(target, TargetPolicy) else target
-            ignores = learned is not None and not learned.policy.facts.uses_context
-            if ignores and self.log.schema.context.width:
-                notes.append(f"{name} does not look at the context")
-            if learned is not None and not learns(candidates[name]):
-                notes.append(
-                    f"{name} was learned before: whether it learned from some of these rows is not "
-                    "known"
-                )
-        notes.append(f"evaluated on {rows} of {len(self.log)} rows, which were read in parts")
-        if sample < len(self.log):
-            notes.append(
-                f"policies, reward models and thresholds were fitted to parts of a random sample "
-                f"of {sample} rows"
-            )
-        return notes
-
-    def _overview(self, settings: Mapping[str, Any], overlap: Mapping[str, Any]) -> Overview:
-        sums, mean = self.total.log, self.total.policies[LOGGING_POLICY].estimates["mean"]
-        rows = sums.rewards.count
-        value = mean.terms("gamma", self.plan.bounds).value
-        rest = self.log.sample.rows(self.plan.split.evaluated(self.log.numbers))
-        return Overview(
-            rows=rows,
-            learned_rows=len(self.log) - rows,
-            reward_kind=str(self.log.schema.rewards["kind"]),
-            rewards=(float(sums.ends[0]), value, float(sums.ends[-1])),
-            propensities=sums.propensities(),
-            estimated=0,
-            choices=sums.facts(self.log.schema),
-            fields=field_facts(rest),
-            settings=settings,
-            digest=self.log.fingerprint,
-            overlap=overlap,
-        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from submax.core.arrays import Integers
@@ -17,6 +18,7 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.parts.recoding import joined, recoded
 from submax.evaluation.parts.scan import UnitScan, joined_scans, scan_unit
 from submax.evaluation.parts.unit import Unit, units_of
+from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.column_names import find_columns
 from submax.schema.schema import Schema
 from submax.simulation.executors import available_cores, dask_executor, local_executor
@@ -82,7 +84,7 @@ class PartedLog:
             raise InputError(f"{str(source)!r} has no rows that can be used: check the files")
         scans = [one for _, one in pairs]
         whole = joined_scans(scans)
-        schema = reading.get("schema") or whole.schema
+        schema = reading.get("schema") or _described(whole.schema, reading)
         first = np.concatenate([[0], np.cumsum([one.rows for one in scans])])
         sample, numbers = _sample(scans, schema, first)
         kept = [one._replace(sample=sample.rows(np.zeros(0, dtype=np.int64))) for one in scans]
@@ -129,6 +131,15 @@ class PartedLog:
                 )
                 found += [] if rest is None else [rest]
         return found
+
+
+def _described(schema: Schema, reading: Mapping[str, Any]) -> Schema:
+    """Return the schema with the features of its actions, which one part may not have had."""
+    given = reading.get("action_features")
+    if given is None:
+        return schema
+    menu, _ = described_menu(schema.menu, read_action_features(given))
+    return msgspec.structs.replace(schema, menu=menu)
 
 
 def _sample(scans: list[UnitScan], schema: Schema, first: Integers) -> tuple[Log, Integers]:

@@ -24,6 +24,10 @@ SPLIT_SEED, FOLD_SEED = 1, 2
 """Added to the seed, so that splits and folds are independent of the sample."""
 
 
+TUNED = ("threshold", "shrinkage")
+"""Parameters of estimators that are chosen from the data if they are None."""
+
+
 class Split(NamedTuple):
     """Which rows policies learn from: the first ``boundary`` ones, or a random ``share``."""
 
