@@ -1,7 +1,7 @@
 """The numbers of every row of a log that off-policy estimators need about one policy."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Evidence(NamedTuple):
 
     def rows(self, mask: Booleans) -> "Evidence":
         """Return the evidence of some of the rows."""
-        arrays = {
+        arrays: dict[str, Any] = {
             name: values[mask]
             for name, values in self._asdict().items()
             if isinstance(values, np.ndarray)

@@ -89,7 +89,7 @@ class LogSums(NamedTuple):
     def propensities(self) -> tuple[float, float, float]:
         """Return the lowest, the mean and the highest propensity."""
         lows, highs = zip(*self.by_set.values(), strict=True)
-        return min(lows), self.propensity / self.rewards.count, max(highs)
+        return min(lows), self.propensity / self.rewards.rows, max(highs)
 
     def facts(self, schema: Schema) -> list[ChoiceFacts]:
         """Return the facts about every choice, the most frequent one first."""
@@ -115,7 +115,7 @@ class LogSums(NamedTuple):
 
     def reward_terms(self, centre: float) -> tuple[Floats, Floats]:
         """Return few rewards with their counts, which have the mean, variance and ends of all."""
-        count, inner = self.rewards.count, self.ends
+        count, inner = self.rewards.rows, self.ends
         rest = count - len(inner)
         if rest < 2:
             return inner, np.ones(len(inner))

@@ -16,7 +16,7 @@ class Moments(NamedTuple):
     the columns.
     """
 
-    count: int
+    rows: int
     first: Floats
     second: Floats
     third: Floats
@@ -46,7 +46,7 @@ class Moments(NamedTuple):
 
     def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not of tuples
         return Moments(
-            self.count + other.count,
+            self.rows + other.rows,
             self.first + other.first,
             self.second + other.second,
             self.third + other.third,
@@ -58,9 +58,9 @@ class Moments(NamedTuple):
         >>> Moments.of([np.array([0.0, 1.0, 5.0]), None], 3).central(np.array([1.0, 3.0]))[0]
         5.0
         """
-        mean = float(weights @ self.first) / self.count
-        square = float(weights @ self.second @ weights) / self.count
-        cube = float(np.einsum("ijk,i,j,k->", self.third, weights, weights, weights)) / self.count
+        mean = float(weights @ self.first) / self.rows
+        square = float(weights @ self.second @ weights) / self.rows
+        cube = float(np.einsum("ijk,i,j,k->", self.third, weights, weights, weights)) / self.rows
         variance = max(square - mean**2, 0.0)
         return mean, variance, cube - 3 * mean * square + 2 * mean**3
 

@@ -1,6 +1,7 @@
 """A log that is read in parts and is never in memory as a whole."""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -169,7 +170,9 @@ def executed(jobs: int, scheduler: str | None) -> Iterator[Run]:
     with chosen as executor:
 
         def run(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
-            futures = [executor.submit(function, *task) for task in tasks]
-            return (future.result() for future in futures)
+            # A result that was yielded is not kept, so that memory does not grow with the tasks.
+            futures = deque(executor.submit(function, *task) for task in tasks)
+            while futures:
+                yield futures.popleft().result()
 
         yield run

@@ -85,7 +85,7 @@ class PartedResults(NamedTuple):
         worst = max(known, key=lambda one: abs(one.z), default=None)
         ends = log.by_set.values()
         uniform = all(high <= (1 + UNIFORM_TOLERANCE) * low for low, high in ends)
-        rows, rarest = log.rewards.count, min(low for low, _ in ends)
+        rows, rarest = log.rewards.rows, min(low for low, _ in ends)
         found = []
         if len(self.log.schema.menu.slots[0].choices) < 2:
             alone = "the log has only one action, so that there is nothing to compare"
@@ -133,14 +133,14 @@ class PartedResults(NamedTuple):
             )
         found = intervals_of(terms, interval, level, self.estimator_set.seed)
         errors = [one.error_of_difference() for one in sums.estimates.values()]
-        rows, based = sums.moments.count, self.plan.baseline
+        rows, based = sums.moments.rows, self.plan.baseline
         return [
             Difference(name, based, one.estimator, value, ends, error, rows, level, one.recommended)
             for one, (value, ends, _), error in zip(estimates, found, errors, strict=True)
         ]
 
     def _notes(self, candidates: Mapping[str, Any]) -> list[str]:
-        rows, sample = self.total.log.rewards.count, len(self.log.numbers)
+        rows, sample = self.total.log.rewards.rows, len(self.log.numbers)
         notes = [*self.log.notes, *self.plan.logged.model_choice.notes()]
         for name, target in self.plan.targets.items():
             if learns(candidates[name]) and not isinstance(target, TargetPolicy):
@@ -165,7 +165,7 @@ class PartedResults(NamedTuple):
 
     def _overview(self, settings: Mapping[str, Any], overlap: Mapping[str, Any]) -> Overview:
         sums, mean = self.total.log, self.total.policies[LOGGING_POLICY].estimates["mean"]
-        rows = sums.rewards.count
+        rows = sums.rewards.rows
         value = mean.terms("gamma", self.plan.bounds).value
         rest = self.log.sample.rows(self.plan.split.evaluated(self.log.numbers))
         return Overview(

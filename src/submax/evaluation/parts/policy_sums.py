@@ -82,7 +82,7 @@ class PolicySums(NamedTuple):
 
     def diagnostics(self, usual: Floats) -> Diagnostics:
         """Return the diagnostics of the weights over all rows."""
-        count = self.moments.count
+        count = self.moments.rows
         mean, variance, _ = self.moments.central(np.array([1.0, 0.0]))
         total = count * (1 + mean)
         square = count * (variance + (1 + mean) ** 2)
@@ -105,12 +105,12 @@ class PolicySums(NamedTuple):
         """Return how many standard errors the mean weight is from 1."""
         mean, variance, third = self.moments.central(np.array([1.0, 0.0]))
         values, chance = two_points(1 + mean, variance, third)
-        return errors_from_one(values, largest, self.moments.count * chance)
+        return errors_from_one(values, largest, self.moments.rows * chance)
 
     def residual(self) -> tuple[float, float]:
         """Return the mean of w (r − q̂) and its standard error."""
         mean, variance, _ = self.moments.central(np.array([0.0, 1.0]))
-        return mean, float(np.sqrt(variance / self.moments.count))
+        return mean, float(np.sqrt(variance / self.moments.rows))
 
 
 def _sums(terms: Terms, baseline: Terms, centre: float, blocks: Blocks) -> TermSums:

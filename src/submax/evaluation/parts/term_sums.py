@@ -99,7 +99,7 @@ class TermSums(NamedTuple):
             of_rows = self.blocks[:, 4]
             spread = self.blocks[:, :4] @ weights
             # The combination has a mean of its own, which is replaced by the difference.
-            shift = value - float(weights @ self.moments.first) / self.moments.count
+            shift = value - float(weights @ self.moments.first) / self.moments.rows
             return Terms(spread + shift * of_rows, of_rows, ends)
         _, variance, third = self.moments.central(weights)
         values, chance = two_points(value, variance, third)
@@ -109,17 +109,17 @@ class TermSums(NamedTuple):
         """Return the standard error of the paired difference."""
         weights = self._influence(0) - self._influence(2)
         _, variance, _ = self.moments.central(weights)
-        count = self.moments.count
+        count = self.moments.rows
         return float(np.sqrt(variance / (count - 1))) if count > 1 else float("inf")
 
     def _counts(self, chance: Floats) -> Floats:
-        counts: Floats = self.moments.count * chance
+        counts: Floats = self.moments.rows * chance
         return counts
 
     def _value(self, place: int) -> tuple[float, float]:
         """Return the estimate, and the mean of its denominator."""
         above, below = self.moments.first[place : place + 2]
-        mean = float(below) / self.moments.count
+        mean = float(below) / self.moments.rows
         return (self.centre + float(above / below) if below > 0 else float("nan")), mean
 
     def _influence(self, place: int) -> Floats:
