@@ -25,6 +25,7 @@ MODULES = {
     "contexts": "policies.contexts",
     "growth": "live.growth",
     "services": "serving.services",
+    "dashboard": "serving.dashboard",
 }
 
 

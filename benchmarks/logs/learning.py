@@ -34,7 +34,7 @@ LOG_SHARE = 0.7
 """Share of a table whose rows become the log; the other rows measure the true value."""
 CERTAINTY = 0.5
 """How often a log that is not uniform takes the action of a weak classifier, instead of any."""
-CHOOSING_SEED, REPORTING_SEED = 0, 1000
+CHOOSING_SEED, REPORTING_SEED = 0, 2000
 
 
 class LearningLog(NamedTuple):

@@ -66,7 +66,8 @@ def _method(operation: Table) -> str:
     has_body, has_query = "requestBody" in operation, bool(operation["in_query"])
     names += ["body"] * has_body + ["query = {}"] * has_query + ["options = {}"]
     path = re.sub(r"{(\w+)}", r"${part(\1)}", operation["path"])
-    given = ["body" if has_body else "undefined", "options"] + ["query"] * has_query
+    options = "{ slow: true, ...options }" if operation.get("x-slow") else "options"
+    given = ["body" if has_body else "undefined", options] + ["query"] * has_query
     call = "bytes" if _is_binary(operation) else "call"
     return (
         f"  {operation['word']}({', '.join(names)}) {{\n"
@@ -165,7 +166,7 @@ def _camel(name: str) -> str:
 def generated() -> dict[str, str]:
     """The generated files by name, from the interface of this checkout."""
     from submax.server.interface.description import description
-    from submax.server.interface.operations import operations
+    from submax.server.interface.operations.all_operations import operations
 
     found = description(operations())
     return {"api.d.ts": types_file(found), "api.js": code_file(found)}

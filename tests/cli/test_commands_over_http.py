@@ -129,6 +129,22 @@ def test_what_is_wrong_is_one_sentence_and_changes_nothing(
     assert json.loads(command("decide", None))["action"] in ("A", "B")
 
 
+def test_keys_are_added_listed_and_revoked(served, command, run_here):
+    options = ("--scope", "reward", "--browser", "--rate", "5", "--name", "page")
+    text = command("keys", "add", None, *options, "--expires", "2130-01-31").strip()
+    number = text.split(".")[1]
+    listed = command("keys", "list", None)
+    # The time at which the other key was last used reaches the store within a minute.
+    assert listed.splitlines()[-1] == run_here("keys", "list", served[0]).stdout.splitlines()[-1]
+    assert f"{number}  page  reward  all bandits, for browsers, 5 requests a second, exp" in listed
+    assert "is revoked" in command("keys", "revoke", None, number)
+    assert number not in command("keys", "list", None)
+    assert "(not-found)" in run_here("keys", "revoke", served[1], number).stderr
+    audit = command("audit", None, "--last", 2)
+    assert audit == run_here("audit", served[0], "--last", "2").stdout
+    assert [line.split("  ")[2] for line in audit.splitlines()] == ["revoke-key", "add-key"]
+
+
 def test_without_a_key_it_says_where_to_put_one(served, command, run_here, monkeypatch, tmp_path):
     _, address, key = served
     monkeypatch.delenv("SUBMAX_KEY")

@@ -1,5 +1,6 @@
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pc
@@ -92,9 +93,19 @@ def test_learn_writes_what_learn_learns(folder):
 @pytest.mark.slow
 def test_learn_takes_the_default_policy_if_none_is_named(folder):
     said = done("learn", "log.csv")
-    assert said == "rcp-adaptive learned from 400 rows of log.csv; written to policy.safetensors\n"
+    assert "Note: 400 rows are too few to choose among policies" in said
+    assert "rcp-adaptive learned from 400 rows of log.csv; written to policy.safetensors" in said
     expected = learn(Log.read("log.csv"))
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
+
+
+def test_learn_marks_the_best_of_several_policies(folder):
+    lines = Path("log.csv").read_text().splitlines()
+    Path("more.csv").write_text("\n".join([lines[0], *lines[1:] * 3]))
+    said = done("learn", "more.csv", "--policy", "linucb", "--policy", "linucb@greedy")
+    assert said.count("* linucb") == 1
+    assert "was chosen among 2 policies by dr on 240 rows, after learning from 720" in said
+    assert "learned from 1200 rows of more.csv" in said
 
 
 def test_learn_says_what_is_worth_knowing(folder):

@@ -77,10 +77,14 @@ def test_two_processes_on_postgresql_agree_about_units(postgres_address):
         assert [one[:3] for one in first] == [one[:3] for one in second]
         groups = [held_out for _, held_out, *_ in first]
         assert set(groups) == {True, False}
+        # A process that is started later reads the pins from the database.
+        assert [one[:3] for one in answers(started(postgres_address, 45))] == [
+            one[:3] for one in first
+        ]
         # Groups do not change with other settings.
         bandit.set(sticky="version", guard_rails={"minimum": 0.01})
         third = [bandit.decide({"age": 20}, unit=unit) for unit in UNITS]
         assert [one.holdout for one in third] == groups
         control = [not held_out and action == "B" for action, held_out, *_ in first]
         assert [not one.holdout and one.action == "B" for one in third] == control
-        assert bandit.ledger().counts["decisions"] == 3 * len(UNITS)
+        assert bandit.ledger().counts["decisions"] == 4 * len(UNITS)

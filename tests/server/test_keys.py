@@ -5,7 +5,7 @@ from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.access.key import SCOPES
 from submax.server.access.key_registry import KeyRegistry
-from submax.server.interface.operations import operations
+from submax.server.interface.operations.all_operations import operations
 from submax.server.pages.operations import page_operations
 from submax.server.run import check_address, check_port
 from submax.server.service import Service

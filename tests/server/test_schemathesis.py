@@ -14,7 +14,10 @@ from submax.server.access import failed_attempts
 from submax.server.app import make_app
 from submax.server.service import Service
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning"),
+]
 
 SOAK = "SUBMAX_SOAK" in os.environ
 EXAMPLES = 400 if SOAK else 6
@@ -84,29 +87,38 @@ SETTINGS = settings(
 )
 
 
-def answers_as_described(schema, operation):
-    """A test of one operation."""
+@pytest.fixture(scope="module")
+def described():
+    return SCHEMA
+
+
+@pytest.fixture(scope="module")
+def known():
+    return KNOWN
+
+
+def answers_as_described(fixture, operation):
+    """A test of one operation; its requests are made up when it runs, not when it is found."""
+    schema = schemathesis.pytest.from_fixture(fixture)
 
     @schema.include(operation_id=operation).parametrize()
     @SETTINGS
-    @pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
     def test(case, key):
         case.call_and_validate(headers=key, excluded_checks=LEFT_OUT)
 
     return test
 
 
-# Each has a name of its own: items that schemathesis makes of one function share theirs, and of
-# these pytest-xdist would run one alone.
-for described in (SCHEMA, KNOWN):
-    for methods in described.raw_schema["paths"].values():
+# Each has a name of its own, so that workers share the operations.
+for fixture, schema in (("described", SCHEMA), ("known", KNOWN)):
+    for methods in schema.raw_schema["paths"].values():
         for one in methods.values():
             name = one["operationId"]
             if name.startswith("delete-"):
                 # A bandit that was deleted would not be reached by the other operations.
                 continue
             spoken = f"test_{name.replace('-', '_')}_answers_as_described"
-            globals()[spoken] = answers_as_described(described, name)
+            globals()[spoken] = answers_as_described(fixture, name)
 
 
 def test_authorization_that_is_ignored_would_be_noticed(key, monkeypatch):

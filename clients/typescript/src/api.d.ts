@@ -234,6 +234,84 @@ export interface Decisions {
   decisions: Decision[];
 }
 
+/**
+ * How much more a policy would have earned per decision than the log did.
+ *
+ * ``rows_needed`` is how many rows would show a difference of this size in 8 of 10 logs.
+ */
+export interface DifferenceRow {
+  policy: string;
+  estimator: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  rows_needed: number | null;
+}
+
+/**
+ * What a policy would have earned per decision, by one estimator, with its interval.
+ *
+ * ``effective`` is how many of the ``rows`` count, given how unequal their weights are.
+ * ``warnings`` are reasons not to trust the value or its interval.
+ */
+export interface EstimateRow {
+  policy: string;
+  estimator: string;
+  recommended: boolean;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  effective: number | null;
+  rows: number;
+  warnings: string[];
+}
+
+/**
+ * An evaluation of ``policies`` on the log of a ``bandit``.
+ *
+ * ``step`` of ``steps`` is under way, and ``doing`` says what it is. ``started`` is a time in
+ * seconds since 1970; ``seconds`` is how long the evaluation has taken.
+ */
+export interface Evaluation {
+  id: string;
+  bandit: string;
+  policies: (string | Record<string, unknown>)[];
+  status: "cancelled" | "done" | "failed" | "running";
+  step: number;
+  steps: number;
+  doing: string;
+  started: number;
+  seconds: number;
+  error?: string;
+  result?: EvaluationResult | null;
+}
+
+/**
+ * The estimates of all policies; the first one is that of the log itself.
+ *
+ * ``sentences`` say what they mean, and ``notes`` what was done with the log.
+ */
+export interface EvaluationResult {
+  level: number;
+  sentences: string[];
+  estimates: EstimateRow[];
+  differences: DifferenceRow[];
+  notes: string[];
+}
+
+/**
+ * The evaluations of the bandit ``name``, the newest first.
+ *
+ * ``policies`` are names of policies that can be evaluated, and ``limit`` is how many evaluations
+ * are allowed at a time on the whole server.
+ */
+export interface Evaluations {
+  name: string;
+  limit: number;
+  policies: string[];
+  evaluations: Evaluation[];
+}
+
 /** An error: one sentence for people, and a code for programs. Nothing was changed. */
 export interface Failure {
   error: string;
@@ -322,6 +400,15 @@ export interface LiftReport {
 /** The lift of a bandit over its holdout and over its control, as far as they are declared. */
 export interface Lifts {
   lifts: LiftReport[];
+}
+
+/**
+ * Policies to evaluate on the log of a bandit, each by its name or as a table.
+ *
+ * A name may have a variant, such as linucb@greedy.
+ */
+export interface NewEvaluation {
+  policies: (string | Record<string, unknown>)[];
 }
 
 /**
@@ -526,6 +613,10 @@ export declare class Api {
   alarms(name: string, options?: CallOptions): Promise<Alarms>;
   /** Say that all alarms were seen, so that they are no longer active. */
   acknowledgeAlarms(name: string, options?: CallOptions): Promise<Alarms>;
+  /** Estimate what other policies would have earned on the log, in the background. */
+  evaluate(name: string, body: NewEvaluation, options?: CallOptions): Promise<Evaluation>;
+  /** Cancel an evaluation that is under way; forget one that has ended. */
+  removeEvaluation(name: string, evaluation: string, options?: CallOptions): Promise<Evaluations>;
   /** All keys, without secrets. */
   keys(options?: CallOptions): Promise<Keys>;
   /** Make a key; only this answer has its text. */

@@ -36,7 +36,7 @@ export class Api {
   }
 
   create(body, options = {}) {
-    return this.#transport.call("POST", `/bandits`, body, options);
+    return this.#transport.call("POST", `/bandits`, body, { slow: true, ...options });
   }
 
   show(name, options = {}) {
@@ -48,7 +48,7 @@ export class Api {
   }
 
   set(name, body, options = {}) {
-    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, options);
+    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, { slow: true, ...options });
   }
 
   change(name, body, options = {}) {
@@ -92,7 +92,7 @@ export class Api {
   }
 
   setShadow(name, body, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/shadow`, body, options);
+    return this.#transport.call("POST", `/bandits/${part(name)}/shadow`, body, { slow: true, ...options });
   }
 
   promoteShadow(name, options = {}) {
@@ -109,6 +109,14 @@ export class Api {
 
   acknowledgeAlarms(name, options = {}) {
     return this.#transport.call("POST", `/bandits/${part(name)}/alarms/acknowledge`, undefined, options);
+  }
+
+  evaluate(name, body, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/evaluations`, body, options);
+  }
+
+  removeEvaluation(name, evaluation, options = {}) {
+    return this.#transport.call("DELETE", `/bandits/${part(name)}/evaluations/${part(evaluation)}`, undefined, options);
   }
 
   keys(options = {}) {

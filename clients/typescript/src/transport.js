@@ -8,6 +8,9 @@ export class SubmaxError extends Error {
   }
 }
 
+// The server tries a policy for up to 60 seconds before it decides, and may have to wait for that.
+const TRIAL_MILLISECONDS = 90_000;
+
 /** Sends requests to a server by `fetch`, one at a time, without repeating them. */
 export class Transport {
   #address;
@@ -40,7 +43,7 @@ export class Transport {
     return (await this.#answer(method, path, body, options, query)).arrayBuffer();
   }
 
-  async #answer(method, path, body, { signal, keepalive = false }, query) {
+  async #answer(method, path, body, { signal, keepalive = false, slow = false }, query) {
     const words = new URLSearchParams(
       Object.entries(query ?? {}).filter(([, value]) => value !== undefined),
     ).toString();
@@ -48,7 +51,8 @@ export class Transport {
     if (body !== undefined) headers["content-type"] = "application/json";
     const timer = new AbortController();
     const stop = () => timer.abort();
-    const waiting = setTimeout(stop, this.#timeout);
+    const patience = slow ? Math.max(this.#timeout, TRIAL_MILLISECONDS) : this.#timeout;
+    const waiting = setTimeout(stop, patience);
     signal?.addEventListener("abort", stop);
     let response;
     try {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Bandit, newIdentifier, SubmaxError } from "../src/index.js";
+import { Api, Bandit, newIdentifier, SubmaxError } from "../src/index.js";
 
 /** A fetch that answers by a function of the path and the body, and keeps what it was sent. */
 function answering(answer) {
@@ -88,6 +88,17 @@ test("a server that does not answer is given up", async () => {
   );
   const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, attempts: 1, timeout: 20 });
   await assert.rejects(bandit.decide(), { code: "no-answer" });
+});
+
+test("an operation that tries a policy is waited for longer", async () => {
+  const fetch = (address, { signal }) =>
+    new Promise((resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+      setTimeout(() => resolve(new Response("{}")), 60);
+    });
+  const api = new Api("http://127.0.0.1:1", { fetch, timeout: 20 });
+  assert.deepEqual(await api.create({ name: "page", actions: ["A", "B"] }), {});
+  await assert.rejects(api.show("page"), { code: "no-answer" });
 });
 
 test("flush waits for all rewards", async () => {

@@ -7,6 +7,7 @@ from typing import Any
 from submax.core.errors import InputError
 from submax.evaluation.choosing.one_policy import tempered_table
 from submax.evaluation.report.candidates import SUFFIX, Candidate
+from submax.evaluation.targets.probability_columns import COLUMNS, check_pattern
 from submax.evaluation.targets.reward_model_policy import REWARD_MODEL
 from submax.evaluation.targets.sharpened import Sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
@@ -69,7 +70,7 @@ def candidate_of(text: str, trust: bool) -> Candidate:
     variant = parsed_variant(text) if not text.lstrip().startswith("{") else None
     if variant is not None:
         return Sharpened(candidate_of(variant[0], trust), variant[1], text)
-    if text == REWARD_MODEL:
+    if text == REWARD_MODEL or is_columns(text):
         return text
     return Learned.read(text, trust=trust) if text.endswith(SUFFIX) else policy_table(text)
 
@@ -94,6 +95,14 @@ def combinations_of(texts: Sequence[str]) -> dict[str, dict[str, float]]:
                 "give, for example, profit=click:0.1,buy:20"
             )
     return found
+
+
+def is_columns(text: str) -> bool:
+    """Return whether the probabilities of a policy are columns of the log; check the pattern."""
+    if not text.startswith(COLUMNS):
+        return False
+    check_pattern(text.removeprefix(COLUMNS))
+    return True
 
 
 def text_or_table(text: str) -> str | dict[str, Any]:

@@ -185,11 +185,15 @@ def delete(store: str, bandit: str, yes: bool) -> None:
 
 @main.group()
 def keys() -> None:
-    """Add, list and revoke keys of the HTTP interface."""
+    """Add, list and revoke keys of the HTTP interface.
+
+    If a server has the store file open, give the address of the server to add and revoke; the key
+    of an administrator is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    """
 
 
 @keys.command("add")
-@STORE
+@PLACE
 @click.option(
     "--scope",
     "scopes",
@@ -240,7 +244,7 @@ def add_key(
 
 
 @keys.command("list")
-@STORE
+@PLACE
 def list_keys(store: str) -> None:
     """List the keys with their expiry and last use, without their secrets."""
     from submax.cli.key_commands import run_list
@@ -249,7 +253,7 @@ def list_keys(store: str) -> None:
 
 
 @keys.command("revoke")
-@STORE
+@PLACE
 @click.argument("number", metavar="ID")
 def revoke_key(store: str, number: str) -> None:
     """Revoke a key, so that the server refuses it."""
@@ -259,7 +263,7 @@ def revoke_key(store: str, number: str) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @click.option(
     "--last",
     type=click.IntRange(min=1),

@@ -17,6 +17,7 @@ from submax.cli.given_policies import (
     candidate_of,
     combinations_of,
     common_schema,
+    is_columns,
     label_of,
     learnable,
     learned_among,
@@ -34,11 +35,14 @@ from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import Comparison, compare
 from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.evaluation.targets.probability_columns import COLUMNS
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
 
+LISTS = ("context", "probability")
+"""Roles whose column is always a list, so that a pattern can be given."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a --declare file may have: the arguments of ``Log.read`` with these names."""
 
@@ -108,6 +112,9 @@ def run_evaluate(
         )
     if read == "parts":
         reading["opened"] = partial(PartedLog.open, jobs=jobs, scheduler=scheduler)
+    patterns = [one.removeprefix(COLUMNS) for one in policies if is_columns(one)]
+    if patterns:
+        reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
     options: dict[str, Any] = {
@@ -283,7 +290,7 @@ def _column(text: str) -> tuple[str, Any]:
         )
     if not name:
         return role, None
-    return role, name.split(",") if "," in name or role == "context" else name
+    return role, name.split(",") if "," in name or role in LISTS else name
 
 
 def _declared(path: Path | None) -> dict[str, Any]:

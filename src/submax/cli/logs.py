@@ -28,8 +28,8 @@ def log_options(command: Command) -> Command:
             help="The column of a role: action, reward, propensity, context, eligible, id, time, "
             "status, cluster (such as a user, whose rows depend on each other), count (of the "
             "decisions that a row stands for), successes (how many of these had the reward 1, in "
-            "place of reward) or weight (of a row in a sample of a log). Several columns "
-            "(also of rewards) are separated by commas, context=age,country, or given by a pattern, "
+            "place of reward) or weight (of a row in a sample of a log). Several columns (also of "
+            "rewards) are separated by commas, context=age,country, or given by a pattern, "
             "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
@@ -130,7 +130,8 @@ def learn(log: Path, **options: Any) -> None:
     required=True,
     metavar="POLICY",
     help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
-    "the name is a variant, and reward-model takes the highest predicted reward. Can be repeated.",
+    "the name is a variant, reward-model takes the highest predicted reward, and columns=prob_* is "
+    "the policy whose probability of the action A is the column prob_A. Can be repeated.",
 )
 @click.option(
     "--estimator",

@@ -11,8 +11,9 @@ import numpy as np
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.live.background import Background
+from submax.live.declaring.bandit_options import Actions, BanditOptions
 from submax.live.declaring.declare import check_words, declare_in_memory
-from submax.live.declaring.settings import STORE_ONLY, Actions, BanditOptions
+from submax.live.declaring.setting_types import STORE_ONLY
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
 from submax.live.saved_bandit import SavedBandit, generator_at

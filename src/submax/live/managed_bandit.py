@@ -10,10 +10,12 @@ from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.bandit_base import BanditBase
+from submax.live.declaring.bandit_options import BanditOptions
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_identifier
-from submax.live.declaring.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
+from submax.live.declaring.setting_types import MEMORY_ONLY, STORE_ONLY
+from submax.live.declaring.settings import Settings
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_reports import lift_reports

@@ -9,9 +9,10 @@ import numpy as np
 
 from submax.core.errors import InputError
 from submax.live.bandit import Bandit
+from submax.live.declaring.bandit_options import Declaration
 from submax.live.declaring.declare import check_new, check_words, declare, declare_from
 from submax.live.declaring.names import check_bandit
-from submax.live.declaring.settings import MEMORY_ONLY, Declaration
+from submax.live.declaring.setting_types import MEMORY_ONLY
 from submax.live.saved_bandit import refuse_saved_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore

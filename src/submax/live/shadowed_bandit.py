@@ -37,6 +37,11 @@ class ShadowedBandit(ManagedBandit):
         self._live_state.follow()
         return self._worker().report()
 
+    @property
+    def promoted(self) -> bool:
+        """Whether a promotion of a shadow can be taken back."""
+        return bool(self._live_state.projection.promotions)
+
     def set_shadow(
         self, policy: str | Mapping[str, Any] | Policy[Any] | None, *, by: str = PYTHON
     ) -> None:

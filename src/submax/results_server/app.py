@@ -22,7 +22,7 @@ from submax.results_server.folders import Folders
 from submax.results_server.result_page import Asked, ResultPage
 from submax.results_server.result_pages import PAGES
 from submax.server.access.addresses import is_loopback
-from submax.server.interface.messages import Failure
+from submax.server.interface.answers import Failure
 from submax.server.interface.responses import ENCODER, JSON, failure
 from submax.server.pages.page_endpoint import HEADERS, HTML, wants_page
 

@@ -8,8 +8,8 @@ import msgspec
 
 from submax._version import __version__
 from submax.results_server.result_page import ResultPage
+from submax.server.interface.answers import Failure
 from submax.server.interface.description import REFERENCE
-from submax.server.interface.messages import Failure
 
 REFUSALS = {
     "400": "A value behind the ? of the address is not allowed.",

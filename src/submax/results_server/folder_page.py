@@ -180,7 +180,7 @@ def _curves(folder: ResultsFolder, labels: dict[str, Any], measure: str) -> m.Cu
 
 def _finals(folder: ResultsFolder, labels: dict[str, Any], measure: str) -> list[m.FinalRow]:
     """The final values of all finished policies, the best first."""
-    finals = folder.finals()
+    finals = folder.finals(labels)
     if finals is None:
         return []
     find, rows = look_up(finals, measure), []

@@ -15,7 +15,7 @@ from submax.server.access.key import BROWSER_SCOPES
 from submax.server.access.origins import Origins
 from submax.server.interface.description import description
 from submax.server.interface.incoming import Endpoint, Incoming
-from submax.server.interface.operations import operations
+from submax.server.interface.operations.all_operations import operations
 from submax.server.interface.request_pipeline import RATE, RequestPipeline
 from submax.server.interface.responses import ENCODER
 from submax.server.metrics import Metrics

@@ -6,9 +6,14 @@ from pyarrow import parquet
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, PartedLog, compare
+from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.parts import parted_comparison, parted_log, unit
+from submax.evaluation.parts.parted_comparison import fitted_to
 
 ROWS = 1200
+ADDED_UP = [
+    one for kind in off_policy_estimators().values() for one in kind.examples() if one.adds_up
+]
 POLICIES = {"counts": "rcp-submax", "greedy": "linucb@greedy"}
 
 
@@ -133,6 +138,29 @@ def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(folder_of, see
     assert any("random sample of 800 rows" in note for note in found.notes)
     learned = compare(parted, POLICIES, by="random")
     assert 400 < learned.overview.rows < 800
+
+
+def test_probabilities_can_be_columns(folder_of, seed):
+    table = table_of(seed)
+    given = np.random.default_rng(seed).dirichlet(np.ones(4), size=ROWS)
+    table |= {f"prob_{name}": given[:, place] for place, name in enumerate("abcd")}
+    folder = folder_of(table)
+    options = {"columns": {"probability": "prob_*"}}
+    policies = {"columns": "columns=prob_*", "counts": "rcp-submax"}
+    whole = compare(Log.read(folder, **options), policies)
+    check_same(compare(PartedLog.open(folder, jobs=1, **options), policies), whole)
+
+
+@pytest.mark.parametrize("estimator", ADDED_UP, ids=repr)
+def test_terms_of_rows_do_not_depend_on_other_rows(estimator, evidence_of, seed):
+    evidence = evidence_of(seed)._replace(bounds=(-9.0, 9.0))
+    used = estimator.terms(evidence).threshold
+    (fixed,) = fitted_to({"one": estimator}, evidence, 0).values()
+    whole, first = fixed.terms(evidence), np.arange(50) < 20
+    parts = [fixed.terms(evidence.rows(one)) for one in (first, ~first)]
+    joined = np.concatenate([one.numerator for one in parts])
+    np.testing.assert_allclose(joined, whole.numerator)
+    assert whole.threshold == pytest.approx(used)
 
 
 def test_a_dask_cluster_gives_the_same(folder_of, seed):

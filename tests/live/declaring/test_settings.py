@@ -6,17 +6,10 @@ from datetime import timedelta
 import pytest
 
 from submax.core.errors import InputError
-from submax.live.declaring.settings import (
-    DECLARED_TYPES,
-    FIXED,
-    MEMORY_ONLY,
-    PLAIN_FORMS,
-    SETTING_TYPES,
-    STORE_ONLY,
-    BanditOptions,
-    Declaration,
-    Settings,
-)
+from submax.live.declaring.bandit_options import BanditOptions, Declaration
+from submax.live.declaring.declared_types import DECLARED_TYPES, PLAIN_FORMS, SETTING_TYPES
+from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
+from submax.live.declaring.settings import Settings
 from submax.server.interface import messages
 
 ARMS = ["A", "B"]

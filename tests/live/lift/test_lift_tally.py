@@ -99,6 +99,30 @@ def test_the_truth_is_outside_at_any_look_in_at_most_five_percent_of_runs(share,
     assert found.high - found.low < 4 * fixed
 
 
+def test_the_truth_is_covered_if_the_bandit_learns_from_the_rewards_it_gets(seed):
+    rng = np.random.default_rng([seed, 23])
+    chances, base = np.array([0.1, 0.3]), 0.1
+    wins, losses = np.ones((RUNS, 2)), np.ones((RUNS, 2))
+    rewards, held, truths = [], [], []
+    for _ in range(DECISIONS // LOOK):
+        # Thompson sampling, updated at every look: its share of the better arm is random.
+        drawn = rng.beta(wins[:, None], losses[:, None], (RUNS, LOOK, 2))
+        arm = drawn.argmax(axis=2)
+        held_out = rng.random((RUNS, LOOK)) < 0.2
+        reward = rng.random((RUNS, LOOK)) < np.where(held_out, base, chances[arm])
+        for one in range(2):
+            tried = (arm == one) & ~held_out
+            wins[:, one] += (tried & reward).sum(axis=1)
+            losses[:, one] += (tried & ~reward).sum(axis=1)
+        better = (drawn[..., 1] > drawn[..., 0]).astype(float)
+        truths.append((chances[0] + better * (chances[1] - chances[0]) - base).sum(axis=1))
+        rewards.append(reward.astype(float))
+        held.append(held_out)
+    looks = SimulatedLooks.of(0.2, np.hstack(rewards), np.hstack(held))
+    truth = np.cumsum(np.stack(truths, axis=1), axis=1) / looks.decisions
+    assert looks.exact_misses(truth, 0.05).any(axis=1).mean() <= 0.05
+
+
 def test_without_bounds_large_samples_are_covered_too(seed):
     rng = np.random.default_rng([seed, 7])
     held_out = rng.random((RUNS, DECISIONS)) < 0.3

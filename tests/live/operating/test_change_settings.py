@@ -59,7 +59,7 @@ def test_changes_are_recorded_with_who_and_when(store):
 @pytest.mark.parametrize(
     ("changes", "words", "code"),
     [
-        ({"guard_rails": MINIMUM}, "minimum 0.4 is more than 3 joint", "guard-rail"),
+        ({"guard_rails": MINIMUM}, "minimum 0.4 is more than each of 3 joint", "guard-rail"),
         ({"guard_rails": {"minimum": 0.3}}, "control_share 0.2 is below", "guard-rail"),
         ({"guard_rails": {"control": "Z"}}, "'Z'", "guard-rail"),
         ({"guard_rails": {"floor": 0.3}}, "guard rail", "invalid-input"),

@@ -7,17 +7,17 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.step_limits import (
+    HIGHEST_STEP_LIMIT,
+    LENGTHENED,
+    STEPS_WITHOUT_HELD_OUT,
+    most_steps,
+)
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
 from submax.nn.designs.softmax_design import SoftmaxDesign
 from submax.nn.training.fitted_trainer import BLOCK, PATIENCE
-from submax.nn.training.fitted_training import (
-    HIGHEST_STEP_LIMIT,
-    LENGTHENED,
-    STEPS_WITHOUT_HELD_OUT,
-    begins_anew,
-    most_steps,
-)
+from submax.nn.training.fitted_training import begins_anew
 from submax.nn.training.parameters import packed
 from submax.nn.training.training import compilations, train
 from submax.testing.rules.examples import rows_of

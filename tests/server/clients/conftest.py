@@ -47,7 +47,7 @@ class Stub:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST  # noqa: N815 - the names of the standard library
+            do_GET = do_PATCH = do_POST  # noqa: N815 - the names of the standard library
 
             def log_message(self, *_):
                 pass

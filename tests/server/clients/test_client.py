@@ -300,3 +300,33 @@ def test_a_connection_that_the_server_has_closed_is_not_used_again(raw, kind):
         assert client.decide().action == "A"
         time.sleep(0.1)
         assert client.decide().action == "A"
+
+
+@pytest.mark.parametrize("call", ["set", "set_shadow"])
+def test_an_operation_that_tries_a_policy_is_waited_for_longer(stub, kind, call):
+    def slowly(path, body):
+        time.sleep(0.2)
+        return 200, {"state": "none"}
+
+    stub.answers = [(200, slowly)]
+    with kind(stub.address, "page", attempts=2, timeout=0.05) as client:
+        found = client.set(policy="random") if call == "set" else client.set_shadow("random")
+    assert found
+    assert len(stub.seen) == 1
+
+
+def test_the_client_operates_shadows_and_alarms(stub, client):
+    alarm = {"kind": "refits", "at": "2030-01-31T00:00:00Z", "active": True, "sentence": "it fails"}
+    answers = {
+        "/bandits/page/shadow": {"state": "running", "policy": "random"},
+        "/bandits/page/shadow/promote": {"version": 3},
+        "/bandits/page/shadow/roll-back": {"version": 2},
+        "/bandits/page/alarms": {"alarms": [alarm]},
+        "/bandits/page/alarms/acknowledge": {"alarms": [{**alarm, "active": False}]},
+    }
+    stub.answers = [(200, lambda path, body: (200, answers[path]))]
+    assert client.shadow() == client.set_shadow("random")
+    assert (client.promote_shadow(), client.roll_back_shadow()) == (3, 2)
+    assert client.alarms() == [alarm]
+    assert not client.acknowledge_alarms()[0]["active"]
+    assert [path for path, _, _ in stub.seen] == [next(iter(answers)), *answers]

@@ -24,11 +24,11 @@ def test_it_serves_visitors_until_it_is_stopped_and_leaves_nothing(tmp_path, mon
         [*DEMO, "--visitors", "100"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as demo:
         said = ""
-        while "visits" not in said.partition("recover")[2]:
+        while "visits" not in said.partition("find out")[2]:
             line = demo.stdout.readline()
             assert line, said
             said += line
-        address = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
+        (address,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
         with urlopen(f"{address}/bandits/demo") as answer:
             shown = json.load(answer)
         assert shown["counts"]["decisions"] > 0

@@ -60,6 +60,15 @@ class Environment(ABC, Generic[World]):
     def best_reward(self, world: World, context: Floats) -> Floats:
         """Return the expected reward of the best action in each context: ``[R, n]``."""
 
+    def success_probabilities(self, world: World) -> Floats | None:
+        """Return the probability of reward 1 for every joint action, ``[R, M]``, if that is all.
+
+        That is, rewards are 0 and 1, there is no context, and ``outcome`` draws one uniform number
+        for each reward, which is 1 if the number is below the probability. Then ``simulate`` need
+        not call ``outcome`` for every single decision. None, the default, if it must.
+        """
+        return None
+
     @property
     def most_decisions(self) -> int | None:
         """Largest number of decisions per replica; None if there is no limit.

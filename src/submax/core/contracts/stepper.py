@@ -1,6 +1,7 @@
 """Contract of a policy that decides and learns one decision at a time, in place."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,12 @@ class Stepper(ABC):
     before the next decision. It takes the same decisions from the same random numbers, which the
     conformance suite checks, but it computes no log-probabilities, checks nothing, and copies no
     arrays.
+
+    ``exact`` says whether decisions are the same to the last bit. If not, the probabilities of
+    decisions agree within the tolerance of a search, and few decisions differ.
     """
+
+    exact: ClassVar[bool] = True
 
     @abstractmethod
     def act(self, rng: np.random.Generator) -> Integers:

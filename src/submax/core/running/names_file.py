@@ -33,4 +33,6 @@ def names_file(specification: object) -> bool:
 
 
 def _is_foreign(name: object) -> bool:
+    if isinstance(name, (list, tuple)):
+        return any(map(_is_foreign, name))
     return isinstance(name, str) and name.partition(".")[0] not in KNOWN_PACKAGES

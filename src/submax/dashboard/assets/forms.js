@@ -4,17 +4,32 @@
   const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content || "";
   const numbers = new Set(["number", "range"]);
 
+  // A name, a number, or JSON; nothing stands for null.
+  function plain(text) {
+    if (text === "") return null;
+    return /^[[{"]/.test(text) || (text !== "" && !isNaN(Number(text))) ? JSON.parse(text) : text;
+  }
+
+  // A name with a point is a place in a table.
+  function put(found, name, value) {
+    const [table, key] = name.split(".");
+    if (key === undefined) found[table] = value;
+    else (found[table] ||= {})[key] = value;
+  }
+
   function values(form) {
     const found = {};
     for (const one of form.elements) {
       if (!one.name || one.disabled || (one.type === "checkbox" && one.name.endsWith("[]") && !one.checked)) continue;
       let value = one.type === "checkbox" ? one.checked : one.value;
       if (numbers.has(one.type)) value = one.value === "" ? null : Number(one.value);
+      if (one.dataset.value !== undefined) value = plain(one.value.trim());
+      if (one.dataset.null !== undefined && value === "") value = null;
       if (one.dataset.json !== undefined) value = one.value.trim() === "" ? null : JSON.parse(one.value);
       if (value === "" && one.dataset.optional !== undefined) value = null;
       if (value === null && one.dataset.optional !== undefined) continue;
       if (one.name.endsWith("[]")) (found[one.name.slice(0, -2)] ||= []).push(one.value);
-      else found[one.name] = value;
+      else put(found, one.name, value);
     }
     return found;
   }
@@ -29,6 +44,14 @@
     place.append(box);
   }
 
+  // An error is shown beside the fields of its form if there is room for it.
+  function refuse(form, text) {
+    const place = form.querySelector(".error");
+    if (!place) { say(text, "bad"); return; }
+    place.textContent = text;
+    for (const one of form.elements) if (one.name) one.setAttribute("aria-invalid", text !== "");
+  }
+
   function headers(form) {
     const found = { "Content-Type": "application/json", "X-CSRF-Token": meta("csrf-token"), Accept: "application/json" };
     // A key is sent once, in the header where programs send it, and never kept by the page.
@@ -41,7 +64,8 @@
     const question = form.dataset.confirm;
     if (question && !confirm(question)) return;
     let body;
-    try { body = values(form); } catch { say("A field holds no valid JSON: correct it and send again.", "bad"); return; }
+    refuse(form, "");
+    try { body = values(form); } catch { refuse(form, "This is no valid JSON: correct it and send again."); return; }
     button.disabled = true;
     try {
       const answer = await fetch(form.action, {
@@ -49,7 +73,7 @@
         headers: headers(form), body: form.dataset.method === "DELETE" ? undefined : JSON.stringify(body),
       });
       const found = await answer.json().catch(() => ({}));
-      if (!answer.ok) { say(found.error || `The server answered ${answer.status}.`, "bad"); return; }
+      if (!answer.ok) { refuse(form, found.error || `The server answered ${answer.status}.`); return; }
       if (form.dataset.then) { location.assign(form.dataset.then); return; }
       say(form.dataset.done || "Done.", "good");
       if (found.key) say(`The key is ${found.key} and is shown only now: copy it.`, "good");

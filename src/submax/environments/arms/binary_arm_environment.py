@@ -22,3 +22,6 @@ class BinaryArmEnvironment(ArmEnvironment[World]):
         probability = self.mean_reward(world, context, action)
         success = rng.random(probability.shape) < probability
         return Outcome(success.astype(np.float64), probability)
+
+    def success_probabilities(self, world: World) -> Floats:
+        return self.arm_means(world)

@@ -21,7 +21,7 @@ class Cascade(SlateEnvironment):
     With w_p the attraction of the item at position p, the mean reward is
     Σ_p (K + 1 − p) / K · w_p Π_{q<p} (1 − w_q). `SlateEnvironment` says how attractions are drawn.
 
-    Reference: Kveton et al. (2015), Cascading bandits.
+    Reference: Kveton et al. (2015), Cascading bandits: learning to rank in the cascade model.
 
     *Departs from the paper:* there every click pays 1, and the position is observed beside it.
     """

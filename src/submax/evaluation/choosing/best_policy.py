@@ -86,14 +86,16 @@ def learn_best(
     """
     options = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     part = log if share == 1.0 else log.split(share, by, seed)[0]
-    given = named(standard_candidates(part) if candidates is None else list(candidates))
+    few = len(part) < FEWEST_ROWS
+    standard = [DEFAULT] if few else standard_candidates(part)
+    given = named(standard if candidates is None else list(candidates))
     if not given:
         raise InputError(
             "no candidate was given, and at least one is needed: name policies to choose from, or "
             "leave them out"
         )
-    if len(given) == 1 or len(part) < FEWEST_ROWS:
-        return _without_choice(log, given, len(part), options, candidates is None)
+    if len(given) == 1 or few:
+        return _without_choice(log, given, len(part), options)
     step = -(-len(part) // MOST_CHOOSING_ROWS)
     thinned = part if step == 1 else part.rows(np.arange(0, len(part), step))
     first, rest = thinned.split(LEARNING_SHARE, by, seed)
@@ -118,17 +120,17 @@ def learn_best(
 
 
 def _without_choice(
-    log: Log, given: dict[str, Any], rows: int, options: dict[str, Any], standard: bool
+    log: Log, given: dict[str, Any], rows: int, options: dict[str, Any]
 ) -> BestPolicy:
     name = next(iter(given))
     best = learn_one(log, given[name], **options)
-    why = (
-        "only one policy suits this log"
-        if len(given) == 1
-        else f"{rows} rows are too few to choose among policies ({FEWEST_ROWS} are needed), so "
-        f"that {'the default' if standard and name == DEFAULT else 'the first'} was learned"
-    )
-    return BestPolicy(name, best, None, None, [why], training_warnings(best.policy, rows))
+    notes = []
+    if rows < FEWEST_ROWS:
+        notes = [
+            f"{rows} rows are too few to choose among policies ({FEWEST_ROWS} are needed): "
+            f"{name} was learned"
+        ]
+    return BestPolicy(name, best, None, None, notes, training_warnings(best.policy, rows))
 
 
 def _learned(log: Log, given: dict[str, Any], seed: int) -> dict[str, Learned]:

@@ -13,7 +13,7 @@ DEFAULT = "rcp-adaptive"
 WITHOUT_CONTEXT = (DEFAULT, f"{DEFAULT}@greedy", "rcp-submax")
 WITH_CONTEXT = (DEFAULT, f"{DEFAULT}@greedy")
 NETWORK = ("rcp-softmax-converged", "rcp-softmax-converged@greedy")
-TREES = ("boosted-greedy", "forest-greedy")
+TREES = ("boosted-greedy", "forest-greedy", "trees-greedy")
 MOST_ACTIONS_OF_TREES = 200
 """Up to this many joint actions, each has trees of its own: more would take long to fit."""
 
@@ -23,7 +23,7 @@ def standard_candidates(log: Log) -> tuple[str, ...]:
 
     With a context these are the default and its greedy variant, a softmax network that is trained
     to convergence with its greedy variant (needs JAX), and the highest predicted reward of boosted
-    and of random trees (needs scikit-learn).
+    trees, of random trees and of both (needs scikit-learn).
     """
     if not log.schema.context.width:
         found = WITHOUT_CONTEXT

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from submax.core.memory.step_limits import most_steps
 from submax.core.memory.training import Training
 
 FEWEST_PASSES = 10.0
@@ -45,8 +46,6 @@ def _most_steps(training: Training, rows: int) -> tuple[int, str]:
     """Return the largest number of steps, and words that say whether there may be fewer."""
     if not isinstance(training.steps, str):
         return training.steps, ""
-    from submax.nn.training.fitted_training import most_steps
-
     return int(most_steps(np.array([rows]), training)[0]), "at most "
 
 

@@ -41,6 +41,7 @@ COLUMNS = (
     "count",
     "fold",
     "sampling_weight",
+    "probability",
     "outcomes",
 )
 """The fields of a log that have an entry for each row, or are None."""
@@ -61,7 +62,8 @@ class Log:
     row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
     rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
     rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
-    ``notes`` are sentences about what was left out or changed when the log was read.
+    ``probability [N, P]`` are the columns ``probability_names`` with probabilities of other
+    policies. ``notes`` are sentences about what was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -80,6 +82,8 @@ class Log:
     sampling_weight: Floats | None = None
     outcomes: Floats | None = None
     outcome_names: tuple[str, ...] = ()
+    probability: Floats | None = None
+    probability_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -102,12 +106,12 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster, count, successes, weight. A role that is not given is filled by
-        the column with its usual name; the last four must be given. If rows stand for several
-        decisions, ``count`` is their number; ``successes`` says how many of them had the reward 1,
-        and takes the place of the reward. ``weight`` is 1 / (probability with which a row was
-        kept) if the log is a sample. Several rewards are a list of columns, or a table from names
-        to columns: see ``compare_rewards``.
+        id, time, status, cluster, count, successes, weight, probability. A role that is not given
+        is filled by the column with its usual name; the last five must be given. If rows stand for
+        several decisions, ``count`` is their number; ``successes`` says how many of them had the
+        reward 1, and takes the place of the reward. ``weight`` is 1 / (probability with which a row
+        was kept) if the log is a sample. Several rewards are a list of columns, or a table from
+        names to columns: see ``compare_rewards``.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is

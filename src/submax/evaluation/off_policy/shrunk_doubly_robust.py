@@ -36,6 +36,7 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     shrinkage: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "dr-shrinkage"
+    adds_up: ClassVar[bool] = True
     uses_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from submax.evaluation.logs.log import By
 from submax.evaluation.logs.splitting import check_split
 from submax.evaluation.models.reward_model import folds_of
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_log import FEWEST_PARALLEL, PartedLog, executed
 from submax.evaluation.parts.parted_results import PartedComparison, PartedResults
 from submax.evaluation.parts.plan import TUNED, Plan, Split, UnitSums, evaluate_unit
@@ -24,8 +25,6 @@ from submax.evaluation.report.logged_evidence import LoggedEvidence
 
 MOST_USUAL = 1000
 """Different rewards, the most frequent ones of the sample, whose weights are added up."""
-NOT_IN_PARTS = ("mips", "pseudo-inverse")
-"""Estimators that need weights of groups or slots, which are not added up over parts."""
 
 
 def compare_parts(
@@ -54,7 +53,7 @@ def compare_parts(
         name: learned_target(one, log.sample, ~part, seed) for name, one in candidates.items()
     }
     estimators = chosen or {
-        name: one for name, one in applicable_estimators(rest).items() if name not in NOT_IN_PARTS
+        name: one for name, one in applicable_estimators(rest).items() if one.adds_up
     }
     scans = log.scans_from(split.boundary)
     plan = _plan(log, split, logged, targets, estimators, scans, interval, baseline)
@@ -86,7 +85,7 @@ def _check(
             "read it whole (--read whole, Log.read)"
         )
     for label, one in chosen.items():
-        if one.short in NOT_IN_PARTS:
+        if not one.adds_up:
             raise InputError(
                 f"the estimator {label} needs the log in memory; the others are allowed for a log "
                 "that is read in parts: leave the estimator out"
@@ -145,10 +144,11 @@ def _plan(
     observed = min(one.rewards[0] for one in scans), max(one.rewards[1] for one in scans)
     values, counts = np.unique(rest.reward, return_counts=True)
     usual = np.sort(values[np.argsort(-counts, kind="stable")[:MOST_USUAL]])
-    fitted = {
-        name: _fitted(estimators, logged.about(target).evidence, rows)
-        for name, target in targets.items()
-    }
+    fitted = {}
+    for name, target in targets.items():
+        if isinstance(target, PartedColumns):
+            target = target.in_rows(rest, logged.numbers)
+        fitted[name] = fitted_to(estimators, logged.about(target).evidence, rows)
     drawn = len(log) if split.random else rows
     block_rows = -(-drawn // BLOCKS) if interval == "bootstrap" else 0
     # The sample is not sent to the processes: they need only the models that were fitted to it.
@@ -173,7 +173,7 @@ def _plan(
     )
 
 
-def _fitted(
+def fitted_to(
     estimators: dict[str, OffPolicyEstimator], evidence: Any, rows: int
 ) -> dict[str, OffPolicyEstimator]:
     """Return the estimators with thresholds that were chosen on the sample, as for all rows."""

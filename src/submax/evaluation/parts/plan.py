@@ -12,6 +12,7 @@ from submax.evaluation.models.reward_model import FOLDS
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.parts.log_sums import LogSums
+from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.policy_sums import Blocks, PolicySums
 from submax.evaluation.parts.row_hash import uniform_of
 from submax.evaluation.parts.unit import Unit
@@ -115,11 +116,15 @@ def _of_part(log: Log, number: Integers, plan: Plan) -> UnitSums:
     mean = {"mean": make_off_policy("ips").terms(about_log.evidence)}
     rest = (plan.centre, blocks, plan.usual)
     found = {LOGGING_POLICY: PolicySums.of(about_log, mean, mean, *rest)}
+    targets = {
+        name: one.in_rows(log, number) if isinstance(one, PartedColumns) else one
+        for name, one in plan.targets.items()
+    }
     labels = next(iter(plan.estimators.values()))
     base: dict[str, Terms] = dict.fromkeys(labels, mean["mean"])
     if plan.baseline != LOGGING_POLICY:
-        base = _terms(plan, plan.baseline, _bounded(part.about(plan.targets[plan.baseline]), plan))
-    for name, target in plan.targets.items():
+        base = _terms(plan, plan.baseline, _bounded(part.about(targets[plan.baseline]), plan))
+    for name, target in targets.items():
         about = _bounded(part.about(target), plan)
         terms = base if name == plan.baseline else _terms(plan, name, about)
         found[name] = PolicySums.of(about, terms, base, *rest)

@@ -81,6 +81,7 @@ def joined(logs: Sequence[Log]) -> Log:
         number = np.array([sets.setdefault(one, len(sets)) for one in log.eligible_sets])
         eligible.append(number[log.eligible_set].astype(np.int32))
     slots = [one.slot_propensity for one in logs if one.slot_propensity is not None]
+    columns = [one.probability for one in logs if one.probability is not None]
     return replace(
         first,
         context=np.concatenate([one.context for one in logs]),
@@ -91,5 +92,6 @@ def joined(logs: Sequence[Log]) -> Log:
         eligible_set=np.concatenate(eligible),
         eligible_sets=tuple(sets),
         slot_propensity=np.concatenate(slots) if slots else None,
+        probability=np.concatenate(columns) if columns else None,
         notes=(),
     )

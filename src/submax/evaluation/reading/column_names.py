@@ -25,6 +25,7 @@ ROLES = (
     "count",
     "successes",
     "weight",
+    "probability",
 )
 """The roles that a column can have."""
 USUAL = {
@@ -48,7 +49,8 @@ EXPORTED = {STATUS, "activated", "holdout", "late_rewards"}
 class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the column of each role; None if there is no such column.
 
-    ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field.
+    ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field,
+    and ``probabilities`` for each action of every policy whose probabilities are in the log.
     ``outcomes`` are several rewards by name, of which ``reward`` is the first.
     """
 
@@ -66,6 +68,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     successes: str | None = None
     weight: str | None = None
     outcomes: dict[str, str] = {}
+    probabilities: dict[str, str] = {}
 
     @property
     def used(self) -> list[str]:
@@ -82,7 +85,13 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
             self.successes,
             self.weight,
         )
-        several = (self.actions, self.context, self.slot_propensities, self.outcomes)
+        several = (
+            self.actions,
+            self.context,
+            self.slot_propensities,
+            self.outcomes,
+            self.probabilities,
+        )
         found = [name for table in several for name in table.values()]
         return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
 
@@ -119,6 +128,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         actions=actions,
         slot_propensities={slot: name for slot, name in slots.items() if name in columns},
         context=_context(columns, given),
+        probabilities=_probabilities(columns, given),
         status=_single(STATUS, columns, given) if STATUS in given else exported,
         cluster=_single("cluster", columns, given),
         count=count,
@@ -203,6 +213,13 @@ def _context(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]
     if wanted in (None, ""):
         return {}
     return _table("context", columns, [wanted] if isinstance(wanted, str) else wanted)
+
+
+def _probabilities(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    wanted = given.get("probability")
+    if wanted in (None, ""):
+        return {}
+    return _table("probability", columns, [wanted] if isinstance(wanted, str) else wanted)
 
 
 def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:

@@ -169,6 +169,9 @@ class _LogReader:
             found["sampling_weight"] = batch.required_numbers(self._names.weight)
             wrong = ~(found["sampling_weight"] > 0)
             batch.note(self._names.weight, "is not above 0, as a weight must be", wrong)
+        if self._names.probabilities:
+            table = [batch.required_numbers(one) for one in self._names.probabilities.values()]
+            found["probability"] = np.stack(table, axis=1)
         if self._slot_columns:
             slots = [self._propensity(batch, column) for column in self._slot_columns]
             found["slot_propensity"] = np.stack(slots, axis=1)
@@ -250,6 +253,7 @@ class _LogReader:
             "eligible_sets": eligible_sets,
             "estimated": np.zeros(len(columns["reward"]), dtype=bool),
             "outcome_names": tuple(self._names.outcomes),
+            "probability_names": tuple(self._names.probabilities.values()),
             "notes": tuple(notes),
         }
 

@@ -16,6 +16,7 @@ from submax.evaluation.logs.log import By, Log
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
 from submax.evaluation.overview.slices import check_slices, slices_of
+from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_comparison import compare_parts
 from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
@@ -176,7 +177,12 @@ def compare(
             "slices are not computed for a log that is read in parts; a log in memory is allowed: "
             "read it whole (--read whole, Log.read)"
         )
-    candidates = {name: checked(one, log) for name, one in named(policies).items()}
+    candidates = {
+        name: PartedColumns.of(one, log.sample)
+        if isinstance(log, PartedLog) and PartedColumns.is_one(one)
+        else checked(one, log)
+        for name, one in named(policies).items()
+    }
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
     chosen = chosen_estimators(estimators, log.schema)
     if isinstance(log, PartedLog):

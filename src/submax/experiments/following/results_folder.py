@@ -1,6 +1,7 @@
 """A result folder, read while it may be empty, under way, finished or damaged."""
 
 import zipfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from submax.experiments.following.cell_progress import CELLS, CellProgress, cell
 from submax.experiments.following.planned_cell import PlannedCell
 from submax.experiments.following.run_record import read_records
 from submax.experiments.paired_comparison import CellLabels, Finals
-from submax.experiments.results import FINALS, RESULTS
+from submax.experiments.results import FINALS, RESULTS, SUMMARY
 from submax.experiments.specification import Specification
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
@@ -75,8 +76,12 @@ class ResultsFolder:
 
     def stored_cells(self) -> int:
         """The number of cells whose results are written, if no run is recorded."""
+        if self.specification is not None and self.specification.experiment == "sweep":
+            with suppress(OSError):
+                # One row for each cell, below the names of the columns.
+                return max((self.path / SUMMARY).read_bytes().count(b"\n") - 1, 0)
         files = (self.path / CELLS).glob("*")
-        return len(self._curve_rows()) or sum(one.suffix in (".npz", ".json") for one in files)
+        return sum(one.suffix in (".npz", ".json") for one in files)
 
     def curves(self, labels: dict[str, Any], measure: str) -> list[PolicyCurve]:
         """The curves of all finished policies in one configuration."""
@@ -94,13 +99,17 @@ class ResultsFolder:
                 found.append(PolicyCurve(one.cell.policy, result.steps, curve.mean, curve.error))
         return found
 
-    def finals(self) -> Finals | None:
-        """The final values of all replicas of finished cells; None if there are none."""
+    def finals(self, labels: dict[str, Any] | None = None) -> Finals | None:
+        """The final values of all replicas of finished cells; None if there are none.
+
+        With ``labels`` only those of one configuration are needed, and others may be left out.
+        """
         if not self.cells:
             return self._stored_finals()
         columns: tuple[dict[CellLabels, Floats], ...] = ({}, {}, {})
         for one in self.cells:
-            if (result := self._result(one)) is not None:
+            wanted = labels is None or one.cell.labels == labels
+            if wanted and (result := self._result(one)) is not None:
                 key = tuple(one.cell.labels.items()), one.cell.policy
                 values = (result.final_regret, result.final_reward, result.late_slope)
                 for column, value in zip(columns, values, strict=True):

@@ -8,8 +8,9 @@ import msgspec
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
 from submax.live.declaring.declare import check_words, settings_again
+from submax.live.declaring.declared_types import SETTING_TYPES, allows_none
 from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.settings import SETTING_TYPES, Settings, allows_none
+from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import settings_stream
 from submax.live.log.records import CHANGED

@@ -10,8 +10,9 @@ from submax.core.checks import one_of
 from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
+from submax.live.declaring.declared_types import DECLARED_TYPES
 from submax.live.declaring.misplaced_word import refuse_misplaced
-from submax.live.declaring.settings import DECLARED_TYPES, Settings
+from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.history import (

@@ -6,7 +6,8 @@ from typing import Self
 import msgspec
 
 from submax.core.errors import InputError, NotFoundError
-from submax.live.declaring.settings import FIXED, Settings
+from submax.live.declaring.setting_types import FIXED
+from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import settings_stream
 from submax.live.log.records import (
     ARCHIVED,

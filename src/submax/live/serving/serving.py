@@ -1,6 +1,5 @@
 """Draws decisions by one version, within the guard rails."""
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -12,23 +11,17 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InputError, one_line
-from submax.core.numerics.categorical import TOLERANCE
-from submax.core.running.fallback import counted_fallbacks
+from submax.core.errors import InputError
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
-from submax.live.serving.guarded import Places, adds_up, find_places, restricted, within_rails
-from submax.live.serving.unlisted_actions import encoded_action, uniform_action
+from submax.live.serving.checked_policy import CheckedPolicy
+from submax.live.serving.guarded import Places, find_places, restricted, within_rails
+from submax.live.serving.unlisted_actions import uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
 
-SIMPLER = "decisions taken more simply than asked"
-"""The name under which fallbacks inside a policy are counted among the failures of a bandit."""
-UNIFORM = "decisions by a policy that failed"
-"""The name under which decisions are counted that were uniform because the policy failed."""
 LATE = "decisions after the deadline"
 """The name under which decisions are counted that were uniform because the policy took too long."""
-LOG = logging.getLogger("submax")
 MAX_PROBABILITIES = 2**18
 """Probabilities that are computed at once for several decisions: 2 MB for each array of them."""
 MAX_CACHED_SETS = 256
@@ -56,8 +49,8 @@ class Serving:
         self.settings, self.menu, self.version = settings, menu, version
         self.groups_since = groups_since
         self.active = menu.active
-        self._failures, self._has_failed = failures, False
-        self._policy, self._model = policy, model
+        self._failures = failures
+        self._checked = CheckedPolicy(policy, model, version, failures)
         self._lists = menu.can_list
         self._same = not policy.facts.uses_context or settings.context.width == 0
         self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
@@ -89,7 +82,7 @@ class Serving:
             return None
         if self._same:
             return self.probabilities([], self.active, uniform=False)
-        found = self._probabilities(self._model.standardization.apply(encoded)[None])
+        found = self._checked.probabilities(self.model.standardization.apply(encoded)[None])
         places = self._places(self.active)
         found = found if places is None else restricted(found, places)
         control = self.control_place(self.active)
@@ -99,17 +92,17 @@ class Serving:
     @property
     def model(self) -> Model:
         """The model that decides."""
-        return self._model
+        return self._checked.model
 
     def with_model(self, policy: Policy[Any], model: Model, version: int) -> "Serving":
         """A copy with another model, of this policy."""
         new = copy(self)
-        if policy is not self._policy:
-            new._policy = policy
+        if policy is not self._checked.policy:
             new._same = not policy.facts.uses_context or self.settings.context.width == 0
-        new._model, new.version, new._has_failed = model, version, False
+        new._checked = CheckedPolicy(policy, model, version, self._failures)
+        new.version = version
         new._shared_sampler = new._context_free = new._shared_probabilities = None
-        if model.active != self._model.active:
+        if model.active != self.model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
 
@@ -139,7 +132,7 @@ class Serving:
             sampler = ActionSampler(self._guarded(rows[:1], eligible, uniform)[0], eligible)
             return sampler.draw_many(len(rows), rng)
         # Listed probabilities of all rows at once could fill the memory.
-        size = max(math.prod(map(len, eligible)), math.prod(map(len, self._model.active)))
+        size = max(math.prod(map(len, eligible)), math.prod(map(len, self.model.active)))
         step = max(1, MAX_PROBABILITIES // size)
         drawn = []
         for first in range(0, len(rows), step):
@@ -202,61 +195,16 @@ class Serving:
     def _without_context(self) -> Floats:
         """The policy's probabilities ``[1, M]``, if they do not depend on the context."""
         if self._context_free is None:
-            self._context_free = self._probabilities(np.zeros((1, 1, self.settings.context.width)))
+            self._context_free = self._checked.probabilities(
+                np.zeros((1, 1, self.settings.context.width))
+            )
         return self._context_free
-
-    def _probabilities(self, context: Floats) -> Floats:
-        """The policy's probabilities, ``[1, n, D] -> [n, M]``.
-
-        If the policy fails, they are uniform, because callers wait for an answer.
-        """
-        rows, size = context.shape[1], math.prod(map(len, self._model.active))
-        try:
-            with counted_fallbacks() as simpler:
-                listed = self._policy.probabilities(self._model.state, context)
-            if simpler:
-                self._failures[SIMPLER] += sum(simpler)
-            found = self._checked(listed, (1, rows, size))
-            if rows == 1 and adds_up(found[0]):
-                return found
-            # The comparisons are also false for NaN.
-            sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
-            valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
-            if valid.all():
-                return found
-            self._count_failures(
-                f"the probabilities of {self._policy!r:.80} must be 0 or more and sum to 1, and "
-                f"they are {found[~valid][0]}: test the policy with submax.testing.check_policy",
-                int((~valid).sum()),
-            )
-            return np.where(valid[:, None], found, 1 / size)
-        except Exception as error:
-            self._count_failures(one_line(error), rows)
-        return np.full((rows, size), 1 / size)
-
-    def _checked(self, listed: Any, shape: tuple[int, ...]) -> Floats:
-        """The probabilities of all rows; an InputError if a policy returns another shape."""
-        if np.shape(listed) != shape:
-            raise InputError(
-                f"the probabilities of {self._policy!r:.80} must be an array of shape {shape}, "
-                f"and they have shape {np.shape(listed)}: test the policy with "
-                "submax.testing.check_policy"
-            )
-        found: Floats = np.asarray(listed)[0]
-        return found
-
-    def _count_failures(self, reason: str, count: int = 1) -> None:
-        """Count failures; log only the first, since there may be a thousand in a second."""
-        if not self._has_failed:
-            LOG.error("version %d could not decide, so this was uniform: %s", self.version, reason)
-        self._has_failed = True
-        self._failures[UNIFORM] += count
 
     def encoded_contexts(self, rows: Sequence[list[Any]]) -> Floats:
         """The encoded and standardized contexts, ``[1, n, D]``."""
         schema = self.settings.context
         encoded = schema.encode(rows[0])[None] if len(rows) == 1 else schema.encode_exactly(rows)
-        return self._model.standardization.apply(encoded)[None]
+        return self.model.standardization.apply(encoded)[None]
 
     def _guarded(self, rows: Sequence[list[Any]], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities ``[n, M]`` of the eligible joint actions, within the guard rails.
@@ -270,7 +218,7 @@ class Serving:
         elif self._same:
             probabilities, places = self._without_context(), self._places(eligible)
         else:
-            probabilities = self._probabilities(self.encoded_contexts(rows))
+            probabilities = self._checked.probabilities(self.encoded_contexts(rows))
             places = self._places(eligible)
         if places is not None:
             probabilities = restricted(probabilities, places)
@@ -279,7 +227,7 @@ class Serving:
 
     def _find_places(self, eligible: ChoiceIndices) -> Places | None:
         """The places of the eligible actions; None if the version lists the same actions."""
-        known = self._model.active
+        known = self.model.active
         return None if eligible == known else find_places(eligible, known)
 
     def control_place(self, eligible: ChoiceIndices) -> int | None:
@@ -309,25 +257,7 @@ class Serving:
                 "real-valued parts, and this bandit has others: pause choices instead"
             )
         space = self.menu.space(eligible)
-        if uniform or eligible != self._model.active:
+        if uniform or eligible != self.model.active:
             return uniform_action(space, eligible, rng)
-        try:
-            with counted_fallbacks() as simpler:
-                drawn = self._drawn_by_policy(self.encoded_contexts([values]), eligible, rng)
-            self._failures[SIMPLER] += sum(simpler)
-            return drawn
-        except Exception as error:
-            self._count_failures(one_line(error))
-            return uniform_action(space, eligible, rng)
-
-    def _drawn_by_policy(
-        self, context: Floats, eligible: ChoiceIndices, rng: np.random.Generator
-    ) -> DrawnAction:
-        decision = self._policy.act(self._model.state, context, rng)
-        found = decision.log_prob
-        if found is None:
-            found = self._policy.log_prob(self._model.state, context, decision.action)
-        propensity = math.exp(found[0, 0])
-        if not 0 < propensity < math.inf:
-            raise InputError(f"the probability of an action that was drawn is {propensity}")
-        return DrawnAction(encoded_action(decision.action[0, 0], eligible), propensity, None)
+        context = self.encoded_contexts([values])
+        return self._checked.draw(context, space, eligible, rng)

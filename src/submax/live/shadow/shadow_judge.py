@@ -13,7 +13,8 @@ from submax.core.errors import InputError
 from submax.live.declaring.settings import Settings
 from submax.live.log.records import DecisionMade
 from submax.live.serving.action_sampler import draw_rows
-from submax.live.serving.serving import UNIFORM, Serving
+from submax.live.serving.checked_policy import UNIFORM
+from submax.live.serving.serving import Serving
 from submax.live.shadow.shadow_records import Opinions
 from submax.live.shadow.shadow_tally import MAX_WEIGHT
 from submax.schema.menu import ChoiceIndices, EncodedAction, Menu

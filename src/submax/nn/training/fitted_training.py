@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Integers
 from submax.core.memory.held_out import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut
 from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.step_limits import most_steps
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design
 from submax.nn.training.compiling import compiled, compiled_once, shape
@@ -23,15 +24,6 @@ HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
 minibatch, so that an evaluation needs no more memory than a training step.
 """
-STEPS_WITHOUT_HELD_OUT = 50
-"""Number of steps for a replica with too few rows to hold any out."""
-LOWEST_STEP_LIMIT = 500
-EPOCHS = 20
-HIGHEST_STEP_LIMIT = 4000
-"""The limit on steps is EPOCHS passes over the rows, but at least LOWEST_STEP_LIMIT and at most
-HIGHEST_STEP_LIMIT. The highest limit bounds the cost of a refit."""
-LENGTHENED = 10
-"""With steps="converged" the limit is this many times as high, because nobody waits for a refit."""
 
 
 RowArray = NDArray[np.float32] | jax.Array
@@ -92,15 +84,6 @@ def train_fitted(
         best = np.where(returns[:, None], last.best, best)
         best_step = np.where(returns, 0, best_step)
     return Trained(unpacked(design, best), diverged.astype(np.int64), best_step.astype(np.int64))
-
-
-def most_steps(filled: Integers, training: Training) -> NDArray[np.int32]:
-    """Return the largest number of steps of a refit: ``[R]``."""
-    lengthened = LENGTHENED if training.steps == "converged" else 1
-    passes = lengthened * np.clip(
-        EPOCHS * filled // training.batch, LOWEST_STEP_LIMIT, HIGHEST_STEP_LIMIT
-    )
-    return np.where(filled < MIN_ROWS_TO_HOLD_OUT, STEPS_WITHOUT_HELD_OUT, passes).astype(np.int32)
 
 
 def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:

@@ -1,5 +1,6 @@
 """A model of the reward of each action."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +15,18 @@ split."""
 
 
 class ActionModels(NamedTuple):
-    """A fitted regressor for each of M joint actions, or None, and the ``means [M]`` instead."""
+    """Fitted models of each of M joint actions, none if it has few rows, and ``means [M]`` instead.
 
-    models: tuple[Any, ...]
+    The prediction is the mean of those of the models. A classifier distinguishes two rewards.
+    """
+
+    models: tuple[tuple[Any, ...], ...]
     means: Floats
 
     @classmethod
     def fitted(
         cls,
-        unfitted: Any,
+        unfitted: Sequence[Any],
         context: Floats,
         action: Integers,
         reward: Floats,
@@ -30,7 +34,7 @@ class ActionModels(NamedTuple):
         size: int,
         seed: int,
     ) -> "ActionModels":
-        """Fit a copy of the regressor to the rows ``[n]`` of each action.
+        """Fit a copy of each model to the rows ``[n]`` of each action.
 
         Means are shrunk to that of all rows by one additional row.
         """
@@ -41,18 +45,25 @@ class ActionModels(NamedTuple):
         for number in range(size):
             row = np.flatnonzero(action == number)
             learns = len(row) >= FEWEST_ROWS and context.shape[1] > 0 and np.ptp(reward[row]) > 0
+            chosen = unfitted if learns else ()
             models.append(
-                _fitted(unfitted, context[row], reward[row], weight[row], seed) if learns else None
+                tuple(_fitted(one, context[row], reward[row], weight[row], seed) for one in chosen)
             )
         return cls(tuple(models), (sums + overall) / (counts + 1))
 
     def predict(self, context: Floats) -> Floats:
         """Return the predicted reward of every action: ``[n, D] -> [n, M]``."""
         predicted = np.tile(self.means, (len(context), 1))
-        for number, model in enumerate(self.models):
-            if model is not None and len(context):
-                predicted[:, number] = model.predict(context)
+        for number, models in enumerate(self.models):
+            if models and len(context):
+                predicted[:, number] = np.mean([_predicted(one, context) for one in models], axis=0)
         return predicted
+
+
+def _predicted(model: Any, context: Floats) -> Floats:
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(model.predict(context), dtype=np.float64).reshape(-1)
+    return np.asarray(model.predict_proba(context), dtype=np.float64) @ model.classes_
 
 
 def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed: int) -> Any:
@@ -62,7 +73,7 @@ def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed
         model.fit(context, reward, **({} if argument is None else {argument: weight}))
     except Exception as error:
         raise InputError(
-            f"the regressor {type(model).__name__} cannot be fitted to {len(reward)} rows "
+            f"the model {type(model).__name__} cannot be fitted to {len(reward)} rows "
             f"({one_line(error)}); any that can be is allowed: change its parameters"
         ) from error
     return model

@@ -1,8 +1,8 @@
 """The action with the highest reward that a regressor predicts."""
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
@@ -19,11 +19,14 @@ from submax.core.errors import InputError, one_line
 from submax.core.memory.memory import Memory
 from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.numerics.sharpening import sharpened
+from submax.core.rewards.binary import Binary
 from submax.core.running.stored import stored
 from submax.policies.greedy.action_models import ActionModels
 
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
 FOREST = "sklearn.ensemble.ExtraTreesRegressor"
+REGRESSOR, CLASSIFIER = "Regressor", "Classifier"
+"""Endings of the names of a regressor and of the classifier that is used for binary rewards."""
 LARGEST_SEED = 2**31 - 1
 """Libraries of regressors accept seeds below this number."""
 MOST_ROWS = 200_000
@@ -45,8 +48,9 @@ class GreedyRegression(ListingPolicy[RegressionState]):
     """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
 
     The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
-    scikit-learn or LightGBM, made with ``parameters``. An action with few rows is predicted by its
-    mean.
+    scikit-learn or LightGBM, made with ``parameters``; of several the predictions are averaged. If
+    rewards are binary, the classifier of the same name is used instead if there is one
+    (…Regressor, …Classifier). An action with few rows is predicted by its mean.
     All models are fitted anew to the rows that ``memory`` keeps whenever there are new rows. A
     state is stored with its rows, and its models are fitted again from them after it was read.
 
@@ -56,18 +60,29 @@ class GreedyRegression(ListingPolicy[RegressionState]):
     Not in the paper; the direct method of Dudík, Langford and Li (2011) as a policy.
     """
 
-    regressor: str = BOOSTED
+    regressor: str | Sequence[str] = BOOSTED
     parameters: Mapping[str, Any] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
 
-    @cached_property
-    def unfitted(self) -> Any:
-        """The regressor before it is fitted."""
+    def __post_init__(self) -> None:
+        if not isinstance(self.regressor, str):
+            object.__setattr__(self, "regressor", tuple(self.regressor))
+
+    def unfitted(self, binary: bool) -> tuple[Any, ...]:
+        """Return the models before they are fitted, for binary rewards or for others."""
+        names = [self.regressor] if isinstance(self.regressor, str) else self.regressor
+        return tuple(self._made(name, binary) for name in names)
+
+    def _made(self, name: str, binary: bool) -> Any:
+        kind = class_by_name(name)
+        if binary and name.endswith(REGRESSOR):
+            twin = name.removesuffix(REGRESSOR) + CLASSIFIER
+            kind = getattr(sys.modules[kind.__module__], twin.rpartition(".")[2], kind)
         try:
-            return class_by_name(self.regressor)(**self.parameters)
+            return kind(**self.parameters)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"{self.regressor} cannot be made from parameters {dict(self.parameters)} "
+                f"{name} cannot be made from parameters {dict(self.parameters)} "
                 f"({one_line(error)}); its own parameters are allowed: change them"
             ) from error
 
@@ -77,7 +92,7 @@ class GreedyRegression(ListingPolicy[RegressionState]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RegressionState:
         problem.space.check_listable("greedy-regression", "take rcp-adaptive")
-        _ = self.unfitted
+        self.unfitted(problem.scale == Binary())
         buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
         return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
 
@@ -115,7 +130,7 @@ class GreedyRegression(ListingPolicy[RegressionState]):
         if not rows.stop:
             return None
         return ActionModels.fitted(
-            self.unfitted,
+            self.unfitted(state.problem.scale == Binary()),
             buffer.context[replica, rows].astype(np.float64),
             state.problem.space.index(buffer.action[replica, rows].astype(np.int64)),
             buffer.reward[replica, rows],
@@ -138,7 +153,8 @@ class GreedyRegression(ListingPolicy[RegressionState]):
     def examples(cls) -> Iterator[Self]:
         """Yield a linear regressor and a small tree with a reservoir."""
         yield cls("sklearn.linear_model.LinearRegression")
-        yield cls("sklearn.tree.ExtraTreeRegressor", {"max_depth": 3}, Memory(reservoir=9))
+        tree = "sklearn.tree.ExtraTreeRegressor"
+        yield cls((tree, tree), {"max_depth": 3}, Memory(reservoir=9))
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
@@ -148,4 +164,5 @@ class GreedyRegression(ListingPolicy[RegressionState]):
         return {
             "boosted-greedy": cls(BOOSTED, memory=kept),
             "forest-greedy": cls(FOREST, {"min_samples_leaf": 2}, kept),
+            "trees-greedy": cls((BOOSTED, FOREST), memory=kept),
         }

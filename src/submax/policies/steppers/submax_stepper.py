@@ -29,22 +29,26 @@ class SubMaxStepper(Stepper):
         self._middle = self._encoding.levels.mean(axis=1) if levels == 2 else None
         self._first: Integers = np.arange(replicas, dtype=np.int64) * levels
         self._all_observed = False
+        self._even = np.cumsum(np.full(self._actions, 1 / self._actions))
 
     def act(self, rng: np.random.Generator) -> Integers:
         mass = self._highest - self._lowest
         # A difference that is positive only by a rounding error counts as zero.
         mass *= mass > self._highest * SUM_TOLERANCE
-        total = np.add.reduce(mass, axis=-1, keepdims=True)
-        empty = total == 0
-        if not self._all_observed:
-            empty |= ~(self._observed[:, :1] & self._observed[:, -1:])
-        if np.count_nonzero(empty):
-            mass, total = np.where(empty, 1.0, mass), np.where(empty, self._actions, total)
-        mass *= 1 / total
         cumulated = mass.cumsum(axis=-1)
-        uniform = rng.random((len(mass), 1)) * cumulated[:, -1:]
+        total = cumulated[:, -1:]
+        if not self._all_observed or np.count_nonzero(total) < len(total):
+            cumulated = np.where(self._uninformed(total), self._even, cumulated)
+            total = cumulated[:, -1:]
+        # The last index that has any mass ends at the total, which the product does not reach.
+        uniform = rng.random((len(mass), 1)) * total
         index: Integers = np.add.reduce(cumulated <= uniform, axis=-1, dtype=np.int64)
         return index
+
+    def _uninformed(self, total: Floats) -> Booleans:
+        """Return which replicas decide uniformly, ``[R, 1]``."""
+        empty: Booleans = total == 0
+        return empty | ~(self._observed[:, :1] & self._observed[:, -1:])
 
     def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
         row = self._first + self._level(reward)

@@ -14,6 +14,7 @@ class ThompsonStepper(Stepper):
     def __init__(self, problem: Problem, replicas: int, alpha: float, beta: float) -> None:
         self._lowest, highest = problem.scale.known_bounds("Thompson sampling")
         self._span = highest - self._lowest
+        self._scaled = (self._lowest, highest) != (0.0, 1.0)
         self._prior = alpha, beta
         self._counter = ArmCounter(problem, replicas)
         shape = self._counter.statistics.pulls.shape
@@ -25,8 +26,9 @@ class ThompsonStepper(Stepper):
 
     def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
         place = self._counter.add(index, reward)
-        pulls, rewards = self._counter.pulls[place], self._counter.rewards[place]
-        successes = (rewards - self._lowest * pulls) / self._span
+        pulls, successes = self._counter.pulls.take(place), self._counter.rewards.take(place)
+        if self._scaled:
+            successes = (successes - self._lowest * pulls) / self._span
         alpha, beta = self._prior
-        self._a.ravel()[place] = alpha + successes
-        self._b.ravel()[place] = beta + pulls - successes
+        self._a.put(place, alpha + successes)
+        self._b.put(place, beta + pulls - successes)

@@ -16,12 +16,12 @@ import numpy as np
 
 from submax.core.checks import positive, whole_number
 from submax.core.errors import InputError, StoreError
-from submax.live.open import open_bandit
 from submax.server.client.async_client import AsyncClient
+from submax.server.demo.past import make_past
 from submax.server.demo.visitors import Visitors
 from submax.server.demo.world import NAME, DemoWorld
 
-HALF_TIME = 60.0
+HALF_TIME = 300.0
 """Seconds until visitors change their taste, if the demo has no end of its own."""
 READY_SECONDS, STOP_SECONDS = 60.0, 15.0
 """How long the server may take to be ready, and to stop."""
@@ -45,16 +45,22 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
     world = DemoWorld(HALF_TIME if seconds is None else seconds / 2)
     with tempfile.TemporaryDirectory(prefix="submax-demo-") as folder:
         file = Path(folder) / f"{NAME}.db"
-        open_bandit(file, background=False, **world.declaration()).close()
+        rng = np.random.default_rng(seed)
+        click.echo("Half an hour of visits is being simulated …")
+        make_past(file, world, rng)
         with _server(file, port) as address:
             click.echo(_introduction(address, seconds, world))
             with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-                asyncio.run(_visits(world, address, seconds, rate, seed))
+                asyncio.run(_visits(world, address, seconds, rate, rng))
             click.echo("The demo ends, and its folder is deleted.")
 
 
 async def _visits(
-    world: DemoWorld, address: str, seconds: float | None, rate: float, seed: int
+    world: DemoWorld,
+    address: str,
+    seconds: float | None,
+    rate: float,
+    rng: np.random.Generator,
 ) -> None:
     task = asyncio.current_task()
     assert task is not None
@@ -63,7 +69,7 @@ async def _visits(
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with AsyncClient(address, NAME, deadline=10.0) as client:
-        visitors = Visitors(world, client, rate, np.random.default_rng(seed))
+        visitors = Visitors(world, client, rate, rng)
         try:
             await visitors.come(seconds, click.echo)
         finally:
@@ -120,14 +126,11 @@ def _introduction(address: str, seconds: float | None, world: DemoWorld) -> str:
     end = "Ctrl-C ends the demo." if seconds is None else f"The demo ends after {seconds:g} s."
     return f"""\
 Simulated visitors of a shop see one of five headlines. {end}
+Open this address:
 
-  {address}                pages for a browser: arms, rewards over time, versions, alarms
-  {address}/bandits/{NAME}   the same as JSON, if a program asks
-  {address}/metrics        numbers for Prometheus
+  {address}/
 
-What to look at:
-- bold sells best, until the visitors' taste changes after {world.half_time:g} s: then playful does.
-- slow sells second best, but some of its purchases are known too late to be learned from:
-  see "late rewards" among the counts.
-- broken never sells. Guard rails still show it to 2 % of the visitors, so that it could recover.
+and find out from the pages: Which headline sells best, and by how much? What does the bandit
+gain over always showing the plain headline? Which headline is broken? Whose rewards come late?
+The visitors' taste changes after {world.half_time:g} s: what does the bandit do then?
 """

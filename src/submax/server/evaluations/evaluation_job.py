@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from submax.core.errors import InputError, SubmaxError
 from submax.live.log.export import Export
 from submax.live.open import open_store
+from submax.policies import make_policy
 from submax.server.evaluations.evaluation_result import EvaluationResult, evaluation_result
 
 NICENESS = 19
@@ -42,6 +43,10 @@ class EvaluationJob(msgspec.Struct, frozen=True):
         # Imported here: the server imports this module for its classes, and evaluates nothing.
         from submax.evaluation import Log, compare
 
+        for policy in self.policies:
+            if not isinstance(policy, str):
+                # A wrong parameter is refused before the log is read.
+                make_policy({key: value for key, value in policy.items() if key != "name"})
         with tempfile.TemporaryDirectory() as folder:
             path = Path(self.exported or Path(folder) / "log.parquet")
             _print(Progress(step=1))

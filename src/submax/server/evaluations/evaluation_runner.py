@@ -170,8 +170,8 @@ class EvaluationRunner:
 
     def _read(self, number: str, process: "subprocess.Popen[bytes]", job: EvaluationJob) -> None:
         """Send the job, and record each line that the process prints until it ends."""
-        assert process.stdin is not None
-        assert process.stdout is not None
+        if process.stdin is None or process.stdout is None:
+            raise StoreError("the evaluation has no pipes: this is a defect of submax")
         # Closing standard input ends the process, so that it stays open meanwhile.
         with process, suppress(BrokenPipeError):
             # The address of a database may contain a password, and arguments can be read by others.

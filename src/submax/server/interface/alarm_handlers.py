@@ -2,26 +2,27 @@
 
 from submax.live.alarms.alarm_records import Alarm
 from submax.server.access.key import time_text
-from submax.server.interface import messages as m
+from submax.server.interface import answers
 from submax.server.interface.handlers import find_bandit, in_thread
 from submax.server.interface.operation import Call
 
 
-async def list_alarms(call: Call) -> m.Alarms:
+async def list_alarms(call: Call) -> answers.Alarms:
     """List the alarms of a bandit."""
     bandit = await find_bandit(call)
     alarms = await in_thread(bandit.alarms)
-    return m.Alarms([_details(one) for one in alarms])
+    return answers.Alarms([alarm_details(one) for one in alarms])
 
 
-async def acknowledge_alarms(call: Call) -> m.Alarms:
+async def acknowledge_alarms(call: Call) -> answers.Alarms:
     """Say that all alarms of a bandit were seen."""
     bandit = await find_bandit(call)
     await in_thread(lambda: bandit.acknowledge_alarms(by=""))
     return await list_alarms(call)
 
 
-def _details(alarm: Alarm) -> m.AlarmDetails:
-    return m.AlarmDetails(
+def alarm_details(alarm: Alarm) -> answers.AlarmDetails:
+    """The message that describes an alarm."""
+    return answers.AlarmDetails(
         alarm.kind, time_text(alarm.at), alarm.active, alarm.sentence, alarm.subject, alarm.values
     )

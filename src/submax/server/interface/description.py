@@ -7,12 +7,8 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.interface.messages import (
-    BanditName,
-    EvaluationIdentifier,
-    Failure,
-    KeyIdentifier,
-)
+from submax.server.interface.answers import Failure
+from submax.server.interface.messages import BanditName, EvaluationIdentifier, KeyIdentifier
 from submax.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
@@ -84,6 +80,8 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         },
         "security": [{"key": []}] if operation.scope else [],
     }
+    if operation.slow:
+        found["x-slow"] = True
     if operation.body is not None:
         schema = schema_of[repr(operation.body)]
         found["requestBody"] = {

@@ -9,7 +9,7 @@ from submax.live.bandit import Bandit
 from submax.live.log.records import Fitted
 from submax.schema.context_schema import Field, Number
 from submax.server.access.key import Key, time_text
-from submax.server.interface.messages import (
+from submax.server.interface.answers import (
     AuditedChange,
     BanditDetails,
     ChoiceDetails,

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from submax.live.bandit import Bandit
-from submax.live.declaring.settings import allows_none
+from submax.live.declaring.declared_types import allows_none
 from submax.live.operating.notices import missing_rails
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import Answer
 from submax.schema.choices import Change
 from submax.server.access.key import parsed_time
 from submax.server.exports.export_file import exported
-from submax.server.interface import messages as m
+from submax.server.interface import answers
 from submax.server.interface.details import (
     audited_change,
     bandit_details,
@@ -49,10 +49,10 @@ async def decide(call: Call) -> Decision:
     return await call.service.decisions(bandit).decide(call.body)
 
 
-async def decide_many(call: Call) -> m.Decisions:
+async def decide_many(call: Call) -> answers.Decisions:
     """Make several decisions, all or none."""
     bandit = await find_bandit(call)
-    return m.Decisions(await call.service.decisions(bandit).decide_many(call.body.requests))
+    return answers.Decisions(await call.service.decisions(bandit).decide_many(call.body.requests))
 
 
 async def reward(call: Call) -> Receipt:
@@ -82,14 +82,14 @@ def _log_if_late(bandit: Bandit) -> None:
         LOG.warning("%s: %s", bandit.name, sentence)
 
 
-async def reward_many(call: Call) -> m.Receipts:
+async def reward_many(call: Call) -> answers.Receipts:
     """Record several rewards."""
     bandit = await find_bandit(call)
     given = [msgspec.structs.asdict(one) for one in call.body.rewards]
     pending = bandit.requests.rewarding_many(given, source=_source(call))
     receipts = await call.service.writes.write(pending)
     _log_if_late(bandit)
-    return m.Receipts(receipts)
+    return answers.Receipts(receipts)
 
 
 async def activate(call: Call) -> Receipt:
@@ -100,14 +100,14 @@ async def activate(call: Call) -> Receipt:
     )
 
 
-async def list_bandits(call: Call) -> m.Bandits:
+async def list_bandits(call: Call) -> answers.Bandits:
     """The names of the bandits that the key may see."""
     names = await in_thread(call.service.names)
     allowed = None if call.key is None else call.key.bandits
-    return m.Bandits([name for name in names if allowed is None or name in allowed])
+    return answers.Bandits([name for name in names if allowed is None or name in allowed])
 
 
-async def create(call: Call) -> m.BanditDetails:
+async def create(call: Call) -> answers.BanditDetails:
     """Declare a bandit."""
     table = msgspec.to_builtins(call.body)
     name = table.pop("name")
@@ -117,51 +117,51 @@ async def create(call: Call) -> m.BanditDetails:
     return await in_thread(bandit_details, bandit)
 
 
-async def delete(call: Call) -> m.Bandits:
+async def delete(call: Call) -> answers.Bandits:
     """Delete a bandit, and list the others."""
     await in_thread(call.service.delete, call.path["name"])
     return await list_bandits(call)
 
 
-async def show(call: Call) -> m.BanditDetails:
+async def show(call: Call) -> answers.BanditDetails:
     """Describe a bandit."""
     return await in_thread(bandit_details, await find_bandit(call))
 
 
-async def set_settings(call: Call) -> m.BanditDetails:
+async def set_settings(call: Call) -> answers.BanditDetails:
     """Change settings."""
     bandit = await find_bandit(call)
     await in_thread(call.service.change, bandit, msgspec.to_builtins(call.body))
     return await in_thread(bandit_details, bandit)
 
 
-async def pause(call: Call) -> m.BanditDetails:
+async def pause(call: Call) -> answers.BanditDetails:
     """Pause a bandit."""
     return await _with_status(call, "paused")
 
 
-async def resume(call: Call) -> m.BanditDetails:
+async def resume(call: Call) -> answers.BanditDetails:
     """Resume a bandit."""
     return await _with_status(call, "active")
 
 
-async def archive(call: Call) -> m.BanditDetails:
+async def archive(call: Call) -> answers.BanditDetails:
     """Archive a bandit."""
     return await _with_status(call, "archived")
 
 
-async def _with_status(call: Call, status: str) -> m.BanditDetails:
+async def _with_status(call: Call, status: str) -> answers.BanditDetails:
     bandit = await find_bandit(call)
     await in_thread(call.service.change, bandit, {"status": status})
     return await in_thread(bandit_details, bandit)
 
 
-async def lift(call: Call) -> m.Lifts:
+async def lift(call: Call) -> answers.Lifts:
     """The lift of a bandit."""
-    return m.Lifts(await in_thread((await find_bandit(call)).lift))
+    return answers.Lifts(await in_thread((await find_bandit(call)).lift))
 
 
-async def change(call: Call) -> m.BanditDetails:
+async def change(call: Call) -> answers.BanditDetails:
     """Change a choice."""
     bandit, body = await find_bandit(call), call.body
     changed = Change(body.verb, body.choice, body.slot, body.features)
@@ -177,32 +177,32 @@ async def export(call: Call) -> Any:
     return await in_thread(exported, call.service.exports, bandit.name)
 
 
-async def list_versions(call: Call) -> m.Versions:
+async def list_versions(call: Call) -> answers.Versions:
     """List all versions."""
     bandit = await find_bandit(call)
     versions = await in_thread(bandit.versions)
-    return m.Versions([version_details(one) for one in versions], bandit.version, bandit.held)
+    return answers.Versions([version_details(one) for one in versions], bandit.version, bandit.held)
 
 
-async def publish(call: Call) -> m.Deciding:
+async def publish(call: Call) -> answers.Deciding:
     """Let a version decide."""
     bandit = await find_bandit(call)
-    return m.Deciding(await in_thread(bandit.publish, call.body.version))
+    return answers.Deciding(await in_thread(bandit.publish, call.body.version))
 
 
-async def roll_back(call: Call) -> m.Deciding:
+async def roll_back(call: Call) -> answers.Deciding:
     """Let the version before the current one decide."""
     bandit = await find_bandit(call)
-    return m.Deciding(await in_thread(bandit.roll_back))
+    return answers.Deciding(await in_thread(bandit.roll_back))
 
 
-async def list_keys(call: Call) -> m.Keys:
+async def list_keys(call: Call) -> answers.Keys:
     """List all keys, without secrets."""
     used = await in_thread(call.service.last_use.times)
-    return m.Keys([key_details(key, used.get(key.id)) for key in call.service.keys])
+    return answers.Keys([key_details(key, used.get(key.id)) for key in call.service.keys])
 
 
-async def add_key(call: Call) -> m.KeyMade:
+async def add_key(call: Call) -> answers.KeyMade:
     """Make a key."""
     body, keys = call.body, call.service.keys
     expires = None if body.expires is None else parsed_time(body.expires, time.time())
@@ -216,27 +216,27 @@ async def add_key(call: Call) -> m.KeyMade:
             browser=body.browser,
         )
     )
-    return m.KeyMade(*made)
+    return answers.KeyMade(*made)
 
 
-async def revoke_key(call: Call) -> m.Keys:
+async def revoke_key(call: Call) -> answers.Keys:
     """Revoke a key."""
     await in_thread(call.service.keys.revoke, call.path["id"])
     return await list_keys(call)
 
 
-async def audit(call: Call) -> m.Audit:
+async def audit(call: Call) -> answers.Audit:
     """List the last changes."""
     newest = await in_thread(call.service.audit.newest, AUDITED_CHANGES)
-    return m.Audit([audited_change(at, entry) for at, entry in newest])
+    return answers.Audit([audited_change(at, entry) for at, entry in newest])
 
 
-async def ready(call: Call) -> m.Health:
+async def ready(call: Call) -> answers.Health:
     """Answer if the store can write."""
     await call.service.probe.check()
-    return m.Health("ok")
+    return answers.Health("ok")
 
 
-async def healthy(call: Call) -> m.Health:
+async def healthy(call: Call) -> answers.Health:
     """Answer, which shows that the server works."""
-    return m.Health("ok")
+    return answers.Health("ok")

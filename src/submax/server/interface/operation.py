@@ -50,6 +50,8 @@ class Operation:
     media: str = "application/json"
     page: Page | None = None
     """The page that shows the answer to a browser, if there is one."""
+    slow: bool = False
+    """Whether a policy is tried first, so that clients should wait longer for the answer."""
     query: Mapping[str, str] = field(default_factory=dict)
     """What each parameter behind the ``?`` of the address means."""
     cost: Callable[[Any], float] = lambda body: 1.0

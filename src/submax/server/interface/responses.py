@@ -3,7 +3,7 @@
 import msgspec
 from starlette.responses import Response
 
-from submax.server.interface.messages import Failure
+from submax.server.interface.answers import Failure
 
 JSON = "application/json"
 MAX_ERROR_LENGTH = 500

@@ -3,7 +3,7 @@
 import msgspec
 
 from submax.live.shadow.shadow_report import ShadowReport
-from submax.server.interface import messages as m
+from submax.server.interface import answers
 from submax.server.interface.handlers import find_bandit, in_thread
 from submax.server.interface.operation import Call
 
@@ -22,13 +22,13 @@ async def set_shadow(call: Call) -> ShadowReport:
     return await in_thread(bandit.shadow)
 
 
-async def promote_shadow(call: Call) -> m.Deciding:
+async def promote_shadow(call: Call) -> answers.Deciding:
     """Let the shadow decide."""
     bandit = await find_bandit(call)
-    return m.Deciding(await in_thread(lambda: bandit.promote_shadow(by="")))
+    return answers.Deciding(await in_thread(lambda: bandit.promote_shadow(by="")))
 
 
-async def roll_back_shadow(call: Call) -> m.Deciding:
+async def roll_back_shadow(call: Call) -> answers.Deciding:
     """Undo the last promotion."""
     bandit = await find_bandit(call)
-    return m.Deciding(await in_thread(lambda: bandit.roll_back_shadow(by="")))
+    return answers.Deciding(await in_thread(lambda: bandit.roll_back_shadow(by="")))

@@ -1,14 +1,14 @@
 """Sentences about what needs a person's attention."""
 
+from submax.live.alarms.alarm_records import Alarm
 from submax.live.bandit import Bandit
-
-RARE = 0.05
-"""The chance of a false alarm about any arm that never got a reward, if all are alike."""
+from submax.server.pages.silent_arms import silent_arms
 
 
 def alerts(bandit: Bandit) -> list[str]:
     """All alerts of a bandit, the gravest first."""
-    found = [
+    found = [one.sentence for one in active_alarms(bandit)]
+    found += [
         f"{count:,} {kind} since the server was started."
         for kind, count in bandit.failures.items()
         if count
@@ -21,34 +21,14 @@ def alerts(bandit: Bandit) -> list[str]:
             "reward_wait would let them count."
         )
     found += bandit.notices()
-    if bandit.menu.plain:
-        found += [
-            f"{name} never earned anything in {count:,} decisions, while the others did in "
-            f"{share:.1%}: is it broken?"
-            for name, count, share in without_success(bandit)
-        ]
+    found += [one.sentence for one in silent_arms(bandit, bandit.rollups())]
     if bandit.held:
         found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
     return found
 
 
-def without_success(bandit: Bandit) -> list[tuple[str, int, float]]:
-    """Active arms without any success, which would be unlikely if they were like the others.
-
-    A success is a reward other than 0. With the other arms' share of successes p, an arm like them
-    has none in n decisions with the chance (1 − p)ⁿ. Each has its number of decisions, and p. For
-    rewards other than 0 and 1, p is not known, and nothing is said.
-    """
-    if bandit.settings.rewards["kind"] != "binary":
+def active_alarms(bandit: Bandit) -> list[Alarm]:
+    """The alarms that are neither over nor acknowledged, newest first."""
+    if not bandit.active_alarms():
         return []
-    choices, tallies = bandit.menu.slots[0].choices, bandit.ledger().tally.choices[0]
-    rows, successes = sum(one.rows for one in tallies), sum(one.reward for one in tallies)
-    found = []
-    for choice, tally in zip(choices, tallies, strict=False):
-        others = rows - tally.rows
-        if choice.status != "active" or tally.reward or not others:
-            continue
-        share = successes / others
-        if (1 - share) ** tally.rows < RARE / len(choices):
-            found.append((choice.name, tally.rows, share))
-    return found
+    return [one for one in bandit.alarms() if one.active]

@@ -1,17 +1,20 @@
 """Makes what each page shows from a bandit and its rollups."""
 
+import math
 import time
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from submax.core.errors import NotFoundError
+from submax.core.errors import InputError, NotFoundError
 from submax.live.bandit import Bandit
+from submax.live.lift.lift_report import LiftReport
 from submax.live.rollups.delays import bounds
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.sums import Sums
 from submax.schema.menu import Menu
+from submax.server.interface.alarm_handlers import alarm_details
 from submax.server.pages.alerts import alerts
 from submax.server.pages.messages import (
     Arms,
@@ -24,9 +27,15 @@ from submax.server.pages.messages import (
     VersionsPage,
 )
 from submax.server.pages.series import reward_series, share_series
+from submax.server.pages.setting_forms import fixed_settings, setting_forms
+from submax.server.pages.shadow_sentences import shadow_sentences
 from submax.server.pages.verdict import arm_sentence, lift_sentence
 
 HOUR = 3600.0
+UNBOUNDED = (-math.inf, math.inf)
+"""The bounds of rewards that have none."""
+MOST_ARMS = 100
+"""Choices on one page, so that a browser shows it quickly."""
 MOST_VERSIONS = 200
 """Versions on one page, the newest."""
 
@@ -43,14 +52,14 @@ def bandit_row(bandit: Bandit) -> BanditRow:
         _ratio(total.rewarded[0], total.matured[0]),
         _ratio(total.reward[0], total.matured[0]),
         alerts(bandit),
+        bandit.settings.status,
+        _lift(bandit),
     )
 
 
 def overview(bandit: Bandit, span: str | None) -> Overview:
     """How a bandit does."""
-    rails = bandit.settings.guard_rails
-    lift = bandit.lift() if rails.holdout or rails.control_share else []
-    rollups = bandit.rollups()
+    lift, rollups = _lift(bandit), bandit.rollups()
     percent = bandit.settings.rewards["kind"] == "binary"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
     shown = rollups or Rollups()
@@ -69,12 +78,13 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
             "reward of the holdout": _ratio(held_out.reward[0], held_out.matured[0]),
             "version": float(bandit.version),
         },
-        reward_series(shown, span, _control(bandit)),
+        reward_series(shown, span, _control(bandit), (0.0, 1.0) if percent else UNBOUNDED),
         bandit.published_at[-100:],
+        [] if bandit.settings.shadow is None else shadow_sentences(bandit, bandit.shadow()),
     )
 
 
-def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
+def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -> Arms:
     """The choices of a bandit."""
     rollups = bandit.rollups() or Rollups()
     names = [one.name for one in bandit.menu.slots]
@@ -82,14 +92,30 @@ def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
         raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(names)}")
     number = 0 if slot is None else names.index(slot)
     choices = [one.name for one in bandit.menu.slots[number].choices] if names else []
+    found = [one for one in bandit.arms() if one.slot == names[number]] if names else []
+    shown, pages = page_number(page), math.ceil(len(found) / MOST_ARMS)
+    if pages > 1:
+        found.sort(key=lambda one: -one.decisions)
     return Arms(
         bandit.name,
         names,
         names[number] if names else "",
         bool(bandit.settings.context.width) and bandit.policy.facts.uses_context,
-        [one for one in bandit.arms() if one.slot == names[number]] if names else [],
+        found[(shown - 1) * MOST_ARMS : shown * MOST_ARMS],
         share_series(rollups, span, choices, number),
+        shown,
+        pages,
+        len(found),
     )
+
+
+def page_number(given: str | None) -> int:
+    """The number of the page that was asked for; 1 if none was."""
+    if given is None:
+        return 1
+    if not (given.isascii() and given.isdigit() and 0 < len(given) < 7 and int(given)):
+        raise InputError(f"page was {given!r:.60}: give a number from 1 on")
+    return int(given)
 
 
 def versions(bandit: Bandit) -> VersionsPage:
@@ -145,13 +171,37 @@ def health(bandit: Bandit) -> HealthPage:
         shown.least_propensity if total.matured[0] else None,
         float(total.effective[0]) if total.matured[0] else None,
         bandit.failures,
+        [alarm_details(one) for one in bandit.alarms()],
+        _lift(bandit),
     )
 
 
 def settings_page(bandit: Bandit) -> SettingsPage:
-    """What is declared of a bandit."""
-    table: dict[str, Any] = msgspec.to_builtins(bandit.settings)
-    return SettingsPage(bandit.name, table)
+    """What is declared of a bandit, and the forms by which it can be changed."""
+    settings, shadow = bandit.settings, bandit.shadow()
+    table: dict[str, Any] = msgspec.to_builtins(settings)
+    policy = settings.shadow
+    return SettingsPage(
+        bandit.name,
+        table,
+        settings.status,
+        setting_forms(settings, bandit.menu),
+        fixed_settings(settings),
+        shadow,
+        policy if isinstance(policy, str) else _json(policy),
+        shadow_sentences(bandit, shadow),
+        bandit.promoted,
+    )
+
+
+def _lift(bandit: Bandit) -> list[LiftReport]:
+    """The lift over holdout and control, as far as they are declared."""
+    rails = bandit.settings.guard_rails
+    return bandit.lift() if rails.holdout or rails.control_share else []
+
+
+def _json(value: Any) -> str:
+    return "" if value is None else msgspec.json.encode(value).decode()
 
 
 def _control(bandit: Bandit) -> tuple[str, int] | None:

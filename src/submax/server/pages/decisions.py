@@ -3,7 +3,7 @@
 import math
 
 from submax.core.errors import InputError
-from submax.dashboard.formats import number, percent
+from submax.dashboard.formats import duration, number, percent
 from submax.live.bandit import Bandit
 from submax.live.lookup.found_decision import DecisionRow, FoundDecision
 from submax.schema.action import Action
@@ -112,8 +112,8 @@ def _state(bandit: Bandit, found: FoundDecision) -> str:
         return "Its reward came too late to be learned from."
     default = bandit.settings.default_reward
     if math.isfinite(wait):
-        end = "is not learned from" if default is None else f"counts with {number(default)}"
-        return f"No reward has come; without one it {end} {number(wait)} seconds after it was made."
+        end = "is not learned from" if default is None else f"counts as {number(default)}"
+        return f"No reward has come. Without one within {duration(wait)}, a decision {end}."
     return "No reward has come yet."
 
 

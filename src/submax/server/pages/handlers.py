@@ -38,7 +38,8 @@ async def overview(call: Call) -> m.Overview:
 
 async def arms(call: Call) -> m.Arms:
     """The choices of a bandit."""
-    return await _built(call, build.arms, call.query.get("slot"), call.query.get("span"))
+    asked = (call.query.get(name) for name in ("slot", "span", "page"))
+    return await _built(call, build.arms, *asked)
 
 
 async def contexts(call: Call) -> ContextsPage:

@@ -6,7 +6,10 @@ import msgspec
 
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
+from submax.live.shadow.shadow_report import ShadowReport
+from submax.server.interface.answers import AlarmDetails
 from submax.server.pages.series import Series
+from submax.server.pages.setting_forms import SettingForm
 
 
 class BanditRow(msgspec.Struct, frozen=True):
@@ -23,6 +26,8 @@ class BanditRow(msgspec.Struct, frozen=True):
     joined: float | None
     mean: float | None
     alerts: list[str]
+    status: str
+    lift: list[LiftReport]
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -34,7 +39,8 @@ class Home(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """How a bandit does: sentences, numbers, and its reward over time.
 
-    ``marks`` are the times at which another version began to decide.
+    ``marks`` are the times at which another version began to decide. ``shadow`` are sentences about
+    the shadow, if there is one.
     """
 
     name: str
@@ -44,10 +50,15 @@ class Overview(msgspec.Struct, frozen=True):
     facts: dict[str, float | None]
     rewards: Series
     marks: list[float]
+    shadow: list[str]
 
 
 class Arms(msgspec.Struct, frozen=True):
-    """The choices of a bandit, and their share of the decisions over time."""
+    """The choices of a bandit, and their share of the decisions over time.
+
+    If there are more than 100, ``arms`` are those of one ``page`` of ``pages``, the most frequent
+    first; ``total`` is how many there are.
+    """
 
     name: str
     slots: list[str]
@@ -55,6 +66,9 @@ class Arms(msgspec.Struct, frozen=True):
     contextual: bool
     arms: list[ArmStatus]
     shares: Series
+    page: int
+    pages: int
+    total: int
 
 
 class VersionRow(msgspec.Struct, frozen=True):
@@ -99,13 +113,26 @@ class HealthPage(msgspec.Struct, frozen=True):
     least_propensity: float | None
     effective: float | None
     failures: dict[str, int]
+    alarms: list[AlarmDetails]
+    lift: list[LiftReport]
 
 
 class SettingsPage(msgspec.Struct, frozen=True):
-    """What is declared of a bandit."""
+    """What is declared of a bandit, and the forms by which it can be changed.
+
+    ``fixed`` are the settings that cannot change once the bandit decides. ``promoted`` says whether
+    a promotion of a shadow can be taken back.
+    """
 
     name: str
     settings: dict[str, Any]
+    status: str
+    forms: list[SettingForm]
+    fixed: dict[str, Any]
+    shadow: ShadowReport
+    shadow_policy: str
+    shadow_sentences: list[str]
+    promoted: bool
 
 
 class Login(msgspec.Struct, frozen=True):

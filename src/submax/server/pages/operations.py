@@ -4,7 +4,7 @@ from submax.dashboard.page import Page
 from submax.server.evaluations.evaluation import Evaluations
 from submax.server.interface.evaluation_handlers import evaluations
 from submax.server.interface.operation import Operation
-from submax.server.interface.operations import BANDIT
+from submax.server.interface.operations.paths import BANDIT
 from submax.server.pages import handlers
 from submax.server.pages import messages as m
 from submax.server.pages.context_messages import ContextsPage
@@ -70,7 +70,11 @@ def _pages_of_results() -> list[Operation]:
             m.Arms,
             handlers.arms,
             page=Page("arms.html", "Arms", "arms", LIVE_SECONDS),
-            query={**SPAN, "slot": "The slot whose choices are shown; without it, the first."},
+            query={
+                **SPAN,
+                "slot": "The slot whose choices are shown; without it, the first.",
+                "page": "The page of choices, if there are more than 100; without it, 1.",
+            },
         ),
     ]
 

@@ -14,10 +14,10 @@ from submax.dashboard.renderer import Renderer
 from submax.dashboard.viewer import Viewer
 from submax.server.access.key import Key
 from submax.server.access.sessions import Sessions, cookie_of
+from submax.server.interface.answers import Failure
 from submax.server.interface.incoming import Endpoint, Incoming
-from submax.server.interface.messages import Failure
 from submax.server.interface.operation import Operation
-from submax.server.interface.operations import BANDIT
+from submax.server.interface.operations.paths import BANDIT
 from submax.server.interface.request_pipeline import RequestPipeline
 from submax.server.interface.responses import JSON, failure
 

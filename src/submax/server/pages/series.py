@@ -53,17 +53,21 @@ def chosen_tier(rollups: Rollups, span: str | None) -> tuple[str, Tier]:
 
 
 def reward_series(
-    rollups: Rollups, span: str | None, control: tuple[str, int] | None = None
+    rollups: Rollups,
+    span: str | None,
+    control: tuple[str, int] | None = None,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> Series:
     """The reward for each decision: of the bandit, of the holdout, and of the ``control`` if any.
 
+    ``bounds`` are the lowest and the highest possible reward, beyond which no band reaches.
     The control is given by its name and its number among the choices of the first slot.
     """
     name, tier = chosen_tier(rollups, span)
     intervals = _intervals(tier)
     lines = []
     for group, label in ((0, "bandit"), (1, "holdout")):
-        line = _mean_line(tier, intervals, tier.groups.rest == group, label)
+        line = _mean_line(tier, intervals, tier.groups.rest == group, label, bounds)
         if line is not None:
             lines.append(line)
     if control is not None:
@@ -109,7 +113,9 @@ def _intervals(tier: Tier) -> Integers:
     return np.arange(recent[0], recent[-1] + 1)
 
 
-def _mean_line(tier: Tier, intervals: Integers, of: Booleans, name: str) -> Line | None:
+def _mean_line(
+    tier: Tier, intervals: Integers, of: Booleans, name: str, bounds: tuple[float, float]
+) -> Line | None:
     rows = tier.groups.rows[of]
     if not len(rows):
         return None
@@ -119,8 +125,8 @@ def _mean_line(tier: Tier, intervals: Integers, of: Booleans, name: str) -> Line
     return Line(
         name,
         _spread(intervals, at, mean),
-        _spread(intervals, at, mean - DEVIATIONS * error),
-        _spread(intervals, at, mean + DEVIATIONS * error),
+        _spread(intervals, at, np.clip(mean - DEVIATIONS * error, *bounds)),
+        _spread(intervals, at, np.clip(mean + DEVIATIONS * error, *bounds)),
     )
 
 

@@ -66,6 +66,12 @@ class Recording:
         self._check_reward(reward)
         self._recorder.add(action, reward, regret)
 
+    def add_singles(self, action: Actions, reward: Floats, regret: Floats) -> None:
+        """Check and record several single decisions, with rewards that need no check."""
+        self.complete_singles()
+        self.check(action, action.shape[1])
+        self._recorder.add_one_by_one(action, reward, regret)
+
     def complete_singles(self) -> None:
         """Check and record the single decisions that are not recorded yet."""
         if not self._singles:

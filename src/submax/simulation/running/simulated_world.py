@@ -9,6 +9,10 @@ from submax.core.arrays import Actions, Floats
 from submax.core.contracts.environment import Environment
 
 
+DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance")
+"""The methods of an environment that are not called if success probabilities are known."""
+
+
 class WorldRandomness(NamedTuple):
     """The random streams of an environment: its truth, its contexts, and its rewards."""
 
@@ -45,8 +49,25 @@ class SimulatedWorld(ABC):
     def play(self, context: Floats, action: Actions) -> Played:
         """Take the decisions of ``contexts``, whose actions are given, and move on."""
 
+    def success_probabilities(self) -> Floats | None:
+        """Return the probability of reward 1 for every joint action, if that is all there is.
+
+        See `Environment.success_probabilities`. None if the truth changes, or if a subclass of the
+        environment overrides one of the methods that need not be called then.
+        """
+        order = type(self.environment).__mro__
+        known = definer(order, "success_probabilities")
+        if self.environment.drifts or any(definer(order, name) < known for name in DRAWING):
+            return None
+        return self.environment.success_probabilities(self.world)
+
     def no_contexts(self, count: int) -> Floats:
         """Return contexts without numbers, ``[R, count, 0]``, which are made once."""
         if count not in self._empty:
             self._empty[count] = np.zeros((self.replicas, count, 0))
         return self._empty[count]
+
+
+def definer(order: tuple[type, ...], name: str) -> int:
+    """Return the place of the first class in the method resolution order that defines a name."""
+    return next(place for place, kind in enumerate(order) if name in vars(kind))

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
-from submax.simulation.running.recording import Recording
-from submax.simulation.running.simulated_world import SimulatedWorld
+from submax.simulation.running.recording import SINGLES_TOGETHER, Recording
+from submax.simulation.running.simulated_world import SimulatedWorld, definer
 
 REPLACED = ("init", "act", "update", "record", "probabilities")
 """The methods of a policy that a stepper replaces."""
@@ -24,8 +25,8 @@ def stepper_of(
     decides differently from the inherited stepper, which is then not used.
     """
     order = type(policy).__mro__
-    stepper = _definer(order, "stepper")
-    if problem.context_width or any(_definer(order, name) < stepper for name in REPLACED):
+    stepper = definer(order, "stepper")
+    if problem.context_width or any(definer(order, name) < stepper for name in REPLACED):
         return None
     return policy.stepper(problem, replicas, rng)
 
@@ -39,6 +40,13 @@ def take_single_steps(
     advanced: Callable[[int, int], None],
 ) -> None:
     """Take ``observations`` single decisions in every replica, and learn from each of them."""
+    successes = world.success_probabilities()
+    if successes is not None:
+        for begin in range(0, observations, SINGLES_TOGETHER):
+            count = min(SINGLES_TOGETHER, observations - begin)
+            _take_successes(stepper, world, successes, recording, count, rng)
+            advanced(count, count)
+        return
     space, context = world.environment.problem.space, world.contexts(1)
     for _ in range(observations):
         index = stepper.act(rng)
@@ -50,6 +58,27 @@ def take_single_steps(
         advanced(1, 1)
 
 
-def _definer(order: tuple[type, ...], name: str) -> int:
-    """Return the place of the first class in the method resolution order that defines a name."""
-    return next(place for place, kind in enumerate(order) if name in vars(kind))
+def _take_successes(
+    stepper: Stepper,
+    world: SimulatedWorld,
+    successes: Floats,
+    recording: Recording,
+    count: int,
+    rng: np.random.Generator,
+) -> None:
+    """Take some single decisions whose rewards are 1 with the probabilities ``successes [R, M]``.
+
+    The uniform numbers of all of them are drawn at once; they are those of single draws.
+    """
+    replicas, actions = successes.shape
+    first = np.arange(0, replicas * actions, actions)
+    uniform = world.random.reward.random((count, replicas))
+    index = np.empty((count, replicas), dtype=np.int64)
+    reward, table = np.empty((count, replicas)), successes.ravel()
+    for step in range(count):
+        index[step] = stepper.act(rng)
+        np.less(uniform[step], table.take(first + index[step], mode="clip"), out=reward[step])
+        stepper.learn(index[step], reward[step], rng)
+    mean = table.take(first + index, mode="clip")
+    regret = successes.max(axis=1, keepdims=True) - mean.T
+    recording.add_singles(world.environment.problem.space.action(index.T), reward.T, regret)

@@ -25,7 +25,7 @@ class Address(NamedTuple):
     def of(cls, address: str, bandit: str | None, key: str | None) -> "Address":
         """Read an address such as http://127.0.0.1:8000; wrong values are refused.
 
-        Without a bandit, the path is that of all bandits.
+        Without a bandit, the path is that of the server.
         """
         try:
             parts = urlsplit(address)
@@ -45,7 +45,7 @@ class Address(NamedTuple):
             host,
             port or (443 if secure else 80),
             parts.netloc.rpartition("@")[2],
-            f"{parts.path.rstrip('/')}/bandits" + (f"/{quote(bandit)}" if bandit else ""),
+            parts.path.rstrip("/") + (f"/bandits/{quote(bandit)}" if bandit else ""),
             _headers(key),
         )
 
