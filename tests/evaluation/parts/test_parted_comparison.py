@@ -173,6 +173,13 @@ def test_a_dask_cluster_gives_the_same(folder_of, seed):
     check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
 
 
+def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch):
+    monkeypatch.setattr(parted_comparison, "FEWEST_PARALLEL", 0)
+    log = PartedLog.open(folder_of(table_of(0, 100)), jobs=2)
+    with pytest.raises(InputError, match="cannot be sent to other processes"):
+        compare(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
+
+
 @pytest.mark.slow
 def test_processes_give_the_same(folder_of, seed, monkeypatch):
     folder = folder_of(table_of(seed, 1000))

@@ -1,5 +1,6 @@
 """Compares policies on a log that is read in parts."""
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.errors import InputError
+from submax.core.errors import InputError, one_line
 from submax.evaluation.intervals.bootstrap import BLOCKS
 from submax.evaluation.logs.log import By
 from submax.evaluation.logs.splitting import check_split
@@ -107,13 +108,28 @@ def _summed(log: PartedLog, plan: Plan) -> UnitSums:
         if first + scan.rows > plan.split.boundary
     ]
     total: UnitSums | None = None
-    with executed(log.jobs if len(log) >= FEWEST_PARALLEL else 1, log.scheduler) as run:
+    jobs = log.jobs if len(log) >= FEWEST_PARALLEL else 1
+    if jobs > 1 and log.scheduler is None:
+        _check_sendable(plan.targets)
+    with executed(jobs, log.scheduler) as run:
         for found in run(evaluate_unit, tasks):
             if found is not None:
                 total = found if total is None else total + found
     if total is None:
         raise InputError("no row of the log is evaluated: give a smaller share to learn from")
     return total
+
+
+def _check_sendable(targets: Mapping[str, Any]) -> None:
+    """Refuse a policy that cannot be sent to other processes, such as a lambda."""
+    for name, target in targets.items():
+        try:
+            pickle.dumps(target)
+        except Exception as error:
+            raise InputError(
+                f"the policy {name!r} cannot be sent to other processes ({one_line(error)}); a "
+                "function or class of a module is allowed: define it in a file, or give jobs=1"
+            ) from error
 
 
 def _split(log: PartedLog, candidates: Mapping[str, Any], share: float, by: By, seed: int) -> Split:
