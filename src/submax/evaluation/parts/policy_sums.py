@@ -16,10 +16,10 @@ from submax.evaluation.terms import Terms
 
 
 class Blocks(NamedTuple):
-    """The block of the bootstrap of each row, ``number [n]``, among ``count`` blocks."""
+    """The block of the bootstrap of each row, ``number [n]``, of ``total`` blocks."""
 
     number: Integers | None
-    count: int
+    total: int
 
 
 class PolicySums(NamedTuple):
@@ -114,7 +114,7 @@ class PolicySums(NamedTuple):
 
 
 def _sums(terms: Terms, baseline: Terms, centre: float, blocks: Blocks) -> TermSums:
-    return TermSums.of(terms, baseline, centre, blocks.number, blocks.count)
+    return TermSums.of(terms, baseline, centre, blocks.number, blocks.total)
 
 
 def _plain(terms: Terms) -> Terms:
@@ -130,5 +130,5 @@ def _by_reward(evidence: Evidence, usual: Floats) -> Floats:
     """Return the sum of the weights of the rows with each usual reward."""
     place = np.minimum(np.searchsorted(usual, evidence.reward), len(usual) - 1)
     same = usual[place] == evidence.reward
-    found: Floats = np.bincount(place[same], evidence.weight[same], minlength=len(usual))
-    return found
+    sums = np.bincount(place[same], evidence.weight[same], minlength=len(usual))
+    return sums.astype(np.float64)

@@ -178,7 +178,7 @@ def compare(
             "read it whole (--read whole, Log.read)"
         )
     candidates = {
-        name: PartedColumns.of(one, log.sample)
+        name: PartedColumns.of(str(one), log.sample)
         if isinstance(log, PartedLog) and PartedColumns.is_one(one)
         else checked(one, log)
         for name, one in named(policies).items()
