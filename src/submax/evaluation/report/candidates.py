@@ -121,7 +121,8 @@ def checked(
 ) -> Learned | TargetPolicy | Policy[Any] | str | dict[str, Any]:
     """Return a candidate after checking that it suits the log; read a learned one from its file.
 
-    The log is a ``Log`` or a ``PartedLog``. The check takes place before any policy learns, so that a long run does not fail at its end.
+    The log is a ``Log`` or a ``PartedLog``. The check takes place before any policy learns, so that
+    a long run does not fail at its end.
     """
     learned = _already_learned(candidate)
     if learned is not None:
