@@ -3,6 +3,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -221,6 +223,19 @@ def test_evaluate_reads_a_pattern_of_columns(folder):
         "--column", "context=context_*",
     )  # fmt: skip
     assert "linucb" in said
+
+
+def test_evaluate_reads_parquet_files_in_parts_and_writes_a_report(folder):
+    pq.write_table(pc.read_csv("log.csv"), "log.parquet")
+    said = done(
+        "evaluate", "log.parquet", "--policy", "random", "--estimator", "ips", "--read", "parts",
+        "--jobs", 1, "--report", "report.html",
+    )  # fmt: skip
+    assert "evaluated on 200 of 400 rows, which were read in parts" in said
+    assert "how to reproduce" in (folder / "report.html").read_text(encoding="utf-8").lower()
+    assert "convert the log to Parquet" in refused(
+        "evaluate", "log.csv", "--policy", "random", "--read", "parts"
+    )
 
 
 def test_evaluate_numbers_its_warnings(folder):

@@ -4,7 +4,8 @@ import json
 import shlex
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.page.report_page import check_report
+from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.ranking import Slates, compare_rankings
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import Comparison, compare
@@ -97,6 +99,9 @@ def run_evaluate(
     combinations: Sequence[str],
     learn_from: str | None,
     seed: int,
+    read: str,
+    jobs: int | None,
+    scheduler: str | None,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
@@ -129,6 +134,8 @@ def run_evaluate(
             "two policies have the same name: give one of them as a table with another name, "
             """--policy '{"name": "other", "kind": ...}'"""
         )
+    if read == "parts":
+        reading["opened"] = partial(PartedLog.open, jobs=jobs, scheduler=scheduler)
     patterns = [one.removeprefix(COLUMNS) for one in policies if is_columns(one)]
     if patterns:
         reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
@@ -145,7 +152,7 @@ def run_evaluate(
         "baseline": baseline,
         "slices": slices,
     }
-    if log.outcomes is not None or combinations or learn_from:
+    if isinstance(log, Log) and (log.outcomes is not None or combinations or learn_from):
         by_reward = compare_rewards(log, named, **asked, **options)
         _print_by_reward(by_reward, log.notes, out, shown, report)
         return
@@ -281,7 +288,8 @@ def _log(
     action_features: Path | None,
     skip_bad_rows: bool,
     schema: Schema | None = None,
-) -> Log:
+    opened: Callable[..., Any] = Log.read,
+) -> Any:
     declared = _declared(declare)
     if action_features is not None:
         if "action_features" in declared:
@@ -290,7 +298,7 @@ def _log(
                 "one of the two out"
             )
         declared["action_features"] = action_features
-    return Log.read(
+    return opened(
         path,
         columns=dict(_column(one) for one in columns),
         schema=schema,
@@ -299,11 +307,14 @@ def _log(
     )
 
 
-def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
+def _log_of(
+    path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]
+) -> Log | PartedLog:
     """Read the log, with the schema of the candidates that are already learned, if any."""
     schema = common_schema(candidates)
     try:
-        return _log(path, schema=schema, **reading)
+        found: Log | PartedLog = _log(path, schema=schema, **reading)
+        return found
     except InputError as error:
         if schema is None:
             raise

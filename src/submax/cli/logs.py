@@ -218,6 +218,23 @@ def learn(log: Path, **options: Any) -> None:
     "without a network.",
 )
 @click.option(
+    "--read",
+    type=click.Choice(["whole", "parts"]),
+    default="whole",
+    show_default=True,
+    help="Read Parquet files in parts and add up sums, so that memory does not grow with the rows; "
+    "policies and models are then fitted to a random sample of 524,288 rows.",
+)
+@click.option(
+    "--jobs", type=int, metavar="N", help="Processes of --read parts; as many as cores if absent."
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="With --read parts: run on the cluster of this Dask scheduler, whose workers see the "
+    "files.",
+)
+@click.option(
     "--slice",
     "slices",
     multiple=True,

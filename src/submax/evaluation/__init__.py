@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from submax.evaluation.learning import learn as learn
     from submax.evaluation.logs.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
+    from submax.evaluation.parts.parted_log import PartedLog as PartedLog
     from submax.evaluation.report.comparison import Comparison as Comparison
     from submax.evaluation.report.comparison import compare as compare
     from submax.evaluation.report.reward_comparisons import compare_rewards as compare_rewards
@@ -23,6 +24,7 @@ _HOME = {
     "Comparison": "submax.evaluation.report.comparison",
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.logs.log",
+    "PartedLog": "submax.evaluation.parts.parted_log",
     "compare": "submax.evaluation.report.comparison",
     "compare_rewards": "submax.evaluation.report.reward_comparisons",
     "learn": "submax.evaluation.learning",
@@ -37,6 +39,7 @@ __all__ = [
     "Comparison",
     "Learned",
     "Log",
+    "PartedLog",
     "compare",
     "compare_rewards",
     "learn",

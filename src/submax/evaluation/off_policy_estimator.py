@@ -14,7 +14,8 @@ class OffPolicyEstimator(ABC):
     ``short`` is the name of the estimator in tables. The flags say what the estimator relies on:
     weights of whole actions, logged propensities, a model of the rewards, weights of each slot,
     weights of groups of actions, weights of sessions.
-    A caution about one of these is attached to its estimates.
+    A caution about one of these is attached to its estimates. ``adds_up`` says that the terms of a
+    row do not depend on other rows, once a threshold is given, so that a log can be read in parts.
     """
 
     short: ClassVar[str]
@@ -24,6 +25,7 @@ class OffPolicyEstimator(ABC):
     uses_slots: ClassVar[bool] = False
     uses_groups: ClassVar[bool] = False
     uses_sessions: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False
 
     @abstractmethod
     def terms(self, evidence: Evidence) -> Terms:

@@ -157,3 +157,28 @@ def test_a_column_whose_name_has_a_star_is_not_a_pattern():
 def test_words_among_numbers_are_not_accepted_silently(rewards, expected):
     log = Log.read({"action": ["A", "B", "A"], "reward": rewards})
     assert any("words such as 'yes' among numbers" in note for note in log.notes) is expected
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_of_a_query_only_the_columns_of_the_log_are_computed(kind):
+    table = {"action": ["a", "b"] * 5, "reward": [1, 0] * 5, "propensity": [0.5] * 10}
+    numbers = list(range(10))
+    if kind == "polars":
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame({**table, "context_x": numbers, "other": ["x"] * 10}).lazy()
+        query = frame.with_columns(polars.col("other").alias("more"))
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        arrow = pa.table({**table, "context_x": numbers, 'odd "name"': ["x"] * 10})
+        query = duckdb.connect().from_arrow(arrow)
+    log = Log.read(query)
+    assert (len(log), log.schema.context.names) == (10, ("x",))
+    assert log.context[:, 0].tolist() == numbers
+    assert log.reward.tolist() == table["reward"]
+
+
+def test_a_query_that_fails_is_refused():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"action": ["a"], "reward": ["x"]}).lazy()
+    with pytest.raises(InputError, match="cannot be run"):
+        Log.read(frame.with_columns(polars.col("reward").str.to_integer(strict=True)))

@@ -51,7 +51,7 @@ class StoredBandit(OperatedBandit):
                 serving.version,
                 bandit.ledger.counts,
                 arms,
-                notices(bandit.projection, arms, bandit.ledger),
+                notices(bandit.projection, serving, bandit.ledger),
             )
 
     def lift(self) -> list[LiftReport]:

@@ -31,6 +31,7 @@ class ClippedInversePropensity(OffPolicyEstimator):
     threshold: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "clipped"
+    adds_up: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         one_of("tuning", self.tuning, TUNINGS)

@@ -18,6 +18,7 @@ class DirectMethod(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "dm"
+    adds_up: ClassVar[bool] = True
     uses_weights: ClassVar[bool] = False
     uses_propensities: ClassVar[bool] = False
     uses_model: ClassVar[bool] = True

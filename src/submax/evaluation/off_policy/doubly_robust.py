@@ -20,6 +20,7 @@ class DoublyRobust(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "dr"
+    adds_up: ClassVar[bool] = True
     uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:

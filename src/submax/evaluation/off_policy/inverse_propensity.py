@@ -20,6 +20,7 @@ class InversePropensity(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "ips"
+    adds_up: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
         weight = evidence.weight

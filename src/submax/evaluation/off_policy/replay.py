@@ -22,6 +22,7 @@ class Replay(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "replay"
+    adds_up: ClassVar[bool] = True
     uses_propensities: ClassVar[bool] = False
 
     def terms(self, evidence: Evidence) -> Terms:

@@ -22,6 +22,7 @@ class SelfNormalized(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "snips"
+    adds_up: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.weight)

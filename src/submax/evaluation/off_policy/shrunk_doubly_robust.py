@@ -36,6 +36,7 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     shrinkage: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "dr-shrinkage"
+    adds_up: ClassVar[bool] = True
     uses_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -50,15 +51,15 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
             kept = correction / (1 + (evidence.weight / root) ** 2)
             return evidence.expected + kept, correction - kept
 
-        thresholds = candidate_thresholds(evidence.weight, evidence.counts)
-        roots = np.append(ROOT_PER_THRESHOLD * thresholds, ROOT_WITHOUT_SHRINKAGE * thresholds[-1])
-        root = np.sqrt(self.shrinkage or 0.0) or TUNINGS[self.tuning](
-            roots, terms_and_lost, evidence.counts
-        )
+        root = float(np.sqrt(self.shrinkage or 0.0))
+        if self.shrinkage is None:
+            tried = candidate_thresholds(evidence.weight, evidence.counts)
+            roots = np.append(ROOT_PER_THRESHOLD * tried, ROOT_WITHOUT_SHRINKAGE * tried[-1])
+            root = TUNINGS[self.tuning](roots, terms_and_lost, evidence.counts)
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
         reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
         used = self.shrinkage or float(root**2)
-        kept, _ = terms_and_lost(float(root))
+        kept, _ = terms_and_lost(root)
         plain = DoublyRobust().terms(evidence)
         return Terms(kept, None, reach, used, plain, evidence.counts)
 

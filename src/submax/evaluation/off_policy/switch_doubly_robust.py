@@ -31,6 +31,7 @@ class SwitchDoublyRobust(OffPolicyEstimator):
     threshold: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "switch-dr"
+    adds_up: ClassVar[bool] = True
     uses_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

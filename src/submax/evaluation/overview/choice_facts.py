@@ -1,6 +1,6 @@
 """How often a log took each choice, what it earned, and whether its propensities agree."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,18 @@ class ChoiceFacts(NamedTuple):
     rows: int
     reward: float
     calibration: PropensityCalibration | None
+
+    def row(self) -> dict[str, Any]:
+        """Return the facts as a row of a table, with the numbers of the calibration."""
+        checked = self.calibration
+        return {
+            "slot": self.slot,
+            "action": self.name,
+            "rows": self.rows,
+            "mean_reward": self.reward,
+            "ratio": None if checked is None else checked.ratio,
+            "z": None if checked is None else checked.z,
+        }
 
 
 def choice_facts(log: Log) -> list[ChoiceFacts]:

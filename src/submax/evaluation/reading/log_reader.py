@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
-from submax.core.errors import InputError
 from submax.core.rewards.scale import Scale
 from submax.core.summary import listed
 from submax.evaluation.reading.action_columns import ActionColumns
@@ -21,6 +20,7 @@ from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, find_columns
 from submax.evaluation.reading.context_columns import ContextColumns
 from submax.evaluation.reading.counted_rows import read_counts, read_successes, with_rewards
+from submax.evaluation.reading.no_rows import NoRowsError
 from submax.evaluation.reading.row_order import IdOrder, in_order, numbered, without_repeats
 from submax.evaluation.reading.sources.opening import open_source
 from submax.evaluation.reading.sources.source import Source
@@ -122,7 +122,7 @@ class _LogReader:
             self._bad.refuse(self._source.name, self._rows_read)
         columns = with_rewards(columns)
         if not columns or len(columns["reward"]) == 0:
-            raise InputError(self._no_rows())
+            raise NoRowsError(self._no_rows())
         return self._finished(columns)
 
     def _add(self, batch: Any) -> None:

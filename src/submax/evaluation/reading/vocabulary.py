@@ -55,7 +55,7 @@ class Vocabulary:
     def sorted(self, used: Integers) -> tuple[list[str], Integers]:
         """Return the ``used`` names in sorted order, and the new index of each old index."""
         names = list(self.indices)
-        order = sorted(used.tolist(), key=lambda place: _rank(names[place]))
+        order = sorted(used.tolist(), key=lambda place: rank(names[place]))
         new_index = np.full(len(names), UNKNOWN, dtype=np.int64)
         new_index[order] = np.arange(len(order))
         return [names[one] for one in order], new_index
@@ -73,13 +73,13 @@ def as_name(value: Any) -> str | None:
 
 def not_whole(names: Iterable[str]) -> bool:
     """Return whether all names are finite numbers, and some of them are not whole."""
-    ranks = [_rank(name) for name in names]
+    ranks = [rank(name) for name in names]
     return all(kind == 0 and math.isfinite(number) for kind, number, _ in ranks) and any(
         not number.is_integer() for _, number, _ in ranks
     )
 
 
-def _rank(name: str) -> tuple[int, float, str]:
+def rank(name: str) -> tuple[int, float, str]:
     """Return a key that sorts numbers first, by value, and other names after them."""
     try:
         number = float(name)

@@ -117,11 +117,12 @@ def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
 
 
 def checked(
-    candidate: Any, log: Log
+    candidate: Any, log: Any
 ) -> Learned | TargetPolicy | Policy[Any] | str | dict[str, Any]:
     """Return a candidate after checking that it suits the log; read a learned one from its file.
 
-    The check takes place before any policy learns, so that a long run does not fail at its end.
+    The log is a ``Log`` or a ``PartedLog``. The check takes place before any policy learns, so that
+    a long run does not fail at its end.
     """
     learned = _already_learned(candidate)
     if learned is not None:

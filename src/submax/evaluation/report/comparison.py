@@ -16,6 +16,9 @@ from submax.evaluation.logs.log import By, Log
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
 from submax.evaluation.overview.slices import check_slices, slices_of
+from submax.evaluation.parts.parted_columns import PartedColumns
+from submax.evaluation.parts.parted_comparison import compare_parts
+from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -25,7 +28,7 @@ from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.estimator_choice import applicable_estimators, chosen_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
-from submax.evaluation.report.learning_part import learned_target, learns, split_of
+from submax.evaluation.report.learned_targets import learned_target, learns, split_of
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.target_policy import TargetPolicy
 
@@ -62,13 +65,16 @@ class Comparison(NamedTuple):
         return [{"slice": one.column, "is": one.value, **one.estimate.row()} for one in slices]
 
     def to_pandas(self, table: str = "estimates") -> Any:
-        """Return a data frame of all ``estimates``, ``differences`` or ``slices``."""
-        one_of("table", table, ["estimates", "differences", "slices"])
-        if table == "estimates":
-            return data_frame(self.rows())
-        if table == "slices":
-            return data_frame(self.slice_rows())
-        return data_frame([one.row() for one in self.differences])
+        """Return a data frame of ``estimates``, ``differences``, ``slices`` or ``actions``."""
+        one_of("table", table, ["estimates", "differences", "slices", "actions"])
+        actions = () if self.overview is None else self.overview.choices
+        rows = {
+            "estimates": self.rows(),
+            "differences": [one.row() for one in self.differences],
+            "slices": self.slice_rows(),
+            "actions": [one.row() for one in actions],
+        }
+        return data_frame(rows[table])
 
     def report(self, path: Path | str, command: str | None = None) -> None:
         """Write a page of HTML with all results, which a browser opens without a network.
@@ -107,7 +113,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    log: Log,
+    log: Log | PartedLog,
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     estimators: Sequence[str | Mapping[str, Any]] = (),
@@ -146,6 +152,8 @@ def compare(
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
 
+    A log that is read in parts, ``PartedLog.open``, is evaluated by sums over its parts.
+
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
     holds at all looks at a growing log together). One estimate of each
@@ -165,10 +173,28 @@ def compare(
             f"the level of an interval is {level!r}, and must be between 0 and 1: "
             "give 0.95 for intervals of 95 %"
         )
-    check_slices(slices, log)
-    candidates = {name: checked(one, log) for name, one in named(policies).items()}
+    if isinstance(log, PartedLog) and slices:
+        raise InputError(
+            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
+            "read it whole (--read whole, Log.read)"
+        )
+    candidates = {
+        name: PartedColumns.of(str(one), log.sample)
+        if isinstance(log, PartedLog) and PartedColumns.is_one(one)
+        else checked(one, log)
+        for name, one in named(policies).items()
+    }
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
-    chosen = chosen_estimators(estimators, log)
+    has_sessions = isinstance(log, Log) and log.session is not None
+    chosen = chosen_estimators(estimators, log.schema, has_sessions)
+    if isinstance(log, PartedLog):
+        parted = compare_parts(
+            log, candidates, chosen, interval, level, share, by, seed, reward_model, baseline
+        )
+        return Comparison(
+            parted.estimates, parted.notes, level, parted.differences, parted.overview
+        )
+    check_slices(slices, log)
     log, first, numbers = split_of(log, candidates, share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
     estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)

@@ -90,7 +90,13 @@ def intervals_of_differences(
     pairs: Sequence[tuple[Terms, Terms]], interval: str, level: float, seed: int
 ) -> list[tuple[float, ConfidenceInterval, float]]:
     """Return the difference, its interval and its standard error for each pair of estimates."""
-    terms = [difference_of(*pair) for pair in pairs]
+    return intervals_of([difference_of(*pair) for pair in pairs], interval, level, seed)
+
+
+def intervals_of(
+    terms: Sequence[Terms], interval: str, level: float, seed: int
+) -> list[tuple[float, ConfidenceInterval, float]]:
+    """Return the value of each difference, its interval and its standard error."""
     ends = INTERVALS[interval](terms, level, np.random.default_rng(seed))
     return [
         (one.value, of_one, standard_error_of_mean(one.numerator, one.counts))

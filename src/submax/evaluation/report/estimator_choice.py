@@ -11,6 +11,7 @@ from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.report.action_groups import group_index
 from submax.evaluation.report.logged_evidence import MOST_LISTED
+from submax.schema.schema import Schema
 
 USUAL = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage")
 """Estimators that apply to every log; they are used if the caller names none."""
@@ -18,13 +19,13 @@ SAME_PROPENSITY = 1e-9
 """If propensities differ by less than this, the log is uniform and replay applies."""
 
 
-def has_slots(log: Log) -> bool:
+def has_slots(schema: Schema) -> bool:
     """Return whether actions have several slots and no real-valued parts."""
-    return len(log.schema.menu.slots) > 1 and not log.schema.menu.ranges
+    return len(schema.menu.slots) > 1 and not schema.menu.ranges
 
 
 def chosen_estimators(
-    given: Sequence[str | Mapping[str, Any]], log: Log
+    given: Sequence[str | Mapping[str, Any]], schema: Schema, has_sessions: bool = False
 ) -> dict[str, OffPolicyEstimator]:
     """Return the estimators that the caller named, by label.
 
@@ -38,17 +39,17 @@ def chosen_estimators(
     kinds = [one.short for one in made]
     labelled: dict[str, OffPolicyEstimator] = {}
     for one in made:
-        if one.uses_slots and not has_slots(log):
+        if one.uses_slots and not has_slots(schema):
             raise InputError(
                 f"the estimator {one.short} needs a log of several slots without real-valued "
                 "parts, and this log has none: leave the estimator out"
             )
-        if one.uses_groups and group_index(log.schema) is None:
+        if one.uses_groups and group_index(schema) is None:
             raise InputError(
                 f"the estimator {one.short} needs actions of which some have the same features, "
                 "and this log has none: give action_features, or leave the estimator out"
             )
-        if one.uses_sessions and log.session is None:
+        if one.uses_sessions and not has_sessions:
             raise InputError(
                 f"the estimator {one.short} needs a log with sessions, and this log has none: name "
                 "the column, --column session=NAME, or leave the estimator out"
@@ -62,7 +63,7 @@ def chosen_estimators(
 
 def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     """Return all estimators that apply to the log."""
-    more = ["pseudo-inverse"] if has_slots(log) else []
+    more = ["pseudo-inverse"] if has_slots(log.schema) else []
     if group_index(log.schema) is not None and len(log.schema.menu.slots[0].choices) <= MOST_LISTED:
         more.append("mips")
     more += ["per-decision", "trajectory"] if log.session is not None else []

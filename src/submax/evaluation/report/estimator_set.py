@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from submax.core.arrays import Integers
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
@@ -13,12 +14,13 @@ from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.slices import Slice, SliceEstimate
 from submax.evaluation.report.diagnosis.caution import Caution
-from submax.evaluation.report.diagnosis.cautions import policy_cautions, spread_cautions
+from submax.evaluation.report.diagnosis.cautions import policy_cautions
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 from submax.evaluation.report.diagnosis.reward_cautions import (
     large_reward_cautions,
     rare_reward_cautions,
 )
+from submax.evaluation.report.diagnosis.weight_cautions import spread_cautions
 from submax.evaluation.report.difference import Difference, intervals_of_differences
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
@@ -50,7 +52,7 @@ class EstimatorSet(NamedTuple):
             *rare_reward_cautions(diagnostics),
             *large_reward_cautions(about_log.evidence.reward, about_log.evidence.counts),
         ]
-        (found,) = self._bounded([terms], about_log)
+        (found,) = self.bounded([terms], about_log.evidence.bounds, about_log.cluster)
         sentences = tuple(one.sentence for one in cautions)
         mean = Estimate(
             LOGGING_POLICY, "mean", *found[:2], None, diagnostics, sentences, recommended=True
@@ -75,6 +77,7 @@ class EstimatorSet(NamedTuple):
         diagnostics = Diagnostics.of(about_policy)
         cautions = [*policy_cautions(about_policy, diagnostics, logged, same_rows), *log_cautions]
         terms = [about_policy.terms(estimator) for estimator in self.estimators.values()]
+        bounded = self.bounded(terms, about_policy.evidence.bounds, about_policy.cluster)
         found = [
             Estimate(
                 name,
@@ -86,7 +89,7 @@ class EstimatorSet(NamedTuple):
                 (*(each.sentence for each in cautions if each.concerns(estimator)), *beyond),
             )
             for (label, estimator), one, (value, interval, beyond) in zip(
-                self.estimators.items(), terms, self._bounded(terms, about_policy), strict=True
+                self.estimators.items(), terms, bounded, strict=True
             )
         ]
         best = recommended(found)
@@ -108,7 +111,7 @@ class EstimatorSet(NamedTuple):
         for one in slices:
             rows = about_policy.rows(one.mask)
             terms = rows.terms(estimator)
-            ((value, interval, beyond),) = self._bounded([terms], rows)
+            ((value, interval, beyond),) = self.bounded([terms], rows.evidence.bounds, rows.cluster)
             diagnostics = Diagnostics.of(rows)
             cautions = [*rare_reward_cautions(diagnostics), *spread_cautions(diagnostics)]
             sentences = (*(each.sentence for each in cautions), *beyond)
@@ -152,18 +155,21 @@ class EstimatorSet(NamedTuple):
             for estimate, numbers, one in zip(policy.estimates, found, policy.terms, strict=True)
         ]
 
-    def _bounded(
-        self, terms: list[Terms], about_policy: PolicyEvidence
+    def bounded(
+        self,
+        terms: Sequence[Terms],
+        bounds: tuple[float, float] | None,
+        cluster: Integers | None = None,
     ) -> list[tuple[float, ConfidenceInterval, list[str]]]:
         """Return value and interval of each estimate, and a sentence if the value was cut off.
 
-        Both are cut off at the bounds of rewards if these are known, because no policy can earn
+        Both are cut off at the ``bounds`` of rewards if these are known, because no policy can earn
         more or less. The value is always inside of its interval.
         """
-        cluster, rng = about_policy.cluster, np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.seed)
         units = terms if cluster is None else [clustered(one, cluster) for one in terms]
         intervals = INTERVALS[self.interval](units, self.level, rng)
-        low, high = about_policy.evidence.bounds or (-np.inf, np.inf)
+        low, high = bounds or (-np.inf, np.inf)
         found = []
         for one, ends in zip(terms, intervals, strict=True):
             value = float(np.clip(one.value, low, high))

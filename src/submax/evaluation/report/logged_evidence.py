@@ -1,8 +1,9 @@
 """What a log says about other policies: the numbers of each row that off-policy estimators need."""
 
+import copy
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,22 @@ class LoggedEvidence:
             evidence = evidence._replace(trajectory=products)
         unsupported = np.concatenate([part.unsupported for part in parts])
         return self._about_policy(evidence, unsupported)
+
+    def of_part(
+        self, log: Log, numbers: Integers, fold: NDArray[np.int8], untaken: list[Booleans]
+    ) -> Self:
+        """Return the evidence of other rows, with the models of rewards of these.
+
+        ``numbers [n]`` are those of the rows in the whole log, ``fold [n]`` is the model that
+        predicts each row, and ``untaken`` says for each slot which choices no evaluated row took.
+        The log has plain actions.
+        """
+        part = copy.copy(self)
+        part.log, part.numbers, part._fold = log, numbers, fold
+        part._untaken, part._last_folds = untaken, ((0, 0), [])
+        part.slot_propensity, part.groups = None, None
+        part.__dict__.pop("_eligible_masks", None)
+        return part
 
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""

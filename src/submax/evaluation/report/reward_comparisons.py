@@ -10,7 +10,7 @@ from submax.evaluation.logs.log import By, Log
 from submax.evaluation.logs.outcomes import Reward
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison import Comparison, compare
-from submax.evaluation.report.learning_part import learned_target, split_of
+from submax.evaluation.report.learned_targets import learned_target, split_of
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.schema.learned import Learned
 

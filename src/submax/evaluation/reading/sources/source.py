@@ -16,6 +16,7 @@ from submax.evaluation.reading.sources.binary_file import open_binary
 from submax.evaluation.reading.sources.column_types import mostly_numbers, numeric_columns
 from submax.evaluation.reading.sources.csv_source import CsvSource
 from submax.evaluation.reading.sources.json_lines_source import JsonLinesSource
+from submax.evaluation.reading.sources.lazy_frame import LazyFrame
 from submax.schema.schema import METADATA, Schema
 
 BATCH_ROWS = 1 << 17
@@ -68,7 +69,9 @@ def _from_file(path: Path) -> Source:
 
 
 def source_of_table(source: Any) -> Source:
-    """Open a data frame, or anything that pyarrow turns into a table."""
+    """Open a data frame, a lazy one, or anything that pyarrow turns into a table."""
+    if LazyFrame.is_one(source):
+        return _from_lazy_frame(LazyFrame(source))
     table, as_text = arrow_table(source)
     schema = table.schema
     first = table.select(as_text).to_batches(BATCH_ROWS)[:1]
@@ -78,6 +81,15 @@ def source_of_table(source: Any) -> Source:
         yield from table.select(columns).to_batches(BATCH_ROWS)
 
     return Source("the table", table.column_names, numeric, _schema_in_metadata(schema), batches)
+
+
+def _from_lazy_frame(frame: LazyFrame) -> Source:
+    first = frame.first_rows(BATCH_ROWS)
+
+    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
+        yield from frame.batches(columns, BATCH_ROWS)
+
+    return Source("the query", first.column_names, numeric_columns(first.schema), None, batches)
 
 
 def _from_parquet(path: Path) -> Source:

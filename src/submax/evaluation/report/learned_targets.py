@@ -1,4 +1,4 @@
-"""The rows from which policies learn before they are evaluated on the others."""
+"""Which rows the policies of a comparison learn from, and the policies after they have learned."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,0 +1,219 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from distributed import LocalCluster
+from pyarrow import parquet
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, PartedLog, compare
+from submax.evaluation.off_policy import off_policy_estimators
+from submax.evaluation.parts import parted_comparison, parted_log, unit
+from submax.evaluation.parts.parted_comparison import fitted_to
+
+ROWS = 1200
+ADDED_UP = [
+    one for kind in off_policy_estimators().values() for one in kind.examples() if one.adds_up
+]
+POLICIES = {"counts": "rcp-submax", "greedy": "linucb@greedy"}
+
+
+def table_of(seed, rows=ROWS, rewards="binary"):
+    rng = np.random.default_rng(seed)
+    chance = rng.dirichlet(np.full(4, 5.0), size=rows) * 0.8 + 0.05
+    action = np.minimum((chance.cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1), 3)
+    age = rng.normal(size=rows)
+    reward = rng.random(rows) < 0.2 + 0.2 * (action == 2) * (age > 0)
+    if rewards != "binary":
+        reward = 1000 + rng.normal(size=rows) + reward
+    return {
+        "action": np.array(["a", "b", "c", "d"])[action],
+        "reward": reward.astype(float),
+        "propensity": chance[np.arange(rows), action],
+        "context_country": rng.choice(["fr", "de"], rows),
+        "context_age": age,
+    }
+
+
+@pytest.fixture
+def folder_of(tmp_path):
+    def make(table, files=3):
+        """Write a table as several Parquet files, and return their folder."""
+        folder = tmp_path / "log"
+        folder.mkdir(exist_ok=True)
+        arrow = pa.table(table)
+        step = -(-arrow.num_rows // files)
+        for number in range(files):
+            piece = arrow.slice(number * step, step)
+            parquet.write_table(piece, folder / f"part{number}.parquet", row_group_size=300)
+        return folder
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(unit, "PART_ROWS", 250)
+    monkeypatch.setattr(unit, "UNIT_ROWS", 500)
+
+
+def numbers(found):
+    """All numbers of a comparison, which must not depend on how the log was read."""
+    estimates = [
+        [one.value, *one.interval, one.threshold or 0.0, *one.diagnostics]
+        for one in found.estimates
+    ]
+    differences = [[one.value, *one.interval, one.error] for one in found.differences]
+    return np.concatenate([np.ravel(estimates), np.ravel(differences)])
+
+
+def check_same(one, other):
+    np.testing.assert_allclose(numbers(one), numbers(other), rtol=1e-8, atol=1e-10)
+    for first, second in zip(one.estimates, other.estimates, strict=True):
+        assert (first.cautions, first.recommended) == (second.cautions, second.recommended)
+
+
+@pytest.mark.parametrize(
+    ("interval", "baseline"),
+    [
+        ("gamma", "logging policy"),
+        ("normal", "greedy"),
+        ("bernstein", "counts"),
+        ("bootstrap", "greedy"),
+    ],
+)
+def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, interval, baseline):
+    folder = folder_of(table_of(seed))
+    options = {"interval": interval, "baseline": baseline}
+    whole = compare(Log.read(folder), POLICIES, **options)
+    check_same(compare(PartedLog.open(folder, jobs=1), POLICIES, **options), whole)
+
+
+def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monkeypatch):
+    folder = folder_of(table_of(seed, rewards="continuous"))
+    found = []
+    for rows in (137, 100_000):
+        monkeypatch.setattr(unit, "PART_ROWS", rows)
+        found.append(compare(PartedLog.open(folder, jobs=1), POLICIES))
+    check_same(*found)
+    whole = compare(Log.read(folder), POLICIES)
+    for one, other in zip(found[0].estimates, whole.estimates, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-9)
+        assert one.interval == pytest.approx(other.interval, rel=1e-6)
+
+
+def test_values_that_occur_in_one_file_only_are_known(folder_of, seed):
+    table = table_of(seed)
+    table["context_country"][-50:] = "us"
+    table["action"][-60:-40] = "0"
+    folder = folder_of(table)
+    parted = PartedLog.open(folder, jobs=1)
+    assert parted.schema == Log.read(folder).schema
+    check_same(compare(parted, POLICIES), compare(Log.read(folder), POLICIES))
+
+
+def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path):
+    folder = folder_of(table_of(seed))
+    parted = compare(PartedLog.open(folder, jobs=1), POLICIES)
+    whole, mine = compare(Log.read(folder), POLICIES).overview, parted.overview
+    assert mine.rows == whole.rows
+    assert mine.rewards == pytest.approx(whole.rewards)
+    assert mine.propensities == pytest.approx(whole.propensities)
+    for one, other in zip(mine.choices, whole.choices, strict=True):
+        assert one[:3] == other[:3]
+        assert one.calibration.z == pytest.approx(other.calibration.z)
+    assert mine.overlap["greedy"].rows == whole.overlap["greedy"].rows
+    parted.report(tmp_path / "report.html")
+    assert "in parts" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(folder_of, seed, monkeypatch):
+    monkeypatch.setattr(parted_log, "SAMPLE_ROWS", 800)
+    folder = folder_of(table_of(seed))
+    parted = PartedLog.open(folder, jobs=1)
+    assert len(parted.sample) == 800
+    even = np.full((len(parted), 4), 0.25)
+    found = compare(parted, {"even": even}, estimators=["ips", "snips"])
+    whole = compare(Log.read(folder), {"even": even}, estimators=["ips", "snips"])
+    np.testing.assert_allclose(numbers(found)[:40], numbers(whole)[:40], rtol=1e-8)
+    assert any("random sample of 800 rows" in note for note in found.notes)
+    learned = compare(parted, POLICIES, by="random")
+    assert 400 < learned.overview.rows < 800
+
+
+def test_probabilities_can_be_columns(folder_of, seed):
+    table = table_of(seed)
+    given = np.random.default_rng(seed).dirichlet(np.ones(4), size=ROWS)
+    table |= {f"prob_{name}": given[:, place] for place, name in enumerate("abcd")}
+    folder = folder_of(table)
+    options = {"columns": {"probability": "prob_*"}}
+    policies = {"columns": "columns=prob_*", "counts": "rcp-submax"}
+    whole = compare(Log.read(folder, **options), policies)
+    check_same(compare(PartedLog.open(folder, jobs=1, **options), policies), whole)
+
+
+@pytest.mark.parametrize("estimator", ADDED_UP, ids=repr)
+def test_terms_of_rows_do_not_depend_on_other_rows(estimator, evidence_of, seed):
+    evidence = evidence_of(seed)._replace(bounds=(-9.0, 9.0))
+    used = estimator.terms(evidence).threshold
+    (fixed,) = fitted_to({"one": estimator}, evidence, 0).values()
+    whole, first = fixed.terms(evidence), np.arange(50) < 20
+    parts = [fixed.terms(evidence.rows(one)) for one in (first, ~first)]
+    joined = np.concatenate([one.numerator for one in parts])
+    np.testing.assert_allclose(joined, whole.numerator)
+    assert whole.threshold == pytest.approx(used)
+
+
+def test_a_dask_cluster_gives_the_same(folder_of, seed):
+    folder = folder_of(table_of(seed, 1000))
+    with LocalCluster(
+        n_workers=1, processes=False, dashboard_address=":0", protocol="tcp"
+    ) as cluster:
+        log = PartedLog.open(folder, scheduler=cluster.scheduler_address)
+        found = compare(log, {"counts": "rcp-submax"})
+    check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
+
+
+def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch):
+    monkeypatch.setattr(parted_comparison, "FEWEST_PARALLEL", 0)
+    log = PartedLog.open(folder_of(table_of(0, 100)), jobs=2)
+    with pytest.raises(InputError, match="cannot be sent to other processes"):
+        compare(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(folder_of, seed, monkeypatch):
+    folder = folder_of(table_of(seed, 1000))
+    for module in (parted_log, parted_comparison):
+        monkeypatch.setattr(module, "FEWEST_PARALLEL", 0)
+    found = compare(PartedLog.open(folder, jobs=2), {"counts": "rcp-submax"})
+    check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "role", "said"),
+    [
+        ({"user": np.arange(100) // 2}, {"cluster": "user"}, "clusters"),
+        ({"propensity": [None, *[0.5] * 99]}, {}, "rows without a propensity"),
+        ({"at": np.arange(100)[::-1].copy()}, {"time": "at"}, "the times of the log go back"),
+        ({"action_title": np.full(100, "x"), "action_size": np.full(100, "y")}, {}, "2 slots"),
+    ],
+)
+def test_what_cannot_be_read_in_parts_is_refused_in_one_sentence(
+    folder_of, change, role, said, monkeypatch
+):
+    monkeypatch.setattr(unit, "PART_ROWS", 20)
+    table = {**table_of(0, 100), **change}
+    if "action_title" in table:
+        del table["action"]
+    folder = folder_of(table)
+    with pytest.raises(InputError, match=said):
+        compare(PartedLog.open(folder, columns=role, jobs=1), ["random"])
+
+
+def test_slices_and_csv_files_are_refused(folder_of, tmp_path):
+    log = PartedLog.open(folder_of(table_of(0, 100)), jobs=1)
+    with pytest.raises(InputError, match="slices"):
+        compare(log, ["random"], slices=["age"])
+    (tmp_path / "log.csv").write_text("action,reward\na,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="convert the log to Parquet"):
+        PartedLog.open(tmp_path / "log.csv")
