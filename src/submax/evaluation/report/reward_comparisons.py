@@ -79,6 +79,7 @@ def compare_rewards(
     so from one reward, ``learn_from`` (by default the first column), on a ``share`` of the rows,
     and are evaluated by all rewards on the other rows. ``options`` are those of ``compare``.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> table = {"action": rng.choice(["A", "B"], 500), "click": rng.integers(2, size=500),
     ...          "buy": rng.integers(2, size=500), "propensity": np.full(500, 0.5)}
