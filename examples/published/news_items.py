@@ -131,8 +131,8 @@ class NewsItems(Environment[Items]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        yield cls()
-        yield cls(items=2, retirement=0.5)
+        yield cls(decisions=5000)
+        yield cls(items=2, retirement=0.5, decisions=5000)
 
 
 def _events(world: Items, count: int) -> range:

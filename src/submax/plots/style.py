@@ -116,7 +116,7 @@ LOOKS = {
     "track-and-stop": Look("#555555", (0, (3, 1, 1, 1)), "P"),
     "top-two-thompson": Look("#006d77", (0, (3, 1, 1, 1)), "X"),
     "cascade-ucb": Look("#567d1e", "-.", "*"),
-    "cascade-kl-ucb": Look("#2f5d0c", "--", "P"),
+    "cascade-kl-ucb": Look("#2f5d0c", "-.", "X"),
     "fourier-thompson": Look("#008b8b", (0, (5, 1, 1, 1, 1, 1)), "p"),
 }
 
