@@ -246,14 +246,14 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
 def test_what_cannot_be_is_refused_before_anything_is_learned(
     log, policies, options, sentence, monkeypatch
 ):
-    monkeypatch.setattr(comparison, "learn", None)
+    monkeypatch.setattr(comparison, "learn_one", None)
     monkeypatch.setattr(comparison, "LoggedEvidence", None)
     with pytest.raises(InputError, match=f"(?i){sentence}"):
         compare(log, policies, **options)
 
 
 def test_a_policy_that_does_not_suit_the_rewards_is_refused_first(monkeypatch):
-    monkeypatch.setattr(comparison, "learn", None)
+    monkeypatch.setattr(comparison, "learn_one", None)
     with pytest.raises(InputError):
         compare(slots_of(0), ["random", "thompson-1-1"])
 
