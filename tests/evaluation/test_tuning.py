@@ -81,7 +81,7 @@ def test_values_that_are_no_numbers_are_never_the_best(log, monkeypatch):
 def test_what_cannot_be_is_refused_before_anything_is_learned(
     log, search, options, sentence, monkeypatch
 ):
-    monkeypatch.setattr(tuning, "learn", None)
+    monkeypatch.setattr(tuning, "learn_one", None)
     with pytest.raises(InputError, match=sentence):
         tune(log, "epsilon-greedy-0.1", search, **options)
 

@@ -61,7 +61,7 @@ def test_it_is_read_from_a_table_within_a_table():
     [
         ({"stepps": 3}, "unknown key of training of estimator 'cvae': 'stepps': did you mean"),
         ({"steps": 1.5}, "steps of training of estimator 'cvae' must be of type int or 'fitted'"),
-        ({"steps": True}, "must be of type int or 'fitted', not True"),
+        ({"steps": True}, "must be of type int or 'fitted' or 'converged', not True"),
         ({"continued": 1}, "continued of training of estimator 'cvae' must be of type bool, not 1"),
         ({"steps": 0}, "steps must be a whole number, at least 1, not 0"),
         (300, "training of estimator 'cvae' must be of type Training, not 300"),

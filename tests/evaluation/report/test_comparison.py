@@ -10,7 +10,7 @@ from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report import comparison, learning_part, logged_evidence
+from submax.evaluation.report import comparison, learned_targets, logged_evidence
 from submax.evaluation.report.comparison import compare
 from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.report.estimator_choice import USUAL
@@ -246,14 +246,14 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
 def test_what_cannot_be_is_refused_before_anything_is_learned(
     log, policies, options, sentence, monkeypatch
 ):
-    monkeypatch.setattr(learning_part, "learn_one", None)
+    monkeypatch.setattr(learned_targets, "learn_one", None)
     monkeypatch.setattr(comparison, "LoggedEvidence", None)
     with pytest.raises(InputError, match=f"(?i){sentence}"):
         compare(log, policies, **options)
 
 
 def test_a_policy_that_does_not_suit_the_rewards_is_refused_first(monkeypatch):
-    monkeypatch.setattr(learning_part, "learn_one", None)
+    monkeypatch.setattr(learned_targets, "learn_one", None)
     with pytest.raises(InputError):
         compare(slots_of(0), ["random", "thompson-1-1"])
 

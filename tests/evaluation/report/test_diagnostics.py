@@ -319,7 +319,7 @@ def test_a_caution_concerns_the_estimators_that_rely_on_it():
         }
         for about in ("weights", "propensities", "slots", "sessions", "replay", "all")
     }
-    weighted = {"ips", "snips", "clipped", "dr", "switch-dr", "dr-shrinkage"}
+    weighted = {"ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinkage"}
     assert concerned["weights"] == weighted | {"replay"}
     of_sessions = {"per-decision", "trajectory"}
     assert concerned["propensities"] == weighted | {"pseudo-inverse", "mips"} | of_sessions
