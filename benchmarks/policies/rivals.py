@@ -9,8 +9,8 @@ and all five experiments with rivals are run. The results are in OUT/results, on
 experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
 memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
 finished already is not run again. Many processes share one GPU: start `nvidia-cuda-mps-control -d`
-before, or they wait for each other most of the time. --quick runs few replicas and a shorter tuning, to see that
-everything works.
+before, or they wait for each other most of the time. --quick runs few replicas and a shorter
+tuning, to see that everything works.
 """
 
 import argparse

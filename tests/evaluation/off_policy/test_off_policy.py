@@ -177,7 +177,7 @@ def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():
     ("specification", "message"),
     [
         ("snip", r"unknown off-policy estimator 'snip': did you mean 'snips'\?"),
-        ("doubly-robst", r"did you mean 'doubly-robust'\?"),
+        ("doubly-robst", "did you mean 'doubly-robust'"),
         ({"kind": "clippd"}, r"did you mean 'clipped'\?"),
         ({"kind": "clipped", "treshold": 2}, r"'treshold': did you mean 'threshold'\?"),
         ({"kind": "ips", "threshold": 2}, "unknown key .* 'threshold': allowed: none"),

@@ -27,6 +27,8 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
     }
     for interval in menu.ranges:
         actions[interval.name] = [interval.low, interval.high]
+    # The log is read for these, before its events are counted.
+    arms, notices = bandit.arms(), bandit.notices()
     fields = zip(settings.context.names, settings.context.fields, strict=True)
     return BanditDetails(
         bandit.name,
@@ -52,8 +54,8 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         settings.seed,
         settings.keep_versions,
         settings.archive_after,
-        bandit.arms(),
-        bandit.notices(),
+        arms,
+        notices,
         settings.shadow,
         bandit.active_alarms(),
     )
