@@ -336,7 +336,8 @@ def test_wrong_options_of_tune_write_nothing(folder, options, sentence):
 def test_tune_without_optuna_says_what_to_install(folder, monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     said = refused("tune", "log.csv", "--policy", "epsilon-greedy-0.1", "--search", "epsilon=0.1")
-    assert said == 'Error: tuning needs optuna, not installed here: pip install "submax[tune]" (missing-extra)\n'
+    install = 'pip install "submax[tune]" (missing-extra)'
+    assert said == f"Error: tuning needs optuna, not installed here: {install}\n"
 
 
 # submax serve --learned
