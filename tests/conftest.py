@@ -4,6 +4,7 @@ import gc
 import hashlib
 import os
 import re
+import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -163,3 +164,19 @@ def _strict(report):
         _, _, reason = report.longrepr
         report.outcome, report.longrepr = "failed", MISSING + reason
     return report
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's browser; Playwright's own would have to be downloaded.
+
+    Not longer than a module: while Playwright runs, no other test of the process can run an event
+    loop.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -1,14 +1,13 @@
 """The pages on results in a real browser, and a sweep that is followed from begin to end."""
 
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from submax.results_server.result_pages import PAGES
 
@@ -49,16 +48,6 @@ def dashboard(folder):
         process.terminate()
         process.communicate(timeout=20)
     assert process.returncode == 0
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Debian's browser; Playwright's own would have to be downloaded."""
-    with sync_playwright() as playwright:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

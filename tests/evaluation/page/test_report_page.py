@@ -1,11 +1,9 @@
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare
@@ -58,24 +56,20 @@ def test_the_page_has_all_numbers_and_what_reproduces_them(page, found):
 
 
 @pytest.mark.xdist_group("browser")
-def test_everybody_can_use_the_page(page):
-    with sync_playwright() as playwright:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        opened, said = browser.new_page(), list[str]()
-        opened.on("console", lambda message: said.append(message.text))
-        opened.on("pageerror", lambda error: said.append(str(error)))
-        for scheme, width in (("light", 390), ("dark", 1200)):
-            opened.emulate_media(color_scheme=scheme)
-            opened.set_viewport_size({"width": width, "height": 900})
-            opened.goto(page.as_uri())
-            assert opened.evaluate("document.documentElement.scrollWidth") <= width
-            found = Axe().run(opened)
-            assert found.violations_count == 0, found.generate_report()
-        style = "getComputedStyle(document.querySelector('section')).borderTopWidth"
-        assert opened.evaluate(style) == "1px"
-        assert said == []
-        browser.close()
+def test_everybody_can_use_the_page(page, browser):
+    opened, said = browser.new_page(), list[str]()
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    for scheme, width in (("light", 390), ("dark", 1200)):
+        opened.emulate_media(color_scheme=scheme)
+        opened.set_viewport_size({"width": width, "height": 900})
+        opened.goto(page.as_uri())
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        found = Axe().run(opened)
+        assert found.violations_count == 0, found.generate_report()
+    style = "getComputedStyle(document.querySelector('section')).borderTopWidth"
+    assert opened.evaluate(style) == "1px"
+    assert said == []
 
 
 def test_slices_of_a_category_are_the_estimates_of_their_rows(found):
