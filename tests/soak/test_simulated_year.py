@@ -1,6 +1,7 @@
 """A simulated year: nothing acknowledged is lost, memory is flat, and the log stays whole.
 
-``make soak`` runs it for 30 minutes, or for ``SUBMAX_SOAK_MINUTES``. Without ``SUBMAX_SOAK`` ten
+``make soak`` runs it for 30 minutes, or for ``SUBMAX_SOAK_MINUTES``, but at least as long as the
+smallest number of decisions takes, which is about ten minutes on two cores. Without ``SUBMAX_SOAK`` ten
 days run, with the same faults and checks.
 """
 
@@ -101,14 +102,14 @@ def check_memory(samples, id_bytes):
     first time. To read an archive takes about 110 MB once, however long the log is: 37 MB for
     pyarrow, 30 MB for pandas, which pyarrow imports if it is installed, and 40 MB for the code of
     pyarrow that is then used and for memory that its allocator keeps after tables are deleted. So
-    a limit on all of the memory is a weak one, and a stricter one is on what is in use, about
-    30 MB, which may grow by the same share and by the ids of archived decisions.
+    a limit on all of the memory is a weak one. A stricter one is on what is in use, about 35 MB
+    and much less noisy: it may grow by the same share, and by the ids of archived decisions.
     """
     for early, late in samples:
         assert late["resident"] <= GROWTH * early["resident"], samples
     first, *others = [late for _, late in samples[1:]]
+    assert others[-1]["resident"] <= GROWTH * first["resident"], samples
     for late in others:
-        assert late["resident"] <= GROWTH * first["resident"], samples
         assert late["allocated"] <= GROWTH * first["allocated"] + id_bytes, samples
         assert late["objects"] <= GROWTH * first["objects"], samples
 
