@@ -1,8 +1,8 @@
 """A simulated year: nothing acknowledged is lost, memory is flat, and the log stays whole.
 
 ``make soak`` runs it for 30 minutes, or for ``SUBMAX_SOAK_MINUTES``, but at least as long as the
-smallest number of decisions takes, which is about ten minutes on two cores. Without ``SUBMAX_SOAK`` ten
-days run, with the same faults and checks.
+smallest number of decisions takes, which is about ten minutes on two cores. Without
+``SUBMAX_SOAK`` ten days run, with the same faults and checks.
 """
 
 import os
