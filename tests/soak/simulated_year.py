@@ -97,7 +97,7 @@ class SimulatedYear:
                 getattr(self, name)()
             self._run_day(decisions * (day + 1) // days - decisions * day // days)
             if day in (int(0.7 * days), days - 1):
-                samples.append(self._asked("memory")["bytes"])
+                samples.append(self._asked("memory"))
         # The next version has something to learn from.
         self._decide(20)
         self._finish()

@@ -9,13 +9,13 @@ import os
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+
+from process_memory import process_memory
 
 from submax.live.open import open_bandit
 from submax.testing import ManualClock
 
 THREADS = 4
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def context(number):
@@ -67,8 +67,7 @@ class SoakWorker:
         return {}
 
     def memory(self, command):
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return {"bytes": pages * PAGE_BYTES}
+        return process_memory()
 
 
 def main(place, name):

@@ -1,7 +1,9 @@
 """The checks of the simulated year find what they are there to find."""
 
+import numpy as np
 import pytest
 from journal import ACKNOWLEDGED, SENT, Journal
+from process_memory import process_memory
 from store_checks import check_nothing_lost
 from test_simulated_year import affordable, check_memory
 
@@ -83,13 +85,39 @@ def test_a_refused_reward_that_is_acknowledged_is_found(told):
         journal.acknowledge(command, {"statuses": ["accepted"]})
 
 
+def sample(resident, allocated=20, objects=10):
+    return {"resident": resident, "allocated": allocated, "objects": objects}
+
+
+FLAT = [[sample(50), sample(55)], *([[sample(100), sample(105)]] * 2)]
+"""The second phase reads an archive for the first time, and takes more memory from then on."""
+ID_BYTES = 5
+
+
 @pytest.mark.parametrize(
-    "samples", [[[100, 130], [100, 100]], [[100, 100], [110, 130]]], ids=["leak", "growth"]
+    "phase",
+    [
+        [sample(100), sample(121)],
+        [sample(115), sample(127)],
+        [sample(100), sample(105, allocated=30)],
+        [sample(100), sample(105, objects=13)],
+    ],
+    ids=["leak", "growth", "arrays", "objects"],
 )
-def test_memory_that_grows_is_found(samples):
-    check_memory([[100, 110], [105, 115]])
+def test_memory_that_grows_is_found(phase):
+    check_memory([*FLAT, [sample(115), sample(126, allocated=29, objects=12)]], ID_BYTES)
     with pytest.raises(AssertionError):
-        check_memory(samples)
+        check_memory([*FLAT, phase], ID_BYTES)
+
+
+def test_arrays_and_objects_are_counted_as_memory_in_use():
+    before = process_memory()
+    array, objects = np.ones(10**6), [object() for _ in range(10_000)]
+    after = process_memory()
+    assert after["resident"] >= array.nbytes
+    assert after["objects"] - before["objects"] > 0.9 * len(objects)
+    # A C library that cannot tell how much is in use says 0.
+    assert not after["allocated"] or after["allocated"] - before["allocated"] > 0.9 * array.nbytes
 
 
 def test_phases_are_as_long_as_time_allows():
