@@ -6,12 +6,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.errors import InputError, StoreError
 from submax.live.archive.archive import Archive
 from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.id_halves import halves_of
+from submax.live.archive.recent_hashes import Hashes, RecentHashes
 from submax.live.store.store import Store
 
 MOST_IDS = 4_000_000
@@ -20,7 +20,6 @@ SEGMENTS_AT_ONCE = 4
 """Segments that are read by one call, newest first: some milliseconds each."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number near 2⁶⁴ divided by the golden ratio, which mixes the bits of a product."""
-Hashes = NDArray[np.uint64]
 
 
 class ArchivedIds:
@@ -34,8 +33,7 @@ class ArchivedIds:
         self._archive = Archive(store, name)
         self._lock = Lock()
         self._read: set[int] = set()
-        self._sorted: list[Hashes] = []
-        self._count = 0
+        self._hashes = RecentHashes(MOST_IDS)
 
     def __contains__(self, identifier: str) -> bool:
         """Whether the decision with this id is archived, as far as the segments were read.
@@ -44,30 +42,27 @@ class ArchivedIds:
         """
         with self._lock, suppress(StoreError):
             self._archive.follow()
-            newest_first = reversed(self._archive.segments)
-            unread = [one for one in newest_first if one.number not in self._read]
-            for segment in unread[:SEGMENTS_AT_ONCE]:
+            for segment in self._unread()[:SEGMENTS_AT_ONCE]:
                 self._add(segment)
         with self._lock:
-            wanted = hash_of_id(identifier)
-            return any(_holds(hashes, wanted) for hashes in self._sorted)
+            return hash_of_id(identifier) in self._hashes
+
+    def _unread(self) -> list[ArchivedSegment]:
+        """The segments that were not read: first those that are new, then the newest of the old."""
+        unread = [one for one in self._archive.segments if one.number not in self._read]
+        if not self._read:
+            return unread[::-1]
+        newer = [one for one in unread if one.number > self._hashes.newest]
+        return newer + [one for one in unread[::-1] if one.number < self._hashes.newest]
 
     def _add(self, segment: ArchivedSegment) -> None:
         self._read.add(segment.number)
-        if self._count + segment.decisions > MOST_IDS:
+        if not self._hashes.has_room(segment.number, segment.decisions):
             return
-        try:
+        # The doctor tells about a segment that is damaged.
+        with suppress(InputError):
             hashes = id_hashes(self._archive.reader(segment).decision_ids())
-        except InputError:
-            # The doctor tells about a segment that is damaged.
-            return
-        self._count += len(hashes)
-        hashes.sort()
-        # Arrays of similar sizes are merged, so that there are few of them.
-        while self._sorted and len(self._sorted[-1]) <= 2 * len(hashes):
-            hashes = np.concatenate([self._sorted.pop(), hashes])
-            hashes.sort()
-        self._sorted.append(hashes)
+            self._hashes.add(segment.number, hashes)
 
 
 def hash_of_id(identifier: str) -> np.uint64:
@@ -102,8 +97,3 @@ def _mixed(high: Hashes, low: Hashes) -> Hashes:
 def _hash_of_text(identifier: str) -> np.uint64:
     data = hashlib.blake2b(identifier.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return np.uint64(int.from_bytes(data))
-
-
-def _holds(hashes: Hashes, wanted: np.uint64) -> bool:
-    place = np.searchsorted(hashes, wanted)
-    return bool(place < len(hashes) and hashes[place] == wanted)
