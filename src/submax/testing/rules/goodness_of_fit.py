@@ -32,7 +32,8 @@ def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
     if np.any(counts[probabilities == 0] > 0):
         return 0.0
     observed, expected = _pooled(counts, probabilities * drawn.size)
-    distance = 2 * float(np.sum(special.xlogy(observed, observed / expected)))
+    # Rounding can make the distance of equal frequencies negative.
+    distance = max(0.0, 2 * float(np.sum(special.xlogy(observed, observed / expected))))
     return float(special.chdtrc(len(expected) - 1, distance)) if len(expected) > 1 else 1.0
 
 
