@@ -23,6 +23,9 @@ COLOURS = {
     "replay": "#2e9e4f",
     "pseudo-inverse": "#7b3fa0",
     "mips": "#8a6d3b",
+    "sndr": "#5a8fe0",
+    "per-decision": "#3d3d3d",
+    "trajectory": "#b0509a",
 }
 """The colours of estimators with short names, the same in every figure."""
 OTHER_COLOURS = ("#8c564b", "#b8a000", "#d98cb3", "#5f6b1f", "#6fb7e9")
