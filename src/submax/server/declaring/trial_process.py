@@ -16,6 +16,8 @@ from submax.server.declaring.trial import ROWS, try_declaration
 TRIAL_SECONDS = 60.0
 """How long a trial may take. The policy of this package that takes longest, ``rcp-cvae-submax``,
 needs 22 seconds of a slow core, most of them to compile its training; a core may be shared."""
+START_SECONDS = 60.0
+"""How long the process may take to start; a few seconds of a slow core."""
 IDLE_SECONDS = 60.0
 """After how long a process without a trial ends, to free its memory."""
 MEMORY_BYTES = 8 * 2**30
@@ -93,7 +95,18 @@ class TrialProcess:
             )
             self._process.start()
             far.close()
+            self._wait_until_ready(self._connection)
         return self._connection
+
+    def _wait_until_ready(self, connection: Connection) -> None:
+        """Wait for a process that was just started, whose start is no part of a trial."""
+        if not connection.poll(START_SECONDS):
+            self._end()
+            raise StoreError(
+                f"the process that tries declarations did not start within {START_SECONDS:g} "
+                "seconds, because the machine is too busy: try again later"
+            )
+        connection.recv()
 
     def _end_later(self) -> None:
         self._idle = Timer(IDLE_SECONDS, self._end_if_idle)
@@ -124,6 +137,8 @@ def run_trials(connection: Connection) -> None:
     # A GPU would reserve more addresses than the limit, and its memory belongs to the server.
     os.environ["JAX_PLATFORMS"] = "cpu"
     warnings.simplefilter("ignore")
+    _import_slow_modules()
+    connection.send("ready")
     while True:
         try:
             name, declaration = connection.recv()
@@ -135,6 +150,12 @@ def run_trials(connection: Connection) -> None:
             connection.send(error)
         else:
             connection.send(None)
+
+
+def _import_slow_modules() -> None:
+    """Import what most policies import when they first decide, so that no trial waits for it."""
+    import scipy.optimize
+    import scipy.special  # noqa: F401 - imported for later
 
 
 def _limit_memory() -> None:
