@@ -91,6 +91,13 @@ def test_learn_writes_what_learn_learns(folder):
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
 
 
+def test_learn_warns_if_all_rewards_are_equal(folder):
+    Path("none.csv").write_text("action,reward,propensity\n" + "A,0,0.5\nB,0,0.5\n" * 5)
+    assert "Warning: all rows have the reward 0," in done(
+        "learn", "none.csv", "--policy", "rcp-submax"
+    )
+
+
 @pytest.mark.slow
 def test_learn_takes_the_default_policy_if_none_is_named(folder):
     said = done("learn", "log.csv")
