@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,13 @@ def test_learn_writes_what_learn_learns(folder):
     assert said == "linucb learned from 200 rows of log.csv; written to policy.safetensors\n"
     expected = learn(Log.read("log.csv"), "linucb", share=0.5, by="random", seed=3)
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
+
+
+def test_learn_warns_if_all_rewards_are_equal(folder):
+    Path("none.csv").write_text("action,reward,propensity\n" + "A,0,0.5\nB,0,0.5\n" * 5)
+    assert "Warning: all rows have the reward 0," in done(
+        "learn", "none.csv", "--policy", "rcp-submax"
+    )
 
 
 @pytest.mark.slow
@@ -405,7 +413,13 @@ def test_several_rewards_are_evaluated_in_one_table(folder):
     with (folder / "evaluation" / "estimates.csv").open() as file:
         found = {row["reward"] for row in csv.DictReader(file)}
     assert found == {"click", "buy", "profit"}
-    assert (folder / "evaluation" / "profit" / "forest.png").exists()
+    figure = folder / "evaluation" / "profit" / "forest.png"
+    drawn = figure.read_bytes()
+    figure.unlink()
+    # Rewards have different units: each has a figure of its own, and none has all of them.
+    assert done("plot", "evaluation").count("forest.png") == 3
+    assert figure.read_bytes() == drawn
+    assert not (folder / "evaluation" / "forest.png").exists()
     assert "--combine" in refused(
         "evaluate", "rewards.csv", "--combine", "profit", "--policy", "rcp-submax"
     )
@@ -420,9 +434,9 @@ def test_how_many_rows_would_be_needed_is_said_if_asked(folder):
     ]
     (folder / "visits.csv").write_text("\n".join(rows))
     columns = ["--column", "session=visit", "--column", "covariate=before"]
-    asked = ["--half-width", "0.01", "--effect", "0.02", "--interval", "sequential"]
+    asked = ["--half-width", "0.001", "--effect", "0.02", "--interval", "sequential"]
     said = done("evaluate", "visits.csv", *columns, *asked, "--policy", "rcp-submax", "--all")
-    assert "evaluated rows give an interval of ±0.01" in said
+    assert re.search(r"about \d{1,3}(,\d{3})+ evaluated rows give an interval of ±0.001", said)
     assert "evaluated rows show a difference of 0.02 in 8 of 10 logs" in said
     assert "per-decision" in said
     assert "--half-width" in refused(

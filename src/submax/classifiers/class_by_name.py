@@ -1,4 +1,4 @@
-"""Look-up of classifier classes by dotted names."""
+"""Look-up of classes of classifiers and other models by dotted names."""
 
 import importlib
 import inspect
@@ -9,8 +9,11 @@ from submax.core.errors import InputError, one_line
 EXAMPLE = "'sklearn.linear_model.LogisticRegression'"
 
 
-def class_by_name(name: str) -> Any:
+def class_by_name(name: str, role: str = "classifier", methods: str = "predict_proba") -> Any:
     """Import and return the class with the dotted name ``package.module.Class``.
+
+    ``role`` and ``methods`` are words of the errors: for what the class is needed, and which
+    methods it must have beside fit.
 
     >>> class_by_name("sklearn.naive_bayes.GaussianNB").__name__
     'GaussianNB'
@@ -18,14 +21,14 @@ def class_by_name(name: str) -> Any:
     module_name, _, class_name = name.rpartition(".")
     if not module_name or not all(part.isidentifier() for part in name.split(".")):
         raise InputError(
-            f"classifier {name!r} is not a dotted name; a package, its modules and a class are "
+            f"{role} {name!r} is not a dotted name; a package, its modules and a class are "
             f"allowed: write it as {EXAMPLE}"
         )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
         raise InputError(
-            f"classifier {name!r} cannot be imported ({one_line(error)}); any installed package is "
+            f"{role} {name!r} cannot be imported ({one_line(error)}); any installed package is "
             f"allowed: check the name, or install {name.partition('.')[0]}"
         ) from error
     found = getattr(module, class_name, None)
@@ -37,6 +40,6 @@ def class_by_name(name: str) -> Any:
         else "it is not a class with a method fit"
     )
     raise InputError(
-        f"classifier {name!r} cannot be used: {what}; a class with the methods fit and "
-        f"predict_proba is allowed: name one, such as {EXAMPLE}"
+        f"{role} {name!r} cannot be used: {what}; a class with the methods fit and "
+        f"{methods} is allowed: name one, such as {EXAMPLE}"
     )

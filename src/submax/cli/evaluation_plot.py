@@ -17,8 +17,17 @@ def is_evaluation(directory: Path) -> bool:
 
 
 def redraw_evaluation(directory: Path, policies: Sequence[str] = ()) -> None:
-    """Draw the forest plot in the directory again, of all policies or only of some."""
-    known = list(dict.fromkeys(row["policy"] for row in read_estimates(directory)[1:]))
+    """Draw the forest plot in the directory again, of all policies or only of some.
+
+    If there were several rewards, the plot in the folder of each of them is drawn again.
+    """
+    rows = read_estimates(directory)
+    rewards = list(dict.fromkeys(row["reward"] for row in rows if "reward" in row))
+    for reward in rewards:
+        redraw_evaluation(directory / reward, policies)
+    if rewards:
+        return
+    known = list(dict.fromkeys(row["policy"] for row in rows[1:]))
     for name in policies:
         one_of(f"policy of {directory}:", name, known)
     for path in draw_forest(directory, policies):

@@ -12,7 +12,7 @@ from rich.table import Table
 from submax.evaluation.report.comparison import Comparison
 from submax.evaluation.report.difference import Difference
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
-from submax.evaluation.report.recommendation import RULE
+from submax.evaluation.report.recommendation import rule_of
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 
@@ -69,7 +69,8 @@ def print_comparison(found: Comparison, shown: Shown = RECOMMENDED_ONLY) -> None
     for note in found.notes:
         wide.print(f"Note: {note}", markup=False, soft_wrap=True)
     if len(found.estimators()) > 2:
-        rule = f"* {RULE}" if every else f"{RULE[0].upper()}{RULE[1:]} (--all prints the others)"
+        told = rule_of(found.estimators()[1:])
+        rule = f"* {told}" if every else f"{told[0].upper()}{told[1:]} (--all prints the others)"
         wide.print(rule, markup=False, soft_wrap=True)
 
 
@@ -78,16 +79,16 @@ def _rows_needed(found: Comparison, shown: Shown) -> Iterator[str]:
     for one in found.recommended() if shown.half_width is not None else ():
         needed = one.rows_needed(shown.half_width or 0.0)
         yield (
-            f"{one.policy}, by {one.estimator}: about {needed:.2g} evaluated rows give an interval "
-            f"of ±{shown.half_width:g}"
+            f"{one.policy}, by {one.estimator}: about {_rows(needed)} evaluated rows give an "
+            f"interval of ±{shown.half_width:g}"
         )
     for difference in found.differences if shown.effect is not None else ():
         if difference.recommended:
             needed = difference.rows_needed(shown.effect)
             yield (
                 f"{difference.policy} minus {difference.baseline}, by {difference.estimator}: "
-                f"about {needed:.2g} evaluated rows show a difference of {shown.effect:g} in 8 of "
-                "10 logs"
+                f"about {_rows(needed)} evaluated rows show a difference of {shown.effect:g} in 8 "
+                "of 10 logs"
             )
 
 
@@ -100,7 +101,7 @@ def _difference_line(one: Difference) -> str:
         return text
     return (
         f"{text}; the sign is not clear: if the difference is as estimated, about "
-        f"{needed:.2g} evaluated rows show it in 8 of 10 logs"
+        f"{_rows(needed)} evaluated rows show it in 8 of 10 logs"
     )
 
 
@@ -108,7 +109,7 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
     """Return a table with a row for each policy, the best first."""
     table = Table(title=f"Expected reward per decision, {100 * found.level:g} % intervals")
     for heading in ("policy", "estimator"):
-        table.add_column(heading, no_wrap=heading == "estimator")
+        table.add_column(heading, no_wrap=heading == "estimator", overflow="fold")
     headings = ("value", "effective rows", "rewarded", "largest weight", "without support")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=heading == "value")
@@ -179,6 +180,11 @@ def _marks(estimate: Estimate, sentences: list[str]) -> str:
 
 def _interval(estimate: Estimate) -> str:
     return f"[{_number(estimate.interval.low)}, {_number(estimate.interval.high)}]"
+
+
+def _rows(needed: float) -> str:
+    """Return a number of rows with two significant digits, such as 22,000."""
+    return f"{float(f'{needed:.2g}'):,.0f}"
 
 
 def _number(value: float) -> str:

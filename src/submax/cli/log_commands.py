@@ -74,6 +74,11 @@ def run_learn(
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
     print_best(best, with_notes=len(policies) != 1)
+    if log.reward.min() == log.reward.max():
+        click.echo(
+            f"Warning: all rows have the reward {log.reward[0]:g}, from which no policy can learn "
+            "which action is better: check the column of rewards, or wait for other rewards"
+        )
     click.echo(f"{name} learned from {learned.origin.rows} rows of {path}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")

@@ -94,6 +94,7 @@ def test_equal_rewards_need_no_model():
     ("given", "message"),
     [
         ("nothing.Here", "cannot be imported"),
+        ("sklearn.linear_model.Rigde", "reward model .* fit and predict is allowed"),
         (LinearRegression, "an object with the methods fit"),
         (7, "an object with the methods fit"),
         ({"kind": "sklearn.linear_model.Ridge", "alfa": 1}, "did you mean 'alpha'"),

@@ -334,3 +334,8 @@ def test_a_column_of_numbers_with_a_few_mistakes_stays_one_of_numbers(written):
     refused(path, "column 'context_age', row 21: 'n/a' is not a finite number")
     log = Log.read(path, skip_bad_rows=True)
     assert log.context[:, 0].tolist() == list(range(20))
+
+
+def test_a_table_without_rows_is_refused_with_what_to_do():
+    with pytest.raises(InputError, match="no rows that can be used: give a log with at least one"):
+        Log.read({"action": [], "reward": []})

@@ -59,6 +59,20 @@ def test_one_huge_reward_has_a_caution(rng):
         assert any("one row has the reward 1e+06" in sentence for sentence in one.cautions)
 
 
+def test_two_rewards_of_1_are_rare_and_no_outliers(rng):
+    reward = np.zeros(ROWS)
+    reward[-2:] = 1.0
+    found = compare(log_of(rng, reward), ["random"], estimators=["snips"])
+    assert any("rows with another reward than 0" in one for one in found.estimates[1].cautions)
+    for one in found.estimates:
+        assert not any("one row has the reward" in sentence for sentence in one.cautions)
+    # Two rows of a million among 0 and 1 are outliers.
+    reward[:ROWS] = np.arange(ROWS) % 2
+    reward[-2:] = 1e6
+    found = compare(log_of(rng, reward), ["random"], estimators=["snips"])
+    assert any("one row has the reward 1e+06" in one for one in found.estimates[0].cautions)
+
+
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_the_value_is_inside_of_its_interval_and_of_the_bounds(interval):
     # In the second half 6 of 10 rows took the better action, which was expected in 5 of 10.

@@ -1,6 +1,6 @@
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.report.estimate import Estimate
-from submax.evaluation.report.recommendation import ORDER, RULE, recommended
+from submax.evaluation.report.recommendation import ORDER, recommended, rule_of
 
 
 def estimate(kind, cautions=0, value=0.5):
@@ -31,5 +31,8 @@ def test_an_estimator_with_parameters_comes_after_those_by_name():
     assert best(estimate("ClippedInversePropensity(threshold=2.0)"), estimate("replay")) == "replay"
 
 
-def test_the_rule_names_every_estimator_of_the_order():
-    assert all(name in RULE for name in ORDER)
+def test_the_rule_names_the_estimators_that_were_used_and_no_others():
+    assert ", ".join(ORDER) in rule_of(["dm", *reversed(ORDER)])
+    assert rule_of(["ips", "dr"]).endswith("among equals the first of dr, ips")
+    assert rule_of(["ips", "dm"]).endswith("fewest warnings; dm only if there is no other")
+    assert rule_of(["rips", "sips"]).endswith("among equals the first of rips, sips")

@@ -1,5 +1,6 @@
 """Logs whose rows stand for many equal decisions."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +50,22 @@ def divided_by_split(log: "Log", share: float, by: By, seed: int) -> DividedLog:
             count.astype(np.int64), wanted, method="marginals"
         ).astype(np.float64)
     return _divided(log, np.stack([taken, count - taken]))
+
+
+def order_notes(log: "Log", first: Booleans, by: By) -> Iterator[str]:
+    """Yield a sentence if a split by time gave the two parts different actions.
+
+    The rows of a table of totals are often in the order of the actions, not in that of time.
+    """
+    if log.count is None or by != "time" or not first.any():
+        return
+    parts = [{tuple(row) for row in log.action[part]} for part in (first, ~first)]
+    if parts[0] != parts[1]:
+        yield (
+            "the rows to learn from, the first ones of this table of counts, and the rows to "
+            "evaluate on took different actions; a split by time is right only if the rows are in "
+            'the order of time: otherwise give --by random (by="random")'
+        )
 
 
 def divided_by_fold(log: "Log", folds: int) -> DividedLog:

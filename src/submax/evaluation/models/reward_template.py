@@ -36,7 +36,7 @@ class RewardTemplate:
             given = {"kind": given}
         if isinstance(given, Mapping):
             parameters = {key: value for key, value in given.items() if key != "kind"}
-            kind = class_by_name(str(given.get("kind")))
+            kind = class_by_name(str(given.get("kind")), "reward model", "predict")
             for key in parameters:
                 one_of(f"parameter of {kind.__name__}:", key, inspect.signature(kind).parameters)
             given = kind(**parameters)

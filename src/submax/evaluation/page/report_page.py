@@ -17,7 +17,7 @@ from submax.evaluation.overview.overview import Overview
 from submax.evaluation.page.scale import Scale
 from submax.evaluation.page.warned import warnings_of
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
-from submax.evaluation.report.recommendation import RULE
+from submax.evaluation.report.recommendation import rule_of
 
 if TYPE_CHECKING:
     from submax.evaluation.report.comparison import Comparison
@@ -66,6 +66,7 @@ def rendered(found: "Comparison", overview: Overview, command: str | None) -> st
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
     # The policy of the page allows this style sheet alone: no script, no image, no address.
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    rule = rule_of(found.estimators()[1:])
     return environment.get_template("report.html").render(
         found=found,
         overview=overview,
@@ -78,7 +79,7 @@ def rendered(found: "Comparison", overview: Overview, command: str | None) -> st
         best=_best(found.recommended()),
         policies=[name for name in found.policies() if name != LOGGING_POLICY],
         warnings=warnings_of(found.estimates),
-        rule=f"{RULE[0].upper()}{RULE[1:]}.",
+        rule=f"{rule[0].upper()}{rule[1:]}.",
         weights=Overlap.labels(),
         calibrated=_calibrated(overview),
         slices=_slices(overview),

@@ -234,6 +234,7 @@ class _LogReader:
             why += " (rewards of pending decisions may still come until reward_wait is over)"
         if self._bad.count:
             why += f"; bad rows: {self._bad.count}, " + "; ".join(self._bad.sentences())
+        why = why or ": give a log with at least one row"
         return f"{self._source.name} has no rows that can be used{why}"
 
     def _finished(self, columns: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -33,7 +33,12 @@ class WordCount:
     def notes(self, name: str) -> Iterator[str]:
         """Yield a sentence if the column has both words and numbers."""
         if self._words and self._numbers:
+            which = (
+                f"one value is the word {self._example!r}"
+                if self._words == 1
+                else f"{self._words} values are words such as {self._example!r}"
+            )
             yield (
-                f"column {name!r}: {self._words} values are words such as {self._example!r} among "
-                "numbers; yes and true were read as 1, no and false as 0: check where they are from"
+                f"column {name!r}: {which} among numbers; yes and true were read as 1, no and "
+                "false as 0: check where they are from"
             )

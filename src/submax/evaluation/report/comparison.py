@@ -12,6 +12,7 @@ from submax.core.errors import InputError
 from submax.evaluation.choosing.training_length import training_warnings
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
+from submax.evaluation.logs.counted import order_notes
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
@@ -223,6 +224,7 @@ def compare(
     if first.any():
         before = log.rows(first).decisions
         evaluation.notes.append(f"evaluated on {rest.decisions} rows, learned from {before}")
+        evaluation.notes.extend(order_notes(log, first, by))
     return evaluation.compared(candidates, baseline)
 
 

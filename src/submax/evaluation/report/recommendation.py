@@ -21,11 +21,19 @@ own come after those by name."""
 MODEL_ONLY = "dm"
 """The estimator that is recommended only if there is no other, because nothing corrects the error
 of its model."""
-RULE = (
-    "the recommended estimate of a policy is the one with the fewest warnings; among equals the "
-    f"first of {', '.join(ORDER)}; {MODEL_ONLY} only if there is no other"
-)
-"""The rule, as it is told to the reader."""
+
+
+def rule_of(estimators: Sequence[str]) -> str:
+    """Return the rule as a reader is told it, about the estimators that were used.
+
+    Estimators that are not in ``ORDER``, such as those of rankings, are preferred as they come.
+    """
+    ordered = [name for name in ORDER if name in estimators]
+    preferred = ordered or [name for name in estimators if name != MODEL_ONLY]
+    rule = "the recommended estimate of a policy is the one with the fewest warnings"
+    if len(preferred) > 1:
+        rule += f"; among equals the first of {', '.join(preferred)}"
+    return f"{rule}; {MODEL_ONLY} only if there is no other" if MODEL_ONLY in estimators else rule
 
 
 def recommended(estimates: Sequence[Estimate]) -> Estimate:

@@ -74,7 +74,7 @@ class GreedyRegression(ListingPolicy[RegressionState]):
         return tuple(self._made(name, binary) for name in names)
 
     def _made(self, name: str, binary: bool) -> Any:
-        kind = class_by_name(name)
+        kind = class_by_name(name, "regressor", "predict")
         if binary and name.endswith(REGRESSOR):
             twin = name.removesuffix(REGRESSOR) + CLASSIFIER
             kind = getattr(sys.modules[kind.__module__], twin.rpartition(".")[2], kind)

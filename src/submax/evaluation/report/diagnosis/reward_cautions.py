@@ -46,8 +46,8 @@ def large_reward_cautions(reward: Floats, count: Floats | None = None) -> Iterat
         return
     alone = count is None or count[row] == 1
     others = np.delete(reward, row) if alone else reward
-    if np.unique(others).size < 2:
-        # One reward among equal ones is rare, and there is a caution about rare rewards.
+    if np.unique(reward).size <= 2:
+        # The rarer one of two values is no outlier, and there is a caution about rare rewards.
         return
     yield Caution(
         "all",
