@@ -29,7 +29,7 @@ class AlarmDesk:
         self._is_failing = False
 
     def attend(self, ledger: Ledger) -> None:
-        """Watch a ledger from where it has been read to, and read the alarms of earlier processes."""
+        """Watch a ledger from where it has been read to, and read the alarms so far."""
         self.log.follow()
         data = self._store.get_blob(self._blob)
         try:
@@ -51,7 +51,7 @@ class AlarmDesk:
             self._raise(alarm, key)
 
     def drop(self) -> None:
-        """Forget the alarms that were raised: another process writes them, and they are read here."""
+        """Forget the alarms that were raised, and read those that another process writes."""
         self.watch.raised = []
         self.log.follow()
 
