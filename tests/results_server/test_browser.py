@@ -13,6 +13,7 @@ from submax.results_server.result_pages import PAGES
 
 pytestmark = pytest.mark.xdist_group("browser")
 PATHS = [*(one.path.format(name="one") for one in PAGES), "/compare?left=one&right=other"]
+DISPLAYS = "all => all.map((one) => getComputedStyle(one).display)"
 POLICY = """
 import time
 from dataclasses import dataclass
@@ -85,6 +86,8 @@ def test_a_page_opens_and_everybody_can_use_it_also_on_a_phone(opened, address, 
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    # Columns may be left out on a phone, but not the names of the rows.
+    assert "none" not in page.locator("tbody th").evaluate_all(DISPLAYS)
 
 
 def test_policies_are_switched_off_by_the_keyboard_and_stay_so(opened, address):

@@ -77,11 +77,21 @@ def machine_time(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def sentence(text: str) -> str:
+    """A message as a sentence: with a capital letter at its begin and a full stop at its end.
+
+    >>> sentence("the mean reward has fallen"), sentence("Is it held?")
+    ('The mean reward has fallen.', 'Is it held?')
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+
+
 FORMATS = {
     "number": number,
     "percent": percent,
     "duration": duration,
     "roughly": roughly,
     "machine_time": machine_time,
+    "sentence": sentence,
 }
 """The filters of the templates, by name."""

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 import submax
+from submax.live.alarms.alarm_log import AlarmLog
+from submax.live.alarms.alarm_records import Alarm
 from submax.server.pages.operations import page_operations
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -24,6 +26,7 @@ def address(tmp_path_factory, real_server):
     """A server of a bandit that was used for some hours; one arm never gets a reward."""
     file = tmp_path_factory.mktemp("pages") / "shop.db"
     fill(file)
+    fill_with_shadow(file)
     with real_server(file) as server:
         yield server.address
 
@@ -47,6 +50,21 @@ def fill(file: Path) -> None:
         )
         now[0] += 3600
         bandit.refit()
+    bandit.close()
+
+
+def fill_with_shadow(file: Path) -> None:
+    """A bandit whose shadow has a version, and for which an alarm was raised."""
+    bandit = submax.open(
+        file, name="shadowed", actions=["A", "B"], reward_wait=0, background=False, policy="ucb1"
+    )
+    bandit.set_shadow("rcp-submax")
+    for one in bandit.decide_many([{}] * 40):
+        bandit.reward(one.id, 1.0)
+    bandit.refit()
+    AlarmLog(bandit.store, "shadowed").raise_alarm(
+        Alarm("reward-rate", "the mean reward has fallen <b>", {"before": 0.5, "now": 0.1}), None
+    )
     bandit.close()
 
 
@@ -109,6 +127,37 @@ def test_an_arm_is_paused_and_a_version_rolled_back(page: Page):
     page.get_by_text(re.compile(r"Version \d+ decides and is held")).wait_for()
     page.goto("/audit")
     assert "roll-back" in page.locator("main").inner_text()
+
+
+def test_a_shadow_is_promoted_and_the_promotion_taken_back(page: Page):
+    page.goto("/bandits/shadowed/overview")
+    page.get_by_role("link", name="Promote or change it").click()
+    policy = page.get_by_role("textbox", name="policy of the shadow")
+    expect(policy).to_have_value("rcp-submax")
+    page.get_by_role("button", name="Promote the shadow").click()
+    expect(page.get_by_text(re.compile(r"Version \d+, of the shadow, decides"))).to_be_visible()
+    expect(policy).to_have_value("ucb1")
+    back = page.get_by_role("button", name="Take the promotion back")
+    back.click()
+    expect(page.get_by_text("The promotion was taken back")).to_be_visible()
+    expect(policy).to_have_value("rcp-submax")
+    expect(back).to_have_count(0)
+
+
+def test_an_alarm_is_shown_until_it_is_acknowledged(page: Page):
+    alarm = "The mean reward has fallen <b>."
+    page.goto("/")
+    row = page.get_by_role("row").filter(has_text="shadowed")
+    expect(row).to_contain_text(alarm)
+    row.get_by_role("link", name="alert").click()
+    expect(page.get_by_role("region", name="Table of alarms")).to_contain_text(alarm)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.get_by_role("button", name="Acknowledge all alarms").click()
+    expect(page.get_by_text("All alarms were acknowledged.")).to_be_visible()
+    expect(page.get_by_role("cell", name="over", exact=True)).to_be_visible()
+    page.goto("/")
+    expect(row).not_to_contain_text(alarm)
 
 
 def test_a_policy_is_evaluated_in_the_background(page: Page):

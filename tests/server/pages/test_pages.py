@@ -74,7 +74,7 @@ def test_licences_of_what_others_wrote_come_with_it():
 def test_a_page_that_does_not_exist_says_so_as_a_page(http):
     page = http.get("/bandits/none/overview", headers=BROWSER)
     assert page.status_code == 404
-    assert "there is no bandit" in page.text
+    assert "There is no bandit" in page.text
     assert http.get("/bandits/none/overview").json()["code"] == "not-found"
 
 

@@ -49,7 +49,10 @@
     const place = form.querySelector(".error");
     if (!place) { say(text, "bad"); return; }
     place.textContent = text;
-    for (const one of form.elements) if (one.name) one.setAttribute("aria-invalid", text !== "");
+    const fields = [...form.elements].filter((one) => one.name);
+    for (const one of fields) one.setAttribute("aria-invalid", text !== "");
+    // A page with the focus in a form is not replaced, so that what was typed can be corrected.
+    if (text) fields[0]?.focus();
   }
 
   function headers(form) {
@@ -64,6 +67,7 @@
     const question = form.dataset.confirm;
     if (question && !confirm(question)) return;
     let body;
+    say("");
     refuse(form, "");
     try { body = values(form); } catch { refuse(form, "This is no valid JSON: correct it and send again."); return; }
     button.disabled = true;
@@ -75,7 +79,7 @@
       const found = await answer.json().catch(() => ({}));
       if (!answer.ok) { refuse(form, found.error || `The server answered ${answer.status}.`); return; }
       if (form.dataset.then) { location.assign(form.dataset.then); return; }
-      say(form.dataset.done || "Done.", "good");
+      say((form.dataset.done || "Done.").replace("{version}", found.version), "good");
       if (found.key) say(`The key is ${found.key} and is shown only now: copy it.`, "good");
       refresh();
     } catch { say("The server did not answer: nothing is known to have changed. Try again.", "bad"); }

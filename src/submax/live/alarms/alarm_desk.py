@@ -29,7 +29,8 @@ class AlarmDesk:
         self._is_failing = False
 
     def attend(self, ledger: Ledger) -> None:
-        """Watch a ledger from where it has been read to."""
+        """Watch a ledger from where it has been read to, and read the alarms so far."""
+        self.log.follow()
         data = self._store.get_blob(self._blob)
         try:
             saved = None if data is None else msgspec.msgpack.decode(data, type=WatchState)
@@ -50,8 +51,9 @@ class AlarmDesk:
             self._raise(alarm, key)
 
     def drop(self) -> None:
-        """Forget the alarms that were raised: another process writes them."""
+        """Forget the alarms that were raised, and read those that another process writes."""
         self.watch.raised = []
+        self.log.follow()
 
     def count_refit(self, failure: str | None) -> None:
         """Note that a refit succeeded, or why it failed."""

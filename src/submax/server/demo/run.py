@@ -131,6 +131,6 @@ Open this address:
   {address}/
 
 and find out from the pages: Which headline sells best, and by how much? What does the bandit
-gain over always showing the plain headline? Which headline is broken? Whose rewards come late?
+gain over always showing the plain headline? Which headline is broken? How late do rewards come?
 The visitors' taste changes after {world.half_time:g} s: what does the bandit do then?
 """

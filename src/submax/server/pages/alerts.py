@@ -1,5 +1,6 @@
 """Sentences about what needs a person's attention."""
 
+from submax.dashboard.formats import sentence
 from submax.live.alarms.alarm_records import Alarm
 from submax.live.bandit import Bandit
 from submax.server.pages.silent_arms import silent_arms
@@ -7,7 +8,7 @@ from submax.server.pages.silent_arms import silent_arms
 
 def alerts(bandit: Bandit) -> list[str]:
     """All alerts of a bandit, the gravest first."""
-    found = [one.sentence for one in active_alarms(bandit)]
+    found = [sentence(one.sentence) for one in active_alarms(bandit)]
     found += [
         f"{count:,} {kind} since the server was started."
         for kind, count in bandit.failures.items()
