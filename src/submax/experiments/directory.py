@@ -87,7 +87,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def _reason(error: OSError | ValueError) -> str:
     """Return why a file cannot be read, without its path, which the message has already."""
-    return str(isinstance(error, OSError) and error.strerror or error)
+    return str((isinstance(error, OSError) and error.strerror) or error)
 
 
 def _example(directory: Path) -> str:
