@@ -68,6 +68,7 @@ def test_replicas_are_added_and_the_first_ones_stay_as_they_are(run_here, folder
     fewer = run_here("simulate", folder / "tiny.toml", "--out", folder / "few")
     assert fewer.returncode == 2
     assert "replicas = 5 instead of 3" in fewer.stderr
+    assert "give --replicas 5 or more" in fewer.stderr
 
 
 def test_curves_of_added_replicas_are_those_of_all_replicas(run_here, folder):

@@ -79,3 +79,8 @@ def test_a_policy_plays_an_environment_of_ours():
 def test_other_actions_are_refused():
     with pytest.raises(InputError, match="must be Discrete or MultiDiscrete"):
         play(BanditEnv(Bump()), make_policy("random"), observations=2)
+
+
+def test_a_class_in_place_of_an_environment_is_explained():
+    with pytest.raises(InputError, match=r"the class Light was given: give Light\(\.\.\.\)"):
+        play(Light, make_policy("random"), observations=2)

@@ -102,6 +102,18 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
         study_figure(directory, StudyStyle(policies=("ucb9",)), configuration={"arms": 4})
 
 
+def test_a_bound_for_a_folder_is_a_function_of_its_decisions(directory):
+    means, one = [0.8, 0.4], {"arms": 2}
+    figure = study_figure(
+        directory, configuration=one, bound=lambda steps: lai_robbins(means, steps)
+    )
+    line = lines_of(figure)["lower bound"]
+    np.testing.assert_allclose(line.get_ydata(), lai_robbins(means, line.get_xdata()))
+    assert len(line.get_xdata()) == 20
+    with pytest.raises(InputError, match=r"each of the 20 decisions .* not the shape \(60,\)"):
+        study_figure(directory, configuration=one, bound=np.ones(60))
+
+
 def test_the_command_draws_a_file_for_each_configuration(directory):
     options = ["--policies", "rcp-submax,random", "--measure", "reward", "--ribbon", "range"]
     done = CliRunner().invoke(

@@ -28,6 +28,12 @@ class PaysTenPercentMore(Bernoulli):
 
 
 @dataclass(frozen=True)
+class MeansAboveOne(Bernoulli):
+    def mean_reward(self, world, context, action):
+        return Bernoulli.mean_reward(self, world, context, action) + 1.0
+
+
+@dataclass(frozen=True)
 class PaysTwo(Bernoulli):
     def reward(self, world, context, action, rng):
         return 2 * Bernoulli.reward(self, world, context, action, rng)
@@ -118,6 +124,10 @@ class OneColumnOfBest(Bernoulli):
         (
             PaysTenPercentMore(3),
             FAR_FROM_THE_MEAN,
+        ),
+        (
+            MeansAboveOne(3),
+            r"mean_reward must lie within .* of Binary\(\); found 1\.\d+, expected at most 1\.",
         ),
         (PaysTwo(3), r"rewards must be those of Binary\(\)"),
         (OtherMeanAtOnce(3), "outcome must be what reward and mean_reward give"),

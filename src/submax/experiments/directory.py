@@ -45,8 +45,7 @@ def check_directory(directory: Path, specification: Specification) -> None:
         if held.get(key) != value and not _only_adds_replicas(held, specification, key):
             raise InputError(
                 f"{directory} has results of another experiment, with {key} = "
-                f"{_short(held.get(key))} instead of {_short(value)}: choose another --out, or "
-                "remove the directory"
+                f"{_short(held.get(key))} instead of {_short(value)}: {_way_out(held, key)}"
             )
 
 
@@ -78,12 +77,23 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"{directory} is not a directory with results of submax, because {path} cannot be "
-            f"read: {error}; give the --out of a run"
+            f"read: {_reason(error)}; give the folder of one experiment, {_example(directory)}"
         ) from error
     specification = manifest.get("specification") if isinstance(manifest, dict) else None
     if not isinstance(specification, dict):
         raise InputError(f"{path} was not written by submax; choose another directory")
     return dict(manifest)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Return why a file cannot be read, without its path, which the message has already."""
+    return str((isinstance(error, OSError) and error.strerror) or error)
+
+
+def _example(directory: Path) -> str:
+    """Return where the folder of an experiment is: in this folder, or in that of a run."""
+    found = sorted(directory.glob(f"*/{MANIFEST}"))
+    return f"such as {found[0].parent}" if found else "which is inside the --out of a run"
 
 
 def read_specification(directory: Path) -> Specification:
@@ -153,6 +163,16 @@ def _only_adds_replicas(held: dict[str, Any], specification: Specification, key:
     titled = held.get("title", "").partition(" (quick look")[0]
     same_title = titled == specification.title.partition(" (quick look")[0]
     return more and (key == "replicas" or (key == "title" and same_title))
+
+
+def _way_out(held: dict[str, Any], key: str) -> str:
+    """Return what to do if a value differs: replicas can be added, but not taken away."""
+    if key == "replicas" and held.get("experiment") == "sweep":
+        return (
+            f"replicas can be added, but not removed; give --replicas {held[key]} or more (in "
+            f"Python replicas={held[key]}), or choose another --out"
+        )
+    return "choose another --out, or remove the directory"
 
 
 def _plain(specification: Specification) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def play(
     the rewards. A Gymnasium environment does not say which mean reward an action has, so there is
     no regret.
     """
+    instance_of("env", env, gymnasium.Env, "gymnasium.make(...)")
     instance_of("policy", policy, Policy, "make_policy('rcp-adaptive')")
     count = as_whole_number("observations", observations, at_least=1)
     problem = problem_of(env, scale)

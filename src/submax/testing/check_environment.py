@@ -23,6 +23,8 @@ ACTIONS_DRAWN = 16
 ACTIONS_LISTED = 2**16
 LATER = 2
 """Decisions after which the mean rewards of an environment that does not drift are compared."""
+ROUNDING_OF_MEANS = 1e-9
+"""How far a mean reward may lie beyond the bounds of rewards, because sums are rounded."""
 FALSE_ALARM = 1e-9
 """The chance that a right environment fails the comparison of one mean."""
 
@@ -111,6 +113,10 @@ def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Flo
         result: Floats = 8 * reward.std(axis=1, ddof=1) * np.sqrt(DRAWS) + 1e-9
         return result
     low, high = bounds
+    rule = f"mean_reward must lie within the rewards of {environment.problem.scale}"
+    require_at_most(low - ROUNDING_OF_MEANS, mean, environment, rule)
+    require_at_most(mean, high + ROUNDING_OF_MEANS, environment, rule)
+    mean = np.clip(mean, low, high)
     variance = np.sum((mean - low) * (high - mean), axis=1)
     effort = np.log(2 / FALSE_ALARM)
     reach = (high - low) / 3 * effort

@@ -62,5 +62,7 @@ def test_given_features_and_parameters_are_tables_in_toml():
     assert cell.labels["parameters"] == "1x0x0x1"
     with pytest.raises(InputError, match="parameters must be 3 rows of 2 finite numbers"):
         LinearContextual(3, 2, parameters=((1.0, 0.0),))
+    with pytest.raises(InputError, match="give arms = 1 and dimension = 2 with this table"):
+        LinearContextual(parameters=((1.0, 0.0),))
     with pytest.raises(InputError, match="features must be 2 rows of 1"):
         DescribedArms(2, 1, features=((1.0, 2.0),))

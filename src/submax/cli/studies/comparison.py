@@ -77,12 +77,13 @@ def _print_table(found: Sequence[PairedDifference], measure: str, confidence: fl
     table = Table(
         title=f"Paired differences of the final {measure.replace('_', ' ')}",
         caption=f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below "
-        f"{SIGNIFICANT}. Needed: replicas that decide a difference of this size with {POWER:.0%}.",
+        f"{SIGNIFICANT}. Replicas: those there are, of those that one comparison alone needs to "
+        f"decide a difference of this size with a probability of {POWER:.0%}.",
     )
     varying = _varying(found)
     for key in varying:
         table.add_column(key, justify="right")
-    for heading in ("left − right", "difference", f"{confidence:.0%} interval", "p", "needed"):
+    for heading in ("left − right", "difference", f"{confidence:.0%} interval", "p", "replicas"):
         table.add_column(heading, justify="left" if heading == "left − right" else "right")
     for one in found:
         star = "*" if one.corrected < SIGNIFICANT else " "
@@ -93,7 +94,7 @@ def _print_table(found: Sequence[PairedDifference], measure: str, confidence: fl
             f"{one.difference:.4g} ± {one.error:.2g}",
             f"{one.low:.4g} … {one.high:.4g}",
             f"{_p(one.corrected)}{star}",
-            f"{needed} of {one.replicas}",
+            f"{one.replicas} of {needed}",
         )
     console = Console()
     Console(file=console.file, width=max(console.width, WIDTH)).print(table)

@@ -17,6 +17,14 @@ def checked_rows(name: str, rows: object, count: int, width: int) -> Floats:
     if table.shape != (count, width) or not np.isfinite(table).all():
         raise InputError(
             f"{name} must be {count} rows of {width} finite numbers, one row for each arm, not "
-            f"{rows!r:.80}"
+            f"{rows!r:.80}{_advice(table)}"
         )
     return table
+
+
+def _advice(table: Floats) -> str:
+    """Return which sizes belong to a table that has rows of one length."""
+    if table.ndim != 2 or not np.isfinite(table).all():
+        return ""
+    count, width = table.shape
+    return f": give arms = {count} and dimension = {width} with this table"

@@ -18,6 +18,8 @@ from submax.experiments.paired_comparison import Finals, Side
 
 POWER = 0.8
 """The chance of deciding a difference of the observed size, for the number of replicas needed."""
+MANY_REPLICAS = 10_000
+"""From here on the normal distribution gives the number of replicas needed: it errs by about 2."""
 MOST_REPLICAS = 10**9
 """A difference that would need more replicas than this is practically zero."""
 
@@ -125,18 +127,32 @@ def replicas_needed(
 ) -> int | None:
     """Return how many replicas decide a difference between policies with the given ``power``.
 
-    n = ((z_{1−α/2} + z_power) σ / d)², with d the difference, σ the standard ``deviation`` of
-    paired differences of single replicas and α = 1 − ``confidence``; at least 2. None if d is
-    zero.
+    It is the least n ≥ 2 for which the two-sided paired t-test at level α = 1 − ``confidence``
+    decides with this probability, if d is the true ``difference`` and σ the standard ``deviation``
+    of the paired differences of single replicas. The search begins at ((z_{1−α/2} + z_power) σ /
+    d)², which is too small because σ is estimated. None if d is zero.
 
     >>> replicas_needed(1.0, 5.0)
-    197
+    199
     """
     if difference == 0:
         return None
-    quantiles = stats.norm.ppf(1 - (1 - confidence) / 2) + stats.norm.ppf(power)
-    needed = (float(quantiles) * deviation / abs(difference)) ** 2
-    return None if needed > MOST_REPLICAS else max(2, math.ceil(needed))
+    quantiles = stats.norm.ppf((1 + confidence) / 2) + stats.norm.ppf(power)
+    least = (float(quantiles) * deviation / abs(difference)) ** 2
+    if least > MOST_REPLICAS:
+        return None
+    count = max(2, math.ceil(least))
+    while count < MANY_REPLICAS and _power(difference, deviation, count, confidence) < power:
+        count += 1
+    return count
+
+
+def _power(difference: float, deviation: float, count: int, confidence: float) -> float:
+    """Return the chance that a t-test with ``count`` replicas decides this difference."""
+    if deviation == 0:
+        return 1.0
+    threshold = stats.t.ppf((1 + confidence) / 2, count - 1)
+    return float(stats.nct.sf(threshold, count - 1, abs(difference) * math.sqrt(count) / deviation))
 
 
 def paired_difference(

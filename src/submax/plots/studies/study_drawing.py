@@ -1,6 +1,6 @@
 """Figures for papers, from traces or from a result folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,14 @@ def study_figure(
     style: StudyStyle = COLUMN,
     *,
     configuration: Labels | None = None,
-    bound: Floats | None = None,
+    bound: Floats | Callable[[Any], Floats] | None = None,
 ) -> Figure:
     """Draw the curves of several policies in one panel that fits a column of a paper.
 
     ``source`` is traces by name, or the folder of a sweep. If the folder has several
     configurations, ``configuration`` selects one, such as ``{"arms": 10}``. ``bound`` is a further
-    line at the decisions of the curves, such as that of `submax.simulation.measures.lai_robbins`.
+    line, such as that of `submax.simulation.measures.lai_robbins`: its values at the decisions of
+    the curves, or a function of these decisions, ``lambda steps: lai_robbins(means, steps)``.
     """
     if isinstance(source, (str, Path)):
         lines = _from_folder(Path(source), style, configuration or {})
@@ -51,7 +52,8 @@ def study_figure(
         for position, line in enumerate(lines):
             _draw(axes, line, position, style)
         if bound is not None:
-            axes.plot(lines[0].steps, bound, color="black", linestyle=":", label="lower bound")
+            values = _values_of(bound, lines[0].steps)
+            axes.plot(lines[0].steps, values, color="black", linestyle=":", label="lower bound")
         axes.set_xlabel("decisions")
         axes.set_ylabel(f"accumulated {style.measure}")
         axes.set_xscale("log" if style.log else "linear")
@@ -99,6 +101,17 @@ def _from_folder(directory: Path, style: StudyStyle, configuration: Labels) -> l
         rows = table.filter(pc.equal(table["policy"], name))
         lines.append(PanelCurve(name, *(rows[column].to_numpy() for column in names)))
     return lines
+
+
+def _values_of(bound: Floats | Callable[[Any], Floats], steps: Any) -> Floats:
+    values: Floats = np.asarray(bound(steps) if callable(bound) else bound, dtype=np.float64)
+    if values.shape != steps.shape:
+        raise InputError(
+            f"bound must have a value for each of the {len(steps)} decisions of the curves, not "
+            f"the shape {values.shape}: give a function of the decisions, such as "
+            "lambda steps: lai_robbins(means, steps)"
+        )
+    return values
 
 
 def _ordered(names: Sequence[str], style: StudyStyle) -> Sequence[str]:
