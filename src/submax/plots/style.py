@@ -117,6 +117,10 @@ LOOKS = {
     "top-two-thompson": Look("#006d77", (0, (3, 1, 1, 1)), "X"),
     "cascade-ucb": Look("#567d1e", "-.", "*"),
     "cascade-kl-ucb": Look("#2f5d0c", "-.", "X"),
+    "boosted-greedy": Look("#8c6d31", (0, (1, 1)), "o"),
+    "forest-greedy": Look("#bd9e39", (0, (1, 1)), "s"),
+    "trees-greedy": Look("#637939", (0, (1, 1)), "D"),
+    "rcp-softmax-converged": Look("#d1495b", "-", "*", 1.8),
     "fourier-thompson": Look("#008b8b", (0, (5, 1, 1, 1, 1, 1)), "p"),
 }
 

@@ -205,8 +205,9 @@ def test_an_a_a_test_raises_a_false_alarm_in_at_most_five_percent_of_runs(seed):
 def test_a_wrong_sample_ratio_is_found(seed):
     rng = np.random.default_rng([seed, 19])
     # One in ten decisions of the holdout is lost.
-    chosen = rng.binomial(20_000, 0.09 / 0.99)
-    assert SampleRatio.of(0.1, int(chosen), 20_000).alarm
+    chosen = rng.binomial(200_000, 0.09 / 0.99)
+    # An alarm begins about 5 standard deviations below 0.1, which is 9 above what is expected here.
+    assert SampleRatio.of(0.1, int(chosen), 200_000).alarm
     assert not SampleRatio.of(0.1, 2000, 20_000).alarm
     assert SampleRatio.of(0.1, 0, 0).p_value == 1.0
 

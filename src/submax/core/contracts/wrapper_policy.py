@@ -17,8 +17,8 @@ from submax.core.contracts.stepper import Stepper
 class WrapperPolicy(Policy[Any]):
     """Forwards everything to another policy; a subclass overrides what it changes.
 
-    ``expected_rewards`` alone is not forwarded: a wrapper may change rewards or actions, and what
-    the other policy believes would then be misleading.
+    Only ``expected_rewards`` and ``for_single_decisions`` are not forwarded: a wrapper may change
+    rewards or actions, and what the other policy believes or prepares would then be misleading.
 
     The other policy is the field ``policy``. A wrapper that chooses it by the problem overrides
     ``wrapped`` and ``facts`` instead.
