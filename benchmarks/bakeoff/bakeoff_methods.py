@@ -25,7 +25,7 @@ TABLES = (
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
 """Tables on which no parameter of a peer or of ``rcp-adaptive`` was chosen. Two versions of
 ``rcp-adaptive`` were reported on them, and the training rule of the softmax network was looked at
-on texture (docs/tuning.md)."""
+on texture (docs/results/tuning.md)."""
 RARE_TABLES = tuple(name for name in TABLES if name not in ("banana", "titanic"))
 SUBMAX, VOWPAL_WABBIT, GITTINS = "submax", "vowpalwabbit", "gittins"
 MABWISER, CONTEXTUALBANDITS = "mabwiser", "contextualbandits"

@@ -46,7 +46,7 @@ Care was not equal. About 90 variants of `rcp-adaptive` were tried on the first 
 favour `rcp-adaptive`; the seven others are the fair comparison, although this is the second \
 version of `rcp-adaptive` that they are reported for. Nothing about `rcp-adaptive` or the peers \
 was chosen on the seven. The rule by which the softmax network chooses how long to train was \
-looked at on one of them, texture ([tuning](../tuning.md#measured)); nothing else about the \
+looked at on one of them, texture ([tuning](tuning.md#measured)); nothing else about the \
 networks was chosen on these tables. On the seven the run of the peers was stopped before its end: \
 `vw-regcb-quadratic` has one seed instead of three. With rare rewards Vowpal Wabbit has one seed \
 and no parameters chosen for them, and `contextualbandits-softmax`, which is the best peer on \

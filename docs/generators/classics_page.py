@@ -1,6 +1,6 @@
 """Writes docs/results/classics.md: two classic experiments, our numbers beside the published ones.
 
-The text is docs/results/classics/template.md. The numbers come from the scripts in
+The text is docs/results/classics/template.txt. The numbers come from the scripts in
 examples/published, which write the files that are read here: ``delay_table.py --csv
 docs/results/classics/delay.csv`` and ``three_arms.py --csv docs/results/classics/three-arms.csv
 --figure docs/results/classics/three-arms.png``.
@@ -36,7 +36,7 @@ def page() -> str:
         "error": f"{0.5 / runs**0.5:.3f}",
         "arms": _arms_table(_rows("three-arms"), theirs),
     }
-    text = (FOLDER / "template.md").read_text(encoding="utf-8")
+    text = (FOLDER / "template.txt").read_text(encoding="utf-8")
     for name, part in parts.items():
         text = text.replace(f"{{{{{name}}}}}", part)
     return text

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the commands themselves: ``make docs``."""
+"""Write docs/reference/cli.md from the commands themselves: ``make docs``."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import click
 
 from submax.cli import main
 
-PAGE = Path(__file__).parents[1] / "cli.md"
+PAGE = Path(__file__).parents[1] / "reference" / "cli.md"
 
 
 def reference() -> str:

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/guides/dashboard.md from the bandit of ``submax demo``.
+"""Draws the pictures of docs/how-to/dashboard.md from the bandit of ``submax demo``.
 
 It needs Debian's chromium, and the extras for tests.
 """
@@ -15,7 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 from submax.server.demo.past import make_past
 from submax.server.demo.world import NAME, DemoWorld
 
-FOLDER = Path(__file__).resolve().parents[1] / "guides" / "dashboard"
+FOLDER = Path(__file__).resolve().parents[1] / "how-to" / "dashboard"
 SIZE = {"width": 1180, "height": 860}
 SECONDS = 60_000
 """Milliseconds that a page may take, with the start of the server."""

@@ -1,4 +1,4 @@
-"""Write the tables of docs/growth.md and its figure from docs/results/growth.csv: ``make docs``.
+"""Write the tables of docs/results/growth.md and its figure from growth.csv there: ``make docs``.
 
 ``python docs/generators/growth_page.py FILE`` first replaces growth.csv by FILE, which
 benchmarks/live/growth.py wrote.
@@ -19,7 +19,7 @@ from published import RESULTS
 
 from submax.plots.style import figure_style
 
-PAGE = Path(__file__).parents[1] / "growth.md"
+PAGE = Path(__file__).parents[1] / "results" / "growth.md"
 FIGURE = RESULTS / "growth.png"
 STYLES = {
     ("no context", LOG): ("#555555", "o", "log without context"),

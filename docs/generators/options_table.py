@@ -1,11 +1,11 @@
-"""Write the table of the server's options into docs/server.md: ``make docs``."""
+"""Write the table of the server's options into docs/how-to/server.md: ``make docs``."""
 
 import re
 from pathlib import Path
 
 from submax.server.running.serve_options import OPTIONS, STORE
 
-PAGE = Path(__file__).parents[1] / "server.md"
+PAGE = Path(__file__).parents[1] / "how-to" / "server.md"
 HEAD = "| option | variable | default | what it does |\n|---|---|---|---|\n"
 
 

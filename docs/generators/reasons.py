@@ -19,9 +19,10 @@ REASONS = {
         "(0.2); with ε = 0.01 there is no difference (+0.1 ± 6.9). We have not measured why."
     ),
     "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))": (
-        "SubMax makes one step of policy improvement per update ([theory](../theory.md), section "
-        "1), and with N_b = 500 there are only nine updates. That this is the reason is an "
-        "argument, which one result supports: two steps per update (`rcp-iterated-2`) have a "
+        "SubMax makes one step of policy improvement per update "
+        "([theory](../explanation/theory.md), section 1), and with N_b = 500 there are only "
+        "nine updates. That this is the reason is an argument, which "
+        "one result supports: two steps per update (`rcp-iterated-2`) have a "
         "regret of 402, against 497 for SubMax and 465 for Thompson sampling with the true prior."
     ),
     "SubMax then adds less regret per decision at the end": (
@@ -49,8 +50,9 @@ REASONS = {
         "An argument, not a measurement: a value network with coordinate ascent goes to the "
         "highest estimated value at once, while SubMax spreads its decisions in proportion to the "
         "advantage, and the improvement of a joint step grows only as the square root of the "
-        "number of slots ([theory](../theory.md), section 6). Choosing slot by slot closes 49 ± 21 "
-        "of the 80; the rest, 32 ± 28, is undecided. The paper did not run a classic method here."
+        "number of slots ([theory](../explanation/theory.md), section 6). "
+        "Choosing slot by slot closes 49 ± 21 of the 80; the rest, 32 ± 28, is undecided. "
+        "The paper did not run a classic method here."
     ),
     "With r concatenated to the input, SubMax is no better than random": (
         "Here the network does use the reward. Two differences to the paper may matter, but this "

@@ -81,7 +81,7 @@ def page() -> str:
         "error is that over configurations.",
         "**How methods were tuned.** Every method with a network and every linear method had the "
         "same number of candidates, 36, on the same seeds, which are not those reported here "
-        "([tuning](../tuning.md)). Optimistic and optimized were not tuned on their own: they use "
+        "([tuning](tuning.md)). Optimistic and optimized were not tuned on their own: they use "
         "the networks tuned for SubMax. The paper's ε and priors are not tuned either: all of its "
         "values are run, and the best one in hindsight stands for its family, which favours the "
         "classic methods. The default `rcp-adaptive` is not part of the equal tuning. It was "

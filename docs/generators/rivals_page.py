@@ -20,9 +20,9 @@ INTRODUCTION = """# Methods of the related work
 The paper places itself among other ways to learn a policy. This page has them side by side with \
 the paper's methods and with our default, `rcp-adaptive`, on the same worlds. It is made by \
 `python benchmarks/policies/rivals.py --out rivals` and `make docs`. In the first two problems \
-every method had 36 candidates on worlds with another seed ([tuning](../tuning.md)); for prices \
-and tables nothing was tuned. [The list](../policies.md) has the reference of every method, and \
-each class says where it departs from its paper.
+every method had 36 candidates on worlds with another seed ([tuning](tuning.md)); for prices \
+and tables nothing was tuned. [The list](../reference/policies.md) has the reference of every \
+method, and each class says where it departs from its paper.
 
 Numbers are means ± standard errors over the replicas; the best is bold. Seconds are those of all \
 replicas together for deciding and training, without compilation. Megabytes are the peak memory of \

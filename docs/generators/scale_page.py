@@ -1,4 +1,4 @@
-"""Write the tables of docs/scale.md: ``make docs``.
+"""Write the tables of docs/results/scale.md: ``make docs``.
 
 They come from docs/results: growth.csv, scaling.csv and partitions.csv, which the benchmarks of the
 same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as
@@ -17,7 +17,7 @@ from growth_results import Growth
 from markdown_tables import table
 from published import RESULTS
 
-PAGE = Path(__file__).parents[1] / "scale.md"
+PAGE = Path(__file__).parents[1] / "results" / "scale.md"
 FILE, PARTITIONS = RESULTS / "scaling.csv", RESULTS / "partitions.csv"
 MONTH_SECONDS = 30 * 86_400
 MONTHLY, FAST = 1e9 / MONTH_SECONDS, 1e5

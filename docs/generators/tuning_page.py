@@ -1,4 +1,4 @@
-"""Write the tables of docs/tuning.md from docs/results/tuning: ``make docs``."""
+"""Write the tables of docs/results/tuning.md from docs/results/tuning: ``make docs``."""
 
 import csv
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from markdown_tables import table
 from published import RESULTS, Rows
 
-PAGE = Path(__file__).parents[1] / "tuning.md"
+PAGE = Path(__file__).parents[1] / "results" / "tuning.md"
 PROBLEMS = ("contextual", "combinatorial", "contextual-rivals")
 
 

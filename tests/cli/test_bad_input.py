@@ -138,7 +138,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", list(FAULTS))
 def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, tmp_path):
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "experiments.md"
     blocks = guide.read_text(encoding="utf-8").split("```")
     (code,) = [block for block in blocks if block.startswith("python\n# first_arm.py")]
     old, new, words = FAULTS[fault]

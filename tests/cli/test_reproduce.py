@@ -175,7 +175,7 @@ def test_help_imports_nothing_heavy():
 
 @pytest.mark.slow
 def test_changed_code_of_the_users_own_is_run_again(run, run_here, summary, tmp_path):
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "experiments.md"
     blocks = guide.read_text(encoding="utf-8").split("```")
     (code,) = [block for block in blocks if block.startswith("python\n# first_arm.py")]
     (tmp_path / "own.toml").write_text(

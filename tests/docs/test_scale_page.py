@@ -10,7 +10,7 @@ import submax
 from submax.live.store.store import Store
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "results" / "scale.md").read_text(encoding="utf-8")
 SCALING = {
     "store": "PostgreSQL",
     "servers": "1",

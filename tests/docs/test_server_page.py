@@ -19,7 +19,7 @@ import submax
 from submax.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "server.md").read_text(encoding="utf-8")
 INLINE = set(re.findall(r"`(submax [^`]* (?:homepage\.db|http:|--)[^`]*)`", PAGE))
 """The commands inside of sentences; those without arguments are only named."""
 LIFT, DELETE, DEMO = (
@@ -163,4 +163,4 @@ def test_every_variable_and_file_that_the_page_names_exists():
     for named in re.findall(r"`deploy/([\w.]+)`", PAGE):
         assert (ROOT / "deploy" / named).exists()
     for target in re.findall(r"\]\((\.\./[^)#]*)", PAGE):
-        assert (ROOT / "docs" / target).exists()
+        assert (ROOT / "docs" / "how-to" / target).exists()

@@ -15,7 +15,7 @@ from submax.experiments.specification import parse
 from submax.schema.learned import Learned
 from submax.server.service import refuse_files
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "any-classifier.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "any-classifier.md"
 FOREST = {
     "kind": "classifier",
     "classifier": "sklearn.ensemble.RandomForestClassifier",

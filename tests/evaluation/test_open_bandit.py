@@ -59,7 +59,7 @@ def test_the_published_logs_agree(capsys):
         covered = (estimates[:, 1] <= on_policy) & (on_policy <= estimates[:, 2])
         assert covered.all(), campaign
     # The numbers of the guide.
-    guide = (SCRIPT.parents[1] / "docs" / "guides" / "log-designs.md").read_text(encoding="utf-8")
+    guide = (SCRIPT.parents[1] / "docs" / "how-to" / "log-designs.md").read_text(encoding="utf-8")
     for cells in found.values():
         assert f"{cells[1, 0]:.2f} [{cells[1, 1]:.2f}, {cells[1, 2]:.2f}]" in guide
         assert f"{cells[2, 0]:.2f} [{cells[2, 1]:.2f}, {cells[2, 2]:.2f}]" in guide

@@ -1,4 +1,4 @@
-"""The claims of docs/theory.md, each recomputed exactly or shown by a small simulation."""
+"""The claims of docs/explanation/theory.md, recomputed exactly or shown by a small simulation."""
 
 import csv
 import itertools
@@ -35,7 +35,7 @@ from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Tracking, confidence
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
-PAGE = Path(__file__).parents[2] / "docs" / "theory.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "theory.md"
 FALSE_ALARM = 1e-8
 """Of one comparison; there are fewer than a thousand of them."""
 

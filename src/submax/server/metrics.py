@@ -11,7 +11,7 @@ from submax.live.bandit import Bandit
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """Upper limits, in seconds, of the buckets of the histogram of durations. Most limits are at most
-0.05, because 99 of 100 decisions should be answered within this time (docs/server.md)."""
+0.05, because 99 of 100 decisions should be answered within this time (docs/how-to/server.md)."""
 
 ALWAYS_COUNTED = (
     "decisions",

@@ -44,7 +44,7 @@ def test_conditioned_probabilities_follow_by_bayes_rule(policy, state, problem, 
 
 
 def test_submax_is_the_behaviour_times_the_positive_advantage(policy, state, problem, seed):
-    """π(a) ∝ p(a | c) max(v(a, c) − Σ_b p(b | c) v(b, c), 0), as docs/theory.md derives."""
+    """π(a) ∝ p(a | c) max(v(a, c) − Σ_b p(b | c) v(b, c), 0); see docs/explanation/theory.md."""
     context = some_contexts(problem, 4, 30, seed)
     behaviour = policy.estimator.belief(state.behaviour, context).prob_of_all()[:, :, 0]
     values = state.rewards.values(context)

@@ -15,7 +15,7 @@ from submax.testing.rules.require import (
     require_table_shape,
 )
 
-GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
+GLOSSARY = Path(__file__).parents[3] / "docs" / "reference" / "glossary.md"
 
 
 def test_letters_are_those_of_the_glossary():

@@ -90,7 +90,7 @@ class ValueBelief(NamedTuple):
         targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
         # By default training starts from new parameters: with a fitted number of steps, continuing
-        # from the old ones is worse if rewards carry little information (docs/tuning.md).
+        # from the old ones is worse if rewards carry little information (docs/results/tuning.md).
         start = self.parameters if training.continued and self.parameters else None
         trained = train(design, training, rows, rng, start)
         network = design.exported(restored(design, trained.parameters))

@@ -48,7 +48,7 @@ class SlotBySlot(ConditionedPolicy):
     `RewardConditioned`. ``levels`` is the number of reward levels to condition on; None takes that
     of the problem's reward scale.
 
-    Not in the paper; see docs/theory.md and docs/research.
+    Not in the paper; see docs/explanation/theory.md and docs/research.
     """
 
     estimator: Estimator[Any] = field(default_factory=Counting)

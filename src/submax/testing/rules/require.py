@@ -28,7 +28,7 @@ AXES = {
     "D": "context variables",
     "draws": "draws",
 }
-"""What the letters of shapes count, in the words of docs/glossary.md."""
+"""What the letters of shapes count, in the words of docs/reference/glossary.md."""
 
 
 def require(condition: object, subject: object, rule: str) -> None:
