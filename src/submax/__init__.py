@@ -3,10 +3,10 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from submax._missing_name import hint_for
 from submax._version import __version__
 
 if TYPE_CHECKING:
+    from submax import client as client
     from submax import environments as environments
     from submax import estimators as estimators
     from submax import evaluation as evaluation
@@ -196,6 +196,7 @@ _INSIDE = {"open": "open_bandit"}
 """Names that are another word inside, since Python has its own."""
 
 _PARTS = (
+    "client",
     "environments",
     "estimators",
     "evaluation",
@@ -216,8 +217,16 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))
-    hint = "" if name.startswith("_") else hint_for(name, [*_HOME, *_PARTS])
-    raise AttributeError(f"module 'submax' has no attribute {name!r}{hint}")
+    raise AttributeError(f"module 'submax' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """Return where a name is that ``submax`` does not have; empty if nothing is similar."""
+    if name.startswith("_"):
+        return ""
+    from submax._missing_name import hint_for  # imported for mistakes only
+
+    return hint_for(name, [*_HOME, *_PARTS])
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,6 @@ import click
 from submax.core.checks import one_of
 from submax.experiments.directory import MANIFEST
 from submax.plots.estimates import ESTIMATES, read_estimates
-from submax.plots.forest_figure import draw_forest
 
 
 def is_evaluation(directory: Path) -> bool:
@@ -21,6 +20,8 @@ def redraw_evaluation(directory: Path, policies: Sequence[str] = ()) -> None:
 
     If there were several rewards, the plot in the folder of each of them is drawn again.
     """
+    from submax.plots import draw_forest
+
     rows = read_estimates(directory)
     rewards = list(dict.fromkeys(row["reward"] for row in rows if "reward" in row))
     for reward in rewards:

@@ -26,7 +26,7 @@ from submax.cli.given_policies import (
 )
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
-from submax.core.running.extras import require_extra
+from submax.core.running.extras import missing_extra, require_extra
 from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
@@ -39,7 +39,6 @@ from submax.evaluation.report.reward_comparisons import RewardComparisons, compa
 from submax.evaluation.targets.probability_columns import COLUMNS
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
-from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
 
 SLATE = "slate="
@@ -200,13 +199,21 @@ def _print_and_write(
     """Print a comparison without the notes that are already ``known``, and write its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
-    figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in known]
     print_comparison(found._replace(notes=new_notes), shown)
-    click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
+    click.echo(f"All numbers: {out / ESTIMATES}; {_drawn(out)}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))
         click.echo(f"Report: {report}")
+
+
+def _drawn(out: Path) -> str:
+    """Draw the estimates in a folder, and return where the figure is, or what it needs."""
+    if sentence := missing_extra("plots", "the figure", "matplotlib"):
+        return f"{sentence}; then submax plot {out}"
+    from submax.plots import draw_forest
+
+    return f"figure: {draw_forest(out)[0]}"
 
 
 def run_tune(
