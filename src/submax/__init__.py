@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         UnknownDecisionWarning as UnknownDecisionWarning,
     )
     from submax.policies import make_policy as make_policy
+    from submax.recommendation.recommend import recommend as recommend
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
     from submax.server.client.async_client import AsyncClient as AsyncClient
@@ -187,6 +188,7 @@ _HOME = {
     "identify": "submax.simulation.identify",
     "make_policy": "submax.policies",
     "open": "submax.live.open",
+    "recommend": "submax.recommendation.recommend",
     "simulate": "submax.simulation.simulate",
     "stored": "submax.core.running.stored",
 }

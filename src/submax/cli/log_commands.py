@@ -336,6 +336,11 @@ def _log_of(
         ) from error
 
 
+def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, Any]:
+    """Return the arguments of ``Log.read`` for the options --column and --declare."""
+    return {"columns": dict(_column(one) for one in columns), **_declared(declare)}
+
+
 def _column(text: str) -> tuple[str, Any]:
     role, sign, name = text.partition("=")
     if not sign:
