@@ -25,6 +25,7 @@ because no more cells are kept."""
 class Decided(NamedTuple):
     """Decisions by columns, as rollups count them."""
 
+    position: Integers
     action: Floats
     propensity: Floats
     version: Integers
@@ -71,6 +72,7 @@ def full_rollups(arms: int, now: float) -> Rollups:
 def _add(rollups: Rollups, at: Floats, arm: Integers) -> None:
     count = len(at)
     decided = Decided(
+        np.arange(1, count + 1),
         arm[:, None].astype(float),
         np.full(count, 0.1),
         (np.arange(count) * 1000 // count).astype(np.int64),

@@ -1,13 +1,10 @@
 """Renders pages from templates."""
 
-from typing import Any
-
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from submax._version import __version__
 from submax.dashboard.formats import FORMATS, interval
-from submax.dashboard.page import Page
-from submax.dashboard.viewer import Viewer
+from submax.dashboard.page_view import PageView
 
 
 class Renderer:
@@ -25,7 +22,13 @@ class Renderer:
         self._environment.filters.update(FORMATS)
         self._environment.globals.update(interval=interval, version=__version__, assets=assets)
 
-    def render(self, page: Page, data: Any, viewer: Viewer, address: str) -> bytes:
-        """The page as HTML; ``address`` is the path at which it was asked for."""
-        template = self._environment.get_template(page.template)
-        return template.render(page=page, data=data, viewer=viewer, address=address).encode()
+    def render(self, view: PageView) -> bytes:
+        """The page as HTML."""
+        template = self._environment.get_template(view.page.template)
+        return template.render(
+            page=view.page,
+            data=view.data,
+            viewer=view.viewer,
+            address=view.address,
+            tag=view.tag,
+        ).encode()

@@ -35,6 +35,7 @@ def rolled_up(rows: dict[str, np.ndarray], pages: int) -> Rollups:
     for part in np.array_split(np.arange(len(rows["at"])), pages):
         one = {name: column[part] for name, column in rows.items()}
         decisions = decided(one["choices"], one["version"], one["held_out"], one["propensity"])
+        decisions = decisions._replace(position=1 + part)
         rollups.decided(one["at"], decisions)
         weight = 1 / one["propensity"]
         rollups.matured(one["at"], decisions, one["reward"], one["rewarded"], weight)

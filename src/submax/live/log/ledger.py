@@ -93,7 +93,7 @@ class Ledger:
         self.tally = ActionTally.empty(slots, intervals)
         self.comparisons = GroupComparisons.of(settings)
         self._plain = settings.menu.plain
-        self.rollups = Rollups(slots, settings.context)
+        self.rollups = Rollups(slots, settings.context, settings.longest_wait)
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()

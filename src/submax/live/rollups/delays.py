@@ -66,8 +66,7 @@ class Delays:
         begin, begin_at = self._position[before], self._at[before]
         share = np.clip((about - begin) / np.maximum(end - begin, 1), 0.0, 1.0)
         delay = at - (begin_at + share * (end_at - begin_at))
-        place = np.ceil(np.log2(np.maximum(delay, 0.5))).astype(np.int64)
-        self.counts = self.counts + np.bincount(np.clip(place, 0, BINS - 1), minlength=BINS)
+        self.counts = self.counts + np.bincount(delay_bins(delay), minlength=BINS)
 
     def to_record(self) -> "DelaysRecord":
         """What ``restore`` needs."""
@@ -86,6 +85,12 @@ class DelaysRecord(msgspec.Struct, frozen=True, array_like=True):
     counts: list[int]
     position: bytes
     at: bytes
+
+
+def delay_bins(delay: Floats) -> Integers:
+    """The bin of each delay in seconds."""
+    place = np.ceil(np.log2(np.maximum(delay, 0.5))).astype(np.int64)
+    return np.clip(place, 0, BINS - 1)
 
 
 def bounds(place: int) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """What a bandit decided and earned: over time, and with each version."""
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple, Protocol, Self
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
 from submax.live.rollups.delays import Delays, DelaysRecord
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
@@ -24,8 +26,13 @@ MOST_VERSIONS = 1000
 
 
 class CountedDecisions(Protocol):
-    """Columns of decisions: ``action`` begins with the index of the choice of each slot."""
+    """Columns of decisions: ``action`` begins with the index of the choice of each slot.
 
+    ``position`` is the place of each decision in the log.
+    """
+
+    @property
+    def position(self) -> Integers: ...
     @property
     def action(self) -> Floats: ...
     @property
@@ -57,6 +64,15 @@ class Counted(NamedTuple):
     outcome: Outcome | None
 
 
+class Made(NamedTuple):
+    """Decisions that were made: see ``ContextSums.decided`` and ``ChoiceDelays.decided``."""
+
+    context: Singles
+    action: Floats
+    position: Integers
+    at: Floats
+
+
 class Learned(NamedTuple):
     """Decisions that were learned from: see ``ContextSums.learned``."""
 
@@ -84,18 +100,23 @@ class Rollups:
     bounded, however long the log is.
     """
 
-    def __init__(self, slots: int = 1, schema: ContextSchema | None = None) -> None:
-        """Rollups of no decision; ``slots`` is the number of slots with choices."""
+    def __init__(
+        self, slots: int = 1, schema: ContextSchema | None = None, wait: float = math.inf
+    ) -> None:
+        """Rollups of no decision; ``slots`` is the number of slots with choices.
+
+        ``wait`` are the seconds after which a reward is late.
+        """
         self._tiers = [Tier(resolution) for resolution in RESOLUTIONS]
         self._versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
-        self._delays = Delays()
+        self._delays, self._choice_delays = Delays(), ChoiceDelays(wait)
         self._contexts = ContextSums.of(schema or ContextSchema(), slots)
         self._least_propensity = 1.0
         self._slots = slots
         # Added many at a time, because adding one takes as long as adding a thousand.
         self._decisions: list[Counted] = []
         self._events: list[ReadEvents] = []
-        self._made: list[tuple[Singles, Floats]] = []
+        self._made: list[Made] = []
         self._learned: list[Learned] = []
         self._count = 0
 
@@ -118,6 +139,12 @@ class Rollups:
         return self._delays
 
     @property
+    def choice_delays(self) -> ChoiceDelays:
+        """How long rewards took, by choice of the first slot."""
+        self._add()
+        return self._choice_delays
+
+    @property
     def contexts(self) -> ContextSums:
         """The sums by values of the context."""
         self._add()
@@ -138,7 +165,7 @@ class Rollups:
         """Count decisions that were made at these times."""
         if len(at):
             self._decisions.append(self._counted(at, decisions, None))
-            self._made.append((decisions.context, decisions.action))
+            self._made.append(Made(decisions.context, decisions.action, decisions.position, at))
             self._wait_for(len(at))
 
     def learned(self, rows: Learned) -> None:
@@ -181,9 +208,12 @@ class Rollups:
             return
         decisions, events = self._decisions, self._events
         self._decisions, self._events, self._count = [], [], 0
-        self._add_contexts()
+        self._add_made()
         if events:
-            self._delays.add(*map(np.concatenate, zip(*events, strict=True)))
+            read = ReadEvents(*map(np.concatenate, zip(*events, strict=True)))
+            self._delays.add(*read)
+            self._choice_delays.rewarded(*read[2:])
+            self._choice_delays.forget(int(read.position[-1]))
         if not decisions:
             return
         at, action, version, holdout, outcomes = zip(*decisions, strict=True)
@@ -196,11 +226,14 @@ class Rollups:
         known = [one.propensity.min() for one in outcomes if one is not None]
         self._least_propensity = float(min(self._least_propensity, *known, 1.0))
 
-    def _add_contexts(self) -> None:
+    def _add_made(self) -> None:
         made, learned = self._made, self._learned
         self._made, self._learned = [], []
         if made:
-            self._contexts.decided(*map(np.concatenate, zip(*made, strict=True)))
+            context, action, position, at = map(np.concatenate, zip(*made, strict=True))
+            self._contexts.decided(context, action)
+            if self._slots:
+                self._choice_delays.decided(position, action[:, 0].astype(np.int64), at)
         if learned:
             self._contexts.learned(*map(np.concatenate, zip(*learned, strict=True)))
 
@@ -214,6 +247,7 @@ class Rollups:
         made._decisions, made._events, made._made, made._learned = [], [], [], []
         made._tiers = [one.copy() for one in self._tiers]
         made._versions, made._delays = copy(self._versions), copy(self._delays)
+        made._choice_delays = copy(self._choice_delays)
         made._contexts = self._contexts.copy()
         return made
 
@@ -226,6 +260,7 @@ class Rollups:
             self.least_propensity,
             self._slots,
             self.contexts.to_record(),
+            self.choice_delays.to_record(),
         )
 
     @classmethod
@@ -239,6 +274,7 @@ class Rollups:
         rollups._delays.restore(record.delays)
         rollups._least_propensity = record.least_propensity
         rollups._contexts = ContextSums.restore(record.contexts)
+        rollups._choice_delays = ChoiceDelays.restore(record.choice_delays)
         return rollups
 
 
@@ -251,6 +287,7 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     least_propensity: float
     slots: int
     contexts: ContextSumsRecord
+    choice_delays: ChoiceDelaysRecord
 
 
 def _rows(at: Floats, outcome: Outcome | None) -> Floats:

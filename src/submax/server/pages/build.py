@@ -16,6 +16,8 @@ from submax.live.rollups.sums import Sums
 from submax.schema.menu import Menu
 from submax.server.interface.alarm_handlers import alarm_details
 from submax.server.pages.alerts import alerts
+from submax.server.pages.arms.arm_notes import arm_notes
+from submax.server.pages.arms.late_arms import arm_delays
 from submax.server.pages.messages import (
     Arms,
     BanditRow,
@@ -36,6 +38,8 @@ UNBOUNDED = (-math.inf, math.inf)
 """The bounds of rewards that have none."""
 MOST_ARMS = 100
 """Choices on one page, so that a browser shows it quickly."""
+MOST_TIMED_ARMS = 20
+"""Arms whose delays are shown, the slowest."""
 MOST_VERSIONS = 200
 """Versions on one page, the newest."""
 
@@ -51,7 +55,7 @@ def bandit_row(bandit: Bandit) -> BanditRow:
         int(total.decisions[0]),
         _ratio(total.rewarded[0], total.matured[0]),
         _ratio(total.reward[0], total.matured[0]),
-        alerts(bandit),
+        alerts(bandit, rollups),
         bandit.settings.status,
         _lift(bandit),
     )
@@ -70,7 +74,7 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
             *[lift_sentence(one, percent=percent) for one in lift],
         ],
         lift,
-        alerts(bandit),
+        alerts(bandit, rollups),
         {
             "decisions": float(total.decisions[0] + held_out.decisions[0]),
             "matured": float(total.matured[0] + held_out.matured[0]),
@@ -106,6 +110,7 @@ def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -
         shown,
         pages,
         len(found),
+        arm_notes(bandit, rollups),
     )
 
 
@@ -164,10 +169,12 @@ def health(bandit: Bandit) -> HealthPage:
     used = [place for place, one in enumerate(delays) if one.count]
     return HealthPage(
         bandit.name,
-        alerts(bandit),
+        alerts(bandit, rollups),
         counts,
         counts.get("decisions", 0) - counts.get("matured", 0),
         delays[used[0] : used[-1] + 1] if used else [],
+        arm_delays(bandit, rollups)[:MOST_TIMED_ARMS],
+        bandit.settings.longest_wait if math.isfinite(bandit.settings.longest_wait) else None,
         shown.least_propensity if total.matured[0] else None,
         float(total.effective[0]) if total.matured[0] else None,
         bandit.failures,

@@ -8,6 +8,8 @@ from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.shadow.shadow_report import ShadowReport
 from submax.server.interface.answers import AlarmDetails
+from submax.server.pages.arms.arm_notes import ArmNote
+from submax.server.pages.arms.late_arms import ArmDelay
 from submax.server.pages.series import Series
 from submax.server.pages.setting_forms import SettingForm
 
@@ -57,7 +59,7 @@ class Arms(msgspec.Struct, frozen=True):
     """The choices of a bandit, and their share of the decisions over time.
 
     If there are more than 100, ``arms`` are those of one ``page`` of ``pages``, the most frequent
-    first; ``total`` is how many there are.
+    first; ``total`` is how many there are. ``notes`` say what is unusual about single arms.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Arms(msgspec.Struct, frozen=True):
     page: int
     pages: int
     total: int
+    notes: list[ArmNote]
 
 
 class VersionRow(msgspec.Struct, frozen=True):
@@ -103,13 +106,19 @@ class DelayBin(msgspec.Struct, frozen=True):
 
 
 class HealthPage(msgspec.Struct, frozen=True):
-    """Whether a bandit works as it should."""
+    """Whether a bandit works as it should.
+
+    ``delays`` are those of all rewards, and ``arm_delays`` those of each arm, the slowest first.
+    ``wait`` are the seconds after which a reward is late, null if no reward is.
+    """
 
     name: str
     alerts: list[str]
     counts: dict[str, int]
     pending: int
     delays: list[DelayBin]
+    arm_delays: list[ArmDelay]
+    wait: float | None
     least_propensity: float | None
     effective: float | None
     failures: dict[str, int]

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from submax.dashboard.formats import number
+from submax.dashboard.formats import percent as share
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_tally import PLANNED_DECISIONS
 from submax.live.log.action_tally import ActionTally, ChoiceTally
@@ -77,7 +78,8 @@ def lift_sentence(report: LiftReport, *, percent: bool) -> str:
         return f"What the bandit gains over the {report.against} cannot be said yet."
     span = between(report.low, report.high, percent=percent)
     if report.low > 0:
-        return f"The bandit earns {span} more than the {report.against} {CERTAINTY}."
+        more = _relative(report, percent=percent)
+        return f"The bandit earns {span} more than the {report.against} {CERTAINTY}{more}."
     if report.high < 0:
         span = between(-report.high, -report.low, percent=percent)
         return f"The bandit earns {span} less than the {report.against} {CERTAINTY}."
@@ -85,6 +87,15 @@ def lift_sentence(report: LiftReport, *, percent: bool) -> str:
         f"Whether the bandit earns more than the {report.against} cannot be said yet: the "
         f"difference is {span} {CERTAINTY}."
     )
+
+
+def _relative(report: LiftReport, *, percent: bool) -> str:
+    """The means of bandit and group, and how much more the first is in percent."""
+    mean, other = report.mean, report.mean_of_group
+    if mean is None or other is None or not mean > other > 0:
+        return ""
+    means = [share(one) if percent else number(one) for one in (mean, other)]
+    return f": {means[0]} against {means[1]}, about {share(mean / other - 1, 2)} more"
 
 
 def between(low: float, high: float, *, percent: bool) -> str:

@@ -1,0 +1,123 @@
+"""Arms whose rewards come later than those of other arms, and what that does to the numbers."""
+
+import math
+from statistics import NormalDist
+
+import msgspec
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.dashboard.formats import duration, percent
+from submax.live.bandit import Bandit
+from submax.live.declaring.settings import Settings
+from submax.live.rollups.choice_delays import DelaySums, median_delay
+from submax.live.rollups.rollups import Rollups
+
+RARE = 0.001
+"""The chance of a wrong sentence about any arm at one look, if all arms are equally late."""
+FEWEST = 30
+"""Rewards of an arm, and of all others, below which nothing is said: shares are compared by a
+normal approximation."""
+LEAST_LATE = 0.05
+"""The share of late rewards from which on an arm is named."""
+
+
+class ArmDelay(msgspec.Struct, frozen=True):
+    """How long the rewards of an arm take.
+
+    ``rewards`` is how many have come, ``median`` the seconds that half of them exceed, and ``late``
+    the share that came after ``wait`` seconds and was not learned from. ``of_others`` is the median
+    of all other arms. ``notable`` says that the arm is later than the others by more than chance
+    explains, and late enough to make its numbers wrong.
+    """
+
+    choice: str
+    rewards: float
+    median: float
+    late: float
+    of_others: float | None
+    notable: bool
+
+
+def arm_delays(bandit: Bandit, rollups: Rollups | None) -> list[ArmDelay]:
+    """The delays of all arms with rewards, the slowest first; empty if the action has slots."""
+    if rollups is None or not bandit.menu.plain:
+        return []
+    sums, others = rollups.choice_delays.sums, rollups.choice_delays.sums_of_others
+    notable = _notable(bandit.settings, sums, others)
+    choices = bandit.menu.slots[0].choices
+    found = [
+        ArmDelay(
+            choices[one].name,
+            float(sums.total[one]),
+            median_delay(sums.bins[one]) or 0.0,
+            float(sums.late[one] / sums.total[one]),
+            median_delay(others.bins[one]),
+            bool(notable[one]) and choices[one].status == "active",
+        )
+        for one in np.flatnonzero(sums.total).tolist()
+    ]
+    return sorted(found, key=lambda one: -one.median)
+
+
+def late_sentence(delay: ArmDelay, settings: Settings) -> str:
+    """That the rewards of an arm come late, how late, and what is wrong with its numbers then."""
+    pace = f"half of them after {duration(delay.median, 2)} or more"
+    if delay.of_others is not None:
+        pace += f", and half of those of the other arms after {duration(delay.of_others, 2)}"
+    if not math.isfinite(settings.longest_wait):
+        return (
+            f"Rewards of {delay.choice} come later than others: {pace}. A decision counts when its "
+            f"reward comes, so the newest decisions for {delay.choice} are missing in all numbers."
+        )
+    word = "reward_wait" if settings.reward_wait > 0 else "no_reward_after"
+    return (
+        f"Rewards of {delay.choice} come late: {pace}. {percent(delay.late, 2)} of them come after "
+        f"{word} ({duration(settings.longest_wait)}) and are not learned from, so "
+        f"{_consequence(delay, settings)}."
+    )
+
+
+def _consequence(delay: ArmDelay, settings: Settings) -> str:
+    """What is wrong with the reward rate of an arm whose late rewards do not count."""
+    if settings.default_reward is None:
+        return f"the reward rate of {delay.choice} is that of its early rewards"
+    if settings.default_reward != 0 or delay.late > 0.95:
+        return f"the reward rate of {delay.choice} does not say what it earns"
+    factor = 1 / (1 - delay.late)
+    return f"{delay.choice} earns more than its reward rate says, about {factor:.2g} times as much"
+
+
+def _notable(settings: Settings, sums: DelaySums, others: DelaySums) -> Booleans:
+    """Which arms are late, so that their numbers are wrong, and later than the others.
+
+    If decisions wait for rewards for a limited time, the share of rewards after that time is
+    compared; else the share of rewards that take longer than nine tenths of the others'.
+    """
+    enough = (sums.effective >= FEWEST) & (others.effective >= FEWEST)
+    if math.isfinite(settings.longest_wait):
+        late, of_others, least = sums.late, others.late, LEAST_LATE
+    else:
+        late, of_others = _slower(sums, others)
+        least = 0.5
+    share = late / np.maximum(sums.total, 1.0)
+    share_of_others = of_others / np.maximum(others.total, 1.0)
+    far = _deviations(share, share_of_others, sums.effective, others.effective)
+    limit = NormalDist().inv_cdf(1 - RARE / max(len(share), 1))
+    return enough & (share >= least) & (share >= 2 * share_of_others) & (far > limit)
+
+
+def _slower(sums: DelaySums, others: DelaySums) -> tuple[Floats, Floats]:
+    """The rewards of each arm, and of the others, above the bin with the others' 0.9 quantile."""
+    reached = np.cumsum(others.bins, axis=1) >= 0.9 * others.total[:, None]
+    above = np.cumsum(reached, axis=1) > 1
+    return (sums.bins * above).sum(axis=1), (others.bins * above).sum(axis=1)
+
+
+def _deviations(one: Floats, other: Floats, count: Floats, other_count: Floats) -> Floats:
+    """How many standard errors one share is above another."""
+    count, other_count = np.maximum(count, 1.0), np.maximum(other_count, 1.0)
+    pooled = (one * count + other * other_count) / (count + other_count)
+    error = np.sqrt(pooled * (1 - pooled) * (1 / count + 1 / other_count))
+    far: Floats = (one - other) / np.maximum(error, 1e-12)
+    return far
