@@ -3,7 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from submax._version import __version__
-from submax.dashboard.formats import FORMATS, interval
+from submax.dashboard.formats import FORMATS, interval, uncertain
 from submax.dashboard.page_view import PageView
 
 
@@ -20,7 +20,9 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(FORMATS)
-        self._environment.globals.update(interval=interval, version=__version__, assets=assets)
+        self._environment.globals.update(
+            interval=interval, uncertain=uncertain, version=__version__, assets=assets
+        )
 
     def render(self, view: PageView) -> bytes:
         """The page as HTML."""

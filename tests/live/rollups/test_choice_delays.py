@@ -9,9 +9,8 @@ from submax.live.rollups.choice_delays import (
     NEAR_EVENTS,
     ChoiceDelays,
     ChoiceDelaysRecord,
-    median_delay,
 )
-from submax.live.rollups.delays import BINS, delay_bins
+from submax.live.rollups.delay_bins import BINS, delay_bins, median_delay
 
 
 def timed(count: int, lags: tuple[int, ...], pages: int, wait: float = np.inf) -> ChoiceDelays:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.live.rollups.delays import BINS, bounds, delay_bins
+from submax.live.rollups.delay_bins import BINS, delay_bins
 
 NEAR_EVENTS = 1024
 """Events after which a quarter of the decisions is still remembered; after four times as many, a
@@ -17,7 +17,8 @@ LEVELS = 8
 """Sampling rates, each a quarter of the one before; the last sample reaches back 16.8 million
 events. About 6,000 decisions are remembered, in 150 kB."""
 MOST_CHOICES = 1024
-"""Choices whose rewards are timed, the first ones: with all of them the sums take 230 kB."""
+"""Choices that have sums of their own, the first ones; all others share one more row. With all of
+them the sums take 230 kB."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio: multiples of it are spread evenly modulo 2⁶⁴ (Knuth, The Art of
 Computer Programming, volume 3, section 6.4)."""
@@ -73,10 +74,9 @@ class ChoiceDelays:
 
     def decided(self, position: Integers, choice: Integers, at: Floats) -> None:
         """Remember decisions that were made, in order."""
-        kept = choice < MOST_CHOICES
-        self._position = np.concatenate([self._position, position[kept]])
-        self._choice = np.concatenate([self._choice, choice[kept]])
-        self._at = np.concatenate([self._at, at[kept]])
+        self._position = np.concatenate([self._position, position])
+        self._choice = np.concatenate([self._choice, np.minimum(choice, MOST_CHOICES)])
+        self._at = np.concatenate([self._at, at])
 
     def rewarded(self, about: Integers, position: Integers, at: Floats) -> None:
         """Count rewards: the position of the decision, and position and time of the reward."""
@@ -137,20 +137,6 @@ def delay_sums(table: Floats) -> DelaySums:
     bins, squares = table[:, :BINS], table[:, BINS + 1]
     effective = bins.sum(axis=1) ** 2 / np.maximum(squares, 1.0)
     return DelaySums(bins, table[:, BINS], effective)
-
-
-def median_delay(bins: Floats) -> float | None:
-    """The delay that half of the rewards exceed, interpolated within its bin; None without any."""
-    total = float(bins.sum())
-    if total <= 0:
-        return None
-    reached = np.cumsum(bins)
-    place = int(np.searchsorted(reached, total / 2))
-    low, high = bounds(place)
-    share = 1 - (float(reached[place]) - total / 2) / float(bins[place])
-    if not math.isfinite(high):
-        return low
-    return high * share if place == 0 else low * 2**share
 
 
 def _levels(position: Integers) -> NDArray[np.int64]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
-from submax.live.rollups.delays import Delays, DelaysRecord
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.rollups.sums import COLUMNS, made, matured
 from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
@@ -82,14 +81,12 @@ class Learned(NamedTuple):
     weight: Floats
 
 
-class ReadEvents(NamedTuple):
-    """Positions and times of events, and of the rewards among them with their decisions."""
+class CameRewards(NamedTuple):
+    """Rewards that came: the position of each decision, and position and time of the reward."""
 
+    about: Integers
     position: Integers
     at: Floats
-    about: Integers
-    reward_position: Integers
-    reward_at: Floats
 
 
 class Rollups:
@@ -109,13 +106,14 @@ class Rollups:
         """
         self._tiers = [Tier(resolution) for resolution in RESOLUTIONS]
         self._versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
-        self._delays, self._choice_delays = Delays(), ChoiceDelays(wait)
+        self._delays = ChoiceDelays(wait)
         self._contexts = ContextSums.of(schema or ContextSchema(), slots)
         self._least_propensity = 1.0
         self._slots = slots
         # Added many at a time, because adding one takes as long as adding a thousand.
         self._decisions: list[Counted] = []
-        self._events: list[ReadEvents] = []
+        self._came: list[CameRewards] = []
+        self._last = 0
         self._made: list[Made] = []
         self._learned: list[Learned] = []
         self._count = 0
@@ -133,16 +131,11 @@ class Rollups:
         return self._versions
 
     @property
-    def delays(self) -> Delays:
-        """How long rewards took."""
+    def delays(self) -> ChoiceDelays:
+        """How long rewards took, by choice of the first slot; 0 if there are no slots."""
         self._add()
+        self._delays.forget(self._last)
         return self._delays
-
-    @property
-    def choice_delays(self) -> ChoiceDelays:
-        """How long rewards took, by choice of the first slot."""
-        self._add()
-        return self._choice_delays
 
     @property
     def contexts(self) -> ContextSums:
@@ -156,10 +149,12 @@ class Rollups:
         self._add()
         return self._least_propensity
 
-    def read(self, events: ReadEvents) -> None:
-        """Count how long the rewards among some events took."""
-        self._events.append(events)
-        self._wait_for(len(events.position))
+    def read(self, rewards: CameRewards, last: int) -> None:
+        """Count how long rewards took; ``last`` is the position up to which the log was read."""
+        self._last = last
+        if len(rewards.at):
+            self._came.append(rewards)
+            self._wait_for(len(rewards.at))
 
     def decided(self, at: Floats, decisions: CountedDecisions) -> None:
         """Count decisions that were made at these times."""
@@ -206,14 +201,13 @@ class Rollups:
         """Add what waits; the sums do not depend on when this is called."""
         if not self._count:
             return
-        decisions, events = self._decisions, self._events
-        self._decisions, self._events, self._count = [], [], 0
+        decisions, came = self._decisions, self._came
+        self._decisions, self._came, self._count = [], [], 0
         self._add_made()
-        if events:
-            read = ReadEvents(*map(np.concatenate, zip(*events, strict=True)))
-            self._delays.add(*read)
-            self._choice_delays.rewarded(*read[2:])
-            self._choice_delays.forget(int(read.position[-1]))
+        if came:
+            self._delays.rewarded(*map(np.concatenate, zip(*came, strict=True)))
+        # Of decisions that are read before their page's rewards, none is forgotten yet.
+        self._delays.forget(self._last)
         if not decisions:
             return
         at, action, version, holdout, outcomes = zip(*decisions, strict=True)
@@ -232,8 +226,8 @@ class Rollups:
         if made:
             context, action, position, at = map(np.concatenate, zip(*made, strict=True))
             self._contexts.decided(context, action)
-            if self._slots:
-                self._choice_delays.decided(position, action[:, 0].astype(np.int64), at)
+            choice = action[:, 0] if self._slots else np.zeros(len(at))
+            self._delays.decided(position, choice.astype(np.int64), at)
         if learned:
             self._contexts.learned(*map(np.concatenate, zip(*learned, strict=True)))
 
@@ -244,10 +238,9 @@ class Rollups:
         """
         self._add()
         made = copy(self)
-        made._decisions, made._events, made._made, made._learned = [], [], [], []
+        made._decisions, made._came, made._made, made._learned = [], [], [], []
         made._tiers = [one.copy() for one in self._tiers]
         made._versions, made._delays = copy(self._versions), copy(self._delays)
-        made._choice_delays = copy(self._choice_delays)
         made._contexts = self._contexts.copy()
         return made
 
@@ -260,7 +253,6 @@ class Rollups:
             self.least_propensity,
             self._slots,
             self.contexts.to_record(),
-            self.choice_delays.to_record(),
         )
 
     @classmethod
@@ -271,10 +263,9 @@ class Rollups:
         for tier in rollups.tiers:
             tier.restore(known[tier.resolution.seconds])
         rollups._versions.restore(record.versions)
-        rollups._delays.restore(record.delays)
+        rollups._delays = ChoiceDelays.restore(record.delays)
         rollups._least_propensity = record.least_propensity
         rollups._contexts = ContextSums.restore(record.contexts)
-        rollups._choice_delays = ChoiceDelays.restore(record.choice_delays)
         return rollups
 
 
@@ -283,11 +274,10 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
 
     tiers: Sequence[TierRecord]
     versions: KeyedSumsRecord
-    delays: DelaysRecord
+    delays: ChoiceDelaysRecord
     least_propensity: float
     slots: int
     contexts: ContextSumsRecord
-    choice_delays: ChoiceDelaysRecord
 
 
 def _rows(at: Floats, outcome: Outcome | None) -> Floats:

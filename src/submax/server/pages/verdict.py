@@ -3,8 +3,7 @@
 import math
 from typing import NamedTuple
 
-from submax.dashboard.formats import number
-from submax.dashboard.formats import percent as share
+from submax.dashboard.formats import interval, reward, roughly_percent
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_tally import PLANNED_DECISIONS
 from submax.live.log.action_tally import ActionTally, ChoiceTally
@@ -51,6 +50,12 @@ def comparison(menu: Menu, tally: ActionTally) -> Comparison | None:
     return Comparison(ahead, behind, difference - half, difference + half)
 
 
+def leader(menu: Menu, tally: ActionTally) -> str:
+    """The arm that is surely ahead of all others, empty if none is."""
+    found = comparison(menu, tally) if menu.plain else None
+    return found.ahead if found is not None and found.low > 0 else ""
+
+
 def arm_sentence(menu: Menu, tally: ActionTally, *, percent: bool) -> str:
     """Which arm is ahead; ``percent`` if rewards are 0 or 1."""
     if not menu.plain:
@@ -94,15 +99,16 @@ def _relative(report: LiftReport, *, percent: bool) -> str:
     mean, other = report.mean, report.mean_of_group
     if mean is None or other is None or not mean > other > 0:
         return ""
-    means = [share(one) if percent else number(one) for one in (mean, other)]
-    return f": {means[0]} against {means[1]}, about {share(mean / other - 1, 2)} more"
+    unit = "percent" if percent else "number"
+    means = f"{reward(mean, unit)} against {reward(other, unit)}"
+    return f": {means}, about {roughly_percent(mean / other - 1)} more"
 
 
 def between(low: float, high: float, *, percent: bool) -> str:
     """The ends of an interval, in percentage points if rewards are 0 or 1."""
     if percent:
-        return f"{number(100 * low)} to {number(100 * high)} percentage points"
-    return f"{number(low)} to {number(high)}"
+        return f"{interval(100 * low, 100 * high)} percentage points"
+    return interval(low, high)
 
 
 def _rate(tally: ChoiceTally) -> float:

@@ -10,7 +10,9 @@ from submax.core.arrays import Booleans, Floats
 from submax.dashboard.formats import duration, percent
 from submax.live.bandit import Bandit
 from submax.live.declaring.settings import Settings
-from submax.live.rollups.choice_delays import DelaySums, median_delay
+from submax.live.operating.arm_status import wilson_interval
+from submax.live.rollups.choice_delays import MOST_CHOICES, DelaySums
+from submax.live.rollups.delay_bins import median_delay
 from submax.live.rollups.rollups import Rollups
 
 RARE = 0.001
@@ -22,19 +24,21 @@ LEAST_LATE = 0.05
 """The share of late rewards from which on an arm is named."""
 
 
-class ArmDelay(msgspec.Struct, frozen=True):
+class ArmDelay(msgspec.Struct, frozen=True, kw_only=True):
     """How long the rewards of an arm take.
 
     ``rewards`` is how many have come, ``median`` the seconds that half of them exceed, and ``late``
-    the share that came after ``wait`` seconds and was not learned from. ``of_others`` is the median
-    of all other arms. ``notable`` says that the arm is later than the others by more than chance
-    explains, and late enough to make its numbers wrong.
+    the share that came too late to be learned from, with its 95 % interval. ``of_others`` is the
+    median of all other arms. ``notable`` says that the arm is later than the others by more than
+    chance explains, and late enough to make its numbers wrong.
     """
 
     choice: str
     rewards: float
     median: float
     late: float
+    late_low: float
+    late_high: float
     of_others: float | None
     notable: bool
 
@@ -43,20 +47,24 @@ def arm_delays(bandit: Bandit, rollups: Rollups | None) -> list[ArmDelay]:
     """The delays of all arms with rewards, the slowest first; empty if the action has slots."""
     if rollups is None or not bandit.menu.plain:
         return []
-    sums, others = rollups.choice_delays.sums, rollups.choice_delays.sums_of_others
+    sums, others = rollups.delays.sums, rollups.delays.sums_of_others
     notable = _notable(bandit.settings, sums, others)
-    choices = bandit.menu.slots[0].choices
-    found = [
-        ArmDelay(
-            choices[one].name,
-            float(sums.total[one]),
-            median_delay(sums.bins[one]) or 0.0,
-            float(sums.late[one] / sums.total[one]),
-            median_delay(others.bins[one]),
-            bool(notable[one]) and choices[one].status == "active",
+    choices, found = bandit.menu.slots[0].choices, []
+    for one in np.flatnonzero(sums.total[:MOST_CHOICES]).tolist():
+        late = float(sums.late[one] / sums.total[one])
+        low, high = wilson_interval(late, float(sums.effective[one]))
+        found.append(
+            ArmDelay(
+                choice=choices[one].name,
+                rewards=float(sums.total[one]),
+                median=median_delay(sums.bins[one]) or 0.0,
+                late=late,
+                late_low=low,
+                late_high=high,
+                of_others=median_delay(others.bins[one]),
+                notable=bool(notable[one]) and choices[one].status == "active",
+            )
         )
-        for one in np.flatnonzero(sums.total).tolist()
-    ]
     return sorted(found, key=lambda one: -one.median)
 
 
@@ -82,10 +90,13 @@ def _consequence(delay: ArmDelay, settings: Settings) -> str:
     """What is wrong with the reward rate of an arm whose late rewards do not count."""
     if settings.default_reward is None:
         return f"the reward rate of {delay.choice} is that of its early rewards"
-    if settings.default_reward != 0 or delay.late > 0.95:
+    if settings.default_reward != 0 or delay.late_high > 0.9:
         return f"the reward rate of {delay.choice} does not say what it earns"
-    factor = 1 / (1 - delay.late)
-    return f"{delay.choice} earns more than its reward rate says, about {factor:.2g} times as much"
+    low, high = 1 / (1 - delay.late_low), 1 / (1 - delay.late_high)
+    return (
+        f"{delay.choice} earns more than its reward rate says, about {low:.1f} to {high:.1f} times "
+        "as much"
+    )
 
 
 def _notable(settings: Settings, sums: DelaySums, others: DelaySums) -> Booleans:
