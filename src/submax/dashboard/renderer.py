@@ -3,6 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from submax._version import __version__
+from submax.dashboard.chart_rows import chart_rows
 from submax.dashboard.formats import FORMATS, interval, uncertain
 from submax.dashboard.page_view import PageView
 
@@ -21,7 +22,11 @@ class Renderer:
         )
         self._environment.filters.update(FORMATS)
         self._environment.globals.update(
-            interval=interval, uncertain=uncertain, version=__version__, assets=assets
+            interval=interval,
+            uncertain=uncertain,
+            chart_rows=chart_rows,
+            version=__version__,
+            assets=assets,
         )
 
     def render(self, view: PageView) -> bytes:

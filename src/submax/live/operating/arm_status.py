@@ -51,14 +51,14 @@ def arm_statuses(serving: Serving, ledger: Ledger, probabilities: Floats | None)
 
     ``probabilities`` are those of the active joint actions at the next decision, if known.
     """
-    by_slot = _by_slot(probabilities, serving.active)
+    by_slot, scale = _by_slot(probabilities, serving.active), serving.settings.scale
     found = []
     for number, slot in enumerate(serving.menu.slots):
         tallies = ledger.tally.choices[number]
         known = [*tallies, *[ChoiceTally()] * (len(slot.choices) - len(tallies))]
         total = sum(one.decisions for one in known)
         for index, (choice, tally) in enumerate(zip(slot.choices, known, strict=True)):
-            rate, low, high = weighted_rate(tally, serving.settings.scale)
+            rate, low, high = weighted_rate(tally, scale)
             chance = None if by_slot is None else by_slot[number].get(index, 0.0)
             found.append(
                 ArmStatus(

@@ -50,27 +50,29 @@ class ChoiceDelays:
     1,024 events, a quarter of those of the last 4,096, and so on. A reward that comes so late that
     a share of 4⁻ʲ of its contemporaries is remembered counts with the weight 4ʲ, so that sums have
     the expected values that they would have without sampling. Which decisions are in a sample
-    follows from their positions, so that sums depend on the log alone.
+    follows from their positions, so that sums depend on the log alone. ``table`` is another array
+    whenever a reward was timed.
     """
 
     def __init__(self, wait: float = math.inf) -> None:
         """No delays; ``wait`` are the seconds after which a reward is late."""
         self._wait = wait
         # By choice: the bins, the weight of late rewards, and the sum of squared weights.
-        self._sums: Floats = np.zeros((0, BINS + 2))
+        self.table: Floats = np.zeros((0, BINS + 2))
         self._position: Integers = np.empty(0, np.int64)
         self._choice: Integers = np.empty(0, np.int64)
         self._at: Floats = np.empty(0)
+        self._read_up_to = 0
 
     @property
     def sums(self) -> DelaySums:
         """The sums of each choice."""
-        return delay_sums(self._sums)
+        return delay_sums(self.table)
 
     @property
     def sums_of_others(self) -> DelaySums:
         """For each choice, the sums of all others."""
-        return delay_sums(self._sums.sum(axis=0, keepdims=True) - self._sums)
+        return delay_sums(self.table.sum(axis=0, keepdims=True) - self.table)
 
     def decided(self, position: Integers, choice: Integers, at: Floats) -> None:
         """Remember decisions that were made, in order."""
@@ -92,6 +94,9 @@ class ChoiceDelays:
 
     def forget(self, position: int) -> None:
         """Forget decisions that are not sampled any more after the event at this position."""
+        if position == self._read_up_to:
+            return
+        self._read_up_to = position
         kept = _needed_level(position - self._position) <= _levels(self._position)
         self._position, self._choice = self._position[kept], self._choice[kept]
         self._at = self._at[kept]
@@ -99,23 +104,23 @@ class ChoiceDelays:
     def _add(self, choice: Integers, delay: Floats, weight: Floats) -> None:
         if not len(choice):
             return
-        sums = np.zeros((max(len(self._sums), int(choice.max()) + 1), BINS + 2))
-        sums[: len(self._sums)] = self._sums
+        sums = np.zeros((max(len(self.table), int(choice.max()) + 1), BINS + 2))
+        sums[: len(self.table)] = self.table
         np.add.at(sums, (choice, delay_bins(delay)), weight)
         np.add.at(sums[:, BINS], choice, weight * (delay > self._wait))
         np.add.at(sums[:, BINS + 1], choice, weight**2)
-        self._sums = sums
+        self.table = sums
 
     def to_record(self) -> "ChoiceDelaysRecord":
         """What ``restore`` needs."""
-        columns = self._sums, self._position, self._choice, self._at
+        columns = self.table, self._position, self._choice, self._at
         return ChoiceDelaysRecord(self._wait, *(one.tobytes() for one in columns))
 
     @classmethod
     def restore(cls, record: "ChoiceDelaysRecord") -> Self:
         """The delays that were recorded."""
         made = cls(record.wait)
-        made._sums = np.frombuffer(record.sums).reshape(-1, BINS + 2)
+        made.table = np.frombuffer(record.sums).reshape(-1, BINS + 2)
         made._position = np.frombuffer(record.position, np.int64)
         made._choice = np.frombuffer(record.choice, np.int64)
         made._at = np.frombuffer(record.at)

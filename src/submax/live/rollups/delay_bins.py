@@ -22,15 +22,18 @@ def bounds(place: int) -> tuple[float, float]:
     return low, math.inf if place == BINS - 1 else 2.0**place
 
 
-def median_delay(bins: Floats) -> float | None:
-    """The delay that half of the rewards exceed, interpolated within its bin; None without any."""
-    total = float(bins.sum())
-    if total <= 0:
-        return None
-    reached = np.cumsum(bins)
-    place = int(np.searchsorted(reached, total / 2))
-    low, high = bounds(place)
-    share = 1 - (float(reached[place]) - total / 2) / float(bins[place])
-    if not math.isfinite(high):
-        return low
-    return high * share if place == 0 else low * 2**share
+def median_delays(bins: Floats) -> Floats:
+    """The delay that half of the rewards exceed, interpolated within its bin; NaN without any.
+
+    ``bins [n, BINS]`` counts rewards; there is a median for each row.
+    """
+    half = bins.sum(axis=1) / 2
+    reached = np.cumsum(bins, axis=1)
+    place = (reached < half[:, None]).sum(axis=1)
+    rows = np.arange(len(bins))
+    count, before = bins[rows, place], reached[rows, place] - bins[rows, place]
+    share = (half - before) / np.maximum(count, 1e-300)
+    # Bins double in length, but for the first, which begins at 0; the last one has no end.
+    within = np.where(place == 0, share, 2.0 ** (place - 1 + share * (place < BINS - 1)))
+    median: Floats = np.where(half > 0, within, np.nan)
+    return median

@@ -39,8 +39,6 @@ UNBOUNDED = (-math.inf, math.inf)
 """The bounds of rewards that have none."""
 MOST_ARMS = 100
 """Choices on one page, so that a browser shows it quickly."""
-MOST_TIMED_ARMS = 20
-"""Arms whose delays are shown, the slowest."""
 MOST_VERSIONS = 200
 """Versions on one page, the newest."""
 
@@ -170,7 +168,7 @@ def health(bandit: Bandit) -> HealthPage:
         counts,
         counts.get("decisions", 0) - counts.get("matured", 0),
         _delay_bins(shown),
-        arm_delays(bandit, rollups)[:MOST_TIMED_ARMS],
+        arm_delays(bandit, rollups),
         bandit.settings.longest_wait if math.isfinite(bandit.settings.longest_wait) else None,
         shown.least_propensity if total.matured[0] else None,
         float(total.effective[0]) if total.matured[0] else None,

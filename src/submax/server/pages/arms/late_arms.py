@@ -12,7 +12,7 @@ from submax.live.bandit import Bandit
 from submax.live.declaring.settings import Settings
 from submax.live.operating.arm_status import wilson_interval
 from submax.live.rollups.choice_delays import MOST_CHOICES, DelaySums
-from submax.live.rollups.delay_bins import median_delay
+from submax.live.rollups.delay_bins import median_delays
 from submax.live.rollups.rollups import Rollups
 
 RARE = 0.001
@@ -20,6 +20,8 @@ RARE = 0.001
 FEWEST = 30
 """Rewards of an arm, and of all others, below which nothing is said: shares are compared by a
 normal approximation."""
+MOST_SHOWN = 20
+"""Arms whose delays are shown."""
 LEAST_LATE = 0.05
 """The share of late rewards from which on an arm is named."""
 
@@ -43,29 +45,39 @@ class ArmDelay(msgspec.Struct, frozen=True, kw_only=True):
     notable: bool
 
 
-def arm_delays(bandit: Bandit, rollups: Rollups | None) -> list[ArmDelay]:
-    """The delays of all arms with rewards, the slowest first; empty if the action has slots."""
+def arm_delays(bandit: Bandit, rollups: Rollups | None, *, notable: bool = False) -> list[ArmDelay]:
+    """The delays of the slowest arms, or of all that are ``notable``, the slowest first.
+
+    If the action has slots there are none, because a reward is about all slots together.
+    """
     if rollups is None or not bandit.menu.plain:
         return []
     sums, others = rollups.delays.sums, rollups.delays.sums_of_others
-    notable = _notable(bandit.settings, sums, others)
-    choices, found = bandit.menu.slots[0].choices, []
-    for one in np.flatnonzero(sums.total[:MOST_CHOICES]).tolist():
-        late = float(sums.late[one] / sums.total[one])
+    choices, total = bandit.menu.slots[0].choices, sums.total
+    timed = choices[: min(len(total), MOST_CHOICES)]
+    active = np.array([one.status == "active" for one in timed], np.bool_)
+    found_notable = _notable(bandit.settings, sums, others)[: len(timed)] & active
+    wanted = np.flatnonzero(found_notable if notable else total[: len(timed)] > 0)
+    median, of_others = median_delays(sums.bins[wanted]), median_delays(others.bins[wanted])
+    found = []
+    order = np.argsort(-median, kind="stable").tolist()
+    for place in order if notable else order[:MOST_SHOWN]:
+        one = int(wanted[place])
+        late = float(sums.late[one] / total[one])
         low, high = wilson_interval(late, float(sums.effective[one]))
         found.append(
             ArmDelay(
                 choice=choices[one].name,
-                rewards=float(sums.total[one]),
-                median=median_delay(sums.bins[one]) or 0.0,
+                rewards=float(total[one]),
+                median=float(median[place]),
                 late=late,
                 late_low=low,
                 late_high=high,
-                of_others=median_delay(others.bins[one]),
-                notable=bool(notable[one]) and choices[one].status == "active",
+                of_others=float(of_others[place]) if np.isfinite(of_others[place]) else None,
+                notable=bool(found_notable[one]),
             )
         )
-    return sorted(found, key=lambda one: -one.median)
+    return found
 
 
 def late_sentence(delay: ArmDelay, settings: Settings) -> str:
