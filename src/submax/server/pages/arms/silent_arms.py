@@ -1,9 +1,6 @@
 """Arms for which no reward has come for so long that they may be broken."""
 
-from collections.abc import Sequence
-from operator import is_not
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,14 +9,9 @@ from submax.dashboard.formats import duration, percent
 from submax.live.bandit import Bandit
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.tier import Tier
-from submax.schema.menu import Menu
 
 RARE = 0.001
 """The chance of a wrong sentence about any arm at one look, if arms earn as they did before."""
-
-
-KNOWN: "WeakKeyDictionary[Bandit, tuple[Sequence[object], list[Silence]]]" = WeakKeyDictionary()
-"""What was found last for each bandit, and from what."""
 
 
 class Silence(NamedTuple):
@@ -59,17 +51,7 @@ def silent_arms(bandit: Bandit, rollups: Rollups | None) -> list[Silence]:
     """
     if rollups is None or not bandit.menu.plain or bandit.settings.rewards["kind"] != "binary":
         return []
-    # Sums that did not change are the same arrays: most bandits of a server are idle.
-    seen = [bandit.menu, *(tier.choices.rows for tier in rollups.tiers)]
-    before, found = KNOWN.get(bandit, ((), []))
-    if len(before) != len(seen) or any(map(is_not, before, seen)):
-        found = _found(bandit.menu, rollups)
-        KNOWN[bandit] = seen, found
-    return found
-
-
-def _found(menu: Menu, rollups: Rollups) -> list[Silence]:
-    choices = menu.slots[0].choices
+    choices = bandit.menu.slots[0].choices
     matured, rewards = _totals(rollups.tiers[-1], len(choices))
     earning = rewards > 0
     if not earning.any():
