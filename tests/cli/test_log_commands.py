@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from submax.cli import main
 from submax.core.running import extras
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimator_choice import USUAL
 from submax.schema.learned import Learned

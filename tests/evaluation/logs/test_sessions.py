@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare, make_off_policy
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.sessions import trajectory_weights
 
 FIRST, SECOND = np.array([0.2, 0.7]), np.array([[0.1, 0.6], [0.9, 0.3]])

@@ -8,6 +8,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
@@ -25,7 +26,6 @@ from submax.evaluation.report.diagnosis.diagnostics import (
 )
 from submax.evaluation.report.difference import Difference, intervals_of_differences
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
-from submax.evaluation.terms import Terms
 
 FEWEST_EFFECTIVE = 100.0
 """Effective slates below which an estimate has a caution: intervals need about this many."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 
 
 class Caution(NamedTuple):

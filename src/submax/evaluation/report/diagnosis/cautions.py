@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from submax.evaluation.counts import error_of_mean, mean
+from submax.evaluation.contracts.counts import error_of_mean, mean
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -18,7 +19,6 @@ from submax.evaluation.report.diagnosis.weight_cautions import (
 )
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
-from submax.evaluation.terms import Terms
 
 UNIFORM_TOLERANCE = 0.01
 """Relative difference of propensities up to which a log counts as uniform, or two propensities as

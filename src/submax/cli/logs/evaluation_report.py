@@ -1,10 +1,11 @@
 """Prints and writes the results of off-policy evaluations."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -126,6 +127,12 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
             f"{about.unsupported:.1%}",
         )
     return table
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print each note on a line of its own."""
+    for note in notes:
+        click.echo(f"Note: {note}")
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.cli.evaluation_report import WIDTH
+from submax.cli.logs.evaluation_report import WIDTH
 from submax.evaluation.choosing.best_policy import BestPolicy
 
 
