@@ -2,10 +2,10 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -26,7 +26,7 @@ from submax.cli.logs.log_reading import column_of, read_log_of
 from submax.cli.logs.output_paths import check_folder
 from submax.core.checks import positive
 from submax.core.errors import InputError
-from submax.evaluation.logs.log import By, Log
+from submax.evaluation.logs.log import Log
 from submax.evaluation.page.report_page import check_report
 from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.ranking import Slates, compare_rankings
@@ -39,57 +39,63 @@ from submax.plots.forest_figure import draw_forest
 
 SLATE = "slate="
 """Beginning of a --column that says that the log has ranked lists, a row for each position."""
+READING = ("columns", "declare", "action_features", "skip_bad_rows")
+"""Options that say how a log is read."""
+
+
+class Output(NamedTuple):
+    """The folder of the results, what is printed, and the path of the report, if any."""
+
+    folder: Path
+    shown: Shown
+    report: Path | None
 
 
 def run_evaluate(
     path: Path,
     policies: Sequence[str],
-    estimators: Sequence[str],
-    interval: str,
-    level: float,
-    share: float,
-    by: By,
     out: Path,
-    trust: bool,
-    reward_models: Sequence[str],
-    baseline: str,
     every: bool,
     half_width: float | None,
     effect: float | None,
     report: Path | None,
-    slices: Sequence[str],
-    combinations: Sequence[str],
-    learn_from: str | None,
-    seed: int,
-    read: str,
-    jobs: int | None,
-    scheduler: str | None,
-    **reading: Any,
+    **options: Any,
 ) -> None:
-    """Evaluate policies on a log; print the estimates, write them to files and draw them."""
+    """Evaluate policies on a log; print the estimates, write them to files and draw them.
+
+    ``options`` are the other options of the command.
+    """
     check_folder(out / ESTIMATES)
     if report is not None:
         check_report(report)
-    shown = Shown(every, half_width, effect)
     for name, value in (("--half-width", half_width), ("--effect", effect)):
         if value is not None:
             positive(name, value)
-    if any(one.startswith(SLATE) for one in reading["columns"]):
-        if report is not None:
-            raise InputError(
-                "--report and a column of slates are given; a report is allowed for logs with one "
-                "decision in each row: leave --report out"
-            )
-        named_columns = dict(column_of(one) for one in reading["columns"])
-        found = ranked_comparison(
-            path, policies, named_columns, list(estimators), interval, level, seed
-        )
-        _print_and_write(found, (), out, shown, None)
-        return
-    asked: dict[str, Any] = {
-        "combinations": combinations_of(combinations),
-        "learn_from": learn_from,
-    }
+    output = Output(out, Shown(every, half_width, effect), report)
+    if any(one.startswith(SLATE) for one in options["columns"]):
+        _print_and_write(ranked_comparison(path, policies, options), (), output)
+    else:
+        _evaluate_log(path, policies, output, **options)
+
+
+def _evaluate_log(
+    path: Path,
+    policies: Sequence[str],
+    output: Output,
+    *,
+    trust: bool,
+    estimators: Sequence[str],
+    reward_models: Sequence[str],
+    combinations: Sequence[str],
+    learn_from: str | None,
+    read: str,
+    jobs: int | None,
+    scheduler: str | None,
+    **options: Any,
+) -> None:
+    """Evaluate policies on a log with one decision in each row."""
+    reading = {name: options.pop(name) for name in READING}
+    weights = combinations_of(combinations)
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -103,63 +109,61 @@ def run_evaluate(
         reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
     log = read_log_of(path, named, reading)
     print_notes(log.notes)
-    options: dict[str, Any] = {
-        "estimators": [text_or_table(one) for one in estimators],
-        "interval": interval,
-        "level": level,
-        "share": share,
-        "by": by,
-        "seed": seed,
-        "reward_model": [text_or_table(one) for one in reward_models] or None,
-        "baseline": baseline,
-        "slices": slices,
-    }
+    options["estimators"] = [text_or_table(one) for one in estimators]
+    options["reward_model"] = [text_or_table(one) for one in reward_models] or None
     if isinstance(log, Log) and (log.outcomes is not None or combinations or learn_from):
-        by_reward = compare_rewards(log, named, **asked, **options)
-        _print_by_reward(by_reward, log.notes, out, shown, report)
-        return
-    _print_and_write(compare(log, named, **options), log.notes, out, shown, report)
+        by_reward = compare_rewards(
+            log, named, combinations=weights, learn_from=learn_from, **options
+        )
+        _print_by_reward(by_reward, log.notes, output)
+    else:
+        _print_and_write(compare(log, named, **options), log.notes, output)
 
 
 def ranked_comparison(
-    path: Path,
-    policies: Sequence[str],
-    columns: dict[str, Any],
-    estimators: Sequence[str],
-    interval: str,
-    level: float,
-    seed: int,
+    path: Path, policies: Sequence[str], options: Mapping[str, Any]
 ) -> Comparison:
     """Return the comparison of ranking policies whose probabilities are columns of the log."""
+    for name, given in {
+        "--slice": options["slices"],
+        "--combine": options["combinations"],
+        "--learn-from": options["learn_from"],
+        "--reward-model": options["reward_models"],
+        "--read parts": options["read"] == "parts",
+    }.items():
+        if given:
+            raise InputError(
+                f"{name} and a column of slates are given, and {name} is for logs with one "
+                f"decision in each row: leave {name} out"
+            )
+    columns = dict(column_of(one) for one in options["columns"])
     slates = Slates.read(path, columns=columns, policies={name: name for name in policies})
-    return compare_rankings(
-        slates, estimators=estimators, interval=interval, level=level, seed=seed
-    )
+    wanted = {name: options[name] for name in ("estimators", "interval", "level", "seed")}
+    return compare_rankings(slates, **wanted)
 
 
-def _print_by_reward(
-    found: RewardComparisons, known: Sequence[str], out: Path, shown: Shown, report: Path | None
-) -> None:
+def _print_by_reward(found: RewardComparisons, known: Sequence[str], output: Output) -> None:
     """Print the comparison by each reward, and write the estimates into a folder for each."""
     for reward, comparison in found.comparisons.items():
         click.echo(f"Reward {reward}")
         # report.html becomes report-click.html.
-        page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
-        _print_and_write(comparison, known, out / reward, shown, page)
+        path = output.report
+        page = path and path.with_name(f"{path.stem}-{reward}{path.suffix}")
+        of_reward = output._replace(folder=output.folder / reward, report=page)
+        _print_and_write(comparison, known, of_reward)
     print_notes(found.notes)
-    write_csv(out / ESTIMATES, found.rows())
-    click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
+    write_csv(output.folder / ESTIMATES, found.rows())
+    click.echo(f"The estimates by all rewards: {output.folder / ESTIMATES}")
 
 
-def _print_and_write(
-    found: Comparison, known: Sequence[str], out: Path, shown: Shown, report: Path | None
-) -> None:
+def _print_and_write(found: Comparison, known: Sequence[str], output: Output) -> None:
     """Print a comparison without the notes that are already ``known``, and write its numbers."""
+    out, report = output.folder, output.report
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in known]
-    print_comparison(found._replace(notes=new_notes), shown)
+    print_comparison(found._replace(notes=new_notes), output.shown)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))

@@ -13,6 +13,7 @@ from submax.evaluation.report.diagnosis.diagnostics import Diagnostics, errors_f
 from submax.evaluation.report.diagnosis.propensity_calibration import worst_calibration
 from submax.evaluation.report.diagnosis.reward_cautions import large_reward_cautions
 from submax.evaluation.report.diagnosis.weight_cautions import (
+    mean_weight_cautions,
     propensity_cautions,
     spread_cautions,
     weight_cautions,
@@ -84,10 +85,16 @@ def policy_cautions(
             "groups",
         )
     sessions = about_policy.evidence.trajectory
-    if sessions is not None:
-        yield from spread_cautions(
-            Diagnostics.of_weights(sessions.through, about_policy.evidence.reward), "sessions"
+    if sessions is not None and logged.log.session is not None:
+        yield Caution(
+            "single decisions",
+            "the estimate assumes that a decision does not change what comes later in its session, "
+            "which is not tested; per-decision does not assume it",
         )
+        yield from mean_weight_cautions(found, z, "sessions")
+        # Rows of one session have nearly the same weight: sessions count, not rows.
+        summed = np.bincount(logged.log.session, weights=sessions.through)
+        yield from spread_cautions(Diagnostics.of_weights(summed, summed), "sessions")
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(
