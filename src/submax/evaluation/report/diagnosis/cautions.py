@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from submax.core.arrays import Floats
 from submax.evaluation.contracts.counts import error_of_mean, mean
 from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.normal import normal
@@ -93,7 +94,7 @@ def policy_cautions(
         )
         yield from mean_weight_cautions(found, z, "sessions")
         # Rows of one session have nearly the same weight: sessions count, not rows.
-        summed = np.bincount(logged.log.session, weights=sessions.through)
+        summed: Floats = np.bincount(logged.log.session, sessions.through).astype(np.float64)
         yield from spread_cautions(Diagnostics.of_weights(summed, summed), "sessions")
     slots = about_policy.evidence.slot_weight
     if slots is not None:
