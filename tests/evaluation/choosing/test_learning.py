@@ -6,7 +6,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InputError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
 from submax.policies import make_policy, presets

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, Self
 
-from submax.evaluation.evidence import Evidence
-from submax.evaluation.terms import Terms
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.terms import Terms
 
 
 class OffPolicyEstimator(ABC):

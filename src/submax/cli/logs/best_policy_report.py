@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.cli.evaluation_report import WIDTH
+from submax.cli.logs.evaluation_report import WIDTH
 from submax.evaluation.choosing.best_policy import BestPolicy
 
 
@@ -33,15 +33,16 @@ def _table(best: BestPolicy, rows: list[dict[str, object]]) -> Table:
     level = f"{best.report.level:.0%}" if best.report is not None else ""
     table = Table(box=None, pad_edge=False, header_style="")
     table.add_column("policy")
-    for heading in ("value", f"{level} interval", "estimator", "dr on the choosing rows"):
+    for heading in ("value", f"{level} interval", "estimator", "behind, by dr", "choosing rows"):
         table.add_column(heading, justify="right")
-    for one in sorted(rows, key=lambda row: -float(str(row["choosing_value"]))):
+    for one in sorted(rows, key=lambda row: float(str(row["behind"]))):
         mark = "* " if one["winner"] else "  "
         table.add_row(
             escape(f"{mark}{one['policy']}"),
             f"{one['value']:.4f}",
             escape(f"[{one['low']:.4f}, {one['high']:.4f}]"),
             str(one["estimator"]),
-            f"{one['choosing_value']:.4f}",
+            "" if one["winner"] else f"{one['behind']:.4f} ± {one['behind_error']:.4f}",
+            f"{one['choosing_rows']}",
         )
     return table

@@ -1,17 +1,18 @@
 """Prints and writes the results of off-policy evaluations."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from submax.evaluation.report.comparison import Comparison
 from submax.evaluation.report.difference import Difference
-from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
+from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import rule_of
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
@@ -52,7 +53,7 @@ def print_comparison(found: Comparison, shown: Shown = RECOMMENDED_ONLY) -> None
     marks = _marks(logged, sentences)
     wide.print(
         f"{LOGGING_POLICY}: {_number(logged.value)} {escape(_interval(logged))}{marks}, the mean "
-        f"reward of {logged.diagnostics.rows} rows"
+        f"reward of {logged.diagnostics.rows} {found.units}"
     )
     if every:
         for first in range(0, len(names), POLICIES_PER_TABLE):
@@ -61,7 +62,7 @@ def print_comparison(found: Comparison, shown: Shown = RECOMMENDED_ONLY) -> None
         wide.print(_recommended_table(found, sentences))
     for one in found.differences:
         if one.recommended:
-            wide.print(_difference_line(one), markup=False, soft_wrap=True)
+            wide.print(_difference_line(one, found.units), markup=False, soft_wrap=True)
     for sentence in _rows_needed(found, shown):
         wide.print(sentence, markup=False, soft_wrap=True)
     for number, sentence in enumerate(sentences, 1):
@@ -79,20 +80,20 @@ def _rows_needed(found: Comparison, shown: Shown) -> Iterator[str]:
     for one in found.recommended() if shown.half_width is not None else ():
         needed = one.rows_needed(shown.half_width or 0.0)
         yield (
-            f"{one.policy}, by {one.estimator}: about {_rows(needed)} evaluated rows give an "
-            f"interval of ±{shown.half_width:g}"
+            f"{one.policy}, by {one.estimator}: about {_rows(needed)} evaluated {found.units} "
+            f"give an interval of ±{shown.half_width:g}"
         )
     for difference in found.differences if shown.effect is not None else ():
         if difference.recommended:
             needed = difference.rows_needed(shown.effect)
             yield (
                 f"{difference.policy} minus {difference.baseline}, by {difference.estimator}: "
-                f"about {_rows(needed)} evaluated rows show a difference of {shown.effect:g} in 8 "
-                "of 10 logs"
+                f"about {_rows(needed)} evaluated {found.units} show a difference of "
+                f"{shown.effect:g} in 8 of 10 logs"
             )
 
 
-def _difference_line(one: Difference) -> str:
+def _difference_line(one: Difference, units: str) -> str:
     """Return a sentence about a difference, and how many rows would make it clear."""
     ends = f"[{one.interval.low:+.4g}, {one.interval.high:+.4g}]"
     text = f"{one.policy} minus {one.baseline}, by {one.estimator}: {one.value:+.4g} {ends}"
@@ -101,16 +102,17 @@ def _difference_line(one: Difference) -> str:
         return text
     return (
         f"{text}; the sign is not clear: if the difference is as estimated, about "
-        f"{_rows(needed)} evaluated rows show it in 8 of 10 logs"
+        f"{_rows(needed)} evaluated {units} show it in 8 of 10 logs"
     )
 
 
 def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
     """Return a table with a row for each policy, the best first."""
-    table = Table(title=f"Expected reward per decision, {100 * found.level:g} % intervals")
+    table = Table(title=f"Expected reward per {found.unit}, {100 * found.level:g} % intervals")
     for heading in ("policy", "estimator"):
         table.add_column(heading, no_wrap=heading == "estimator", overflow="fold")
-    headings = ("value", "effective rows", "rewarded", "largest weight", "without support")
+    headings = ["value", f"effective {found.units}", "rewarded", "largest weight"]
+    headings += ["without support"] * (found.unit == DECISION)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=heading == "value")
     ordered = sorted(found.recommended()[1:], key=lambda one: (one.value != one.value, -one.value))
@@ -123,9 +125,15 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
             f"{about.effective:.0f} of {about.rows}",
             f"{about.effective_rewards:.1f}",
             f"{about.largest:.3g}",
-            f"{about.unsupported:.1%}",
+            *[f"{about.unsupported:.1%}"] * (found.unit == DECISION),
         )
     return table
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print each note on a line of its own."""
+    for note in notes:
+        click.echo(f"Note: {note}")
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:
@@ -138,12 +146,13 @@ def write_estimates(directory: Path, found: Comparison) -> None:
 
 
 def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
-    table = Table(title=f"Expected reward per decision, {100 * found.level:g} % intervals")
+    table = Table(title=f"Expected reward per {found.unit}, {100 * found.level:g} % intervals")
     table.add_column("estimator", no_wrap=True)
     for name in names:
         table.add_column(escape(name), justify="right")
+    known = {(one.policy, one.estimator): one for one in found.estimates}
     for estimator in found.estimators()[1:]:
-        estimates = [found.find(name, estimator) for name in names]
+        estimates = [known.get((name, estimator)) for name in names]
         cells = [
             _cell(one, sentences, "*" if one is not None and one.recommended else "")
             for one in estimates
@@ -152,12 +161,14 @@ def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
     table.add_section()
     firsts = [next(one for one in found.estimates if one.policy == name) for name in names]
     diagnostics = [one.diagnostics for one in firsts]
-    table.add_row("effective rows", *(f"{one.effective:.0f} of {one.rows}" for one in diagnostics))
+    effective = (f"{one.effective:.0f} of {one.rows}" for one in diagnostics)
+    table.add_row(f"effective {found.units}", *effective)
     table.add_row("rewarded", *(f"{one.effective_rewards:.1f}" for one in diagnostics))
     table.add_row("largest weight", *(f"{one.largest:.3g}" for one in diagnostics))
     means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in diagnostics)
     table.add_row("mean weight", *means)
-    table.add_row("without support", *(f"{one.unsupported:.1%}" for one in diagnostics))
+    if found.unit == DECISION:
+        table.add_row("without support", *(f"{one.unsupported:.1%}" for one in diagnostics))
     return table
 
 

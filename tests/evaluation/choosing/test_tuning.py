@@ -6,11 +6,11 @@ import pytest
 from submax.core.errors import InputError, MissingExtraError
 from submax.core.running import extras
 from submax.evaluation import tuning
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
+from submax.evaluation.choosing.tuning import Range, parse_search, tune
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.tuning import Range, parse_search, tune
 from submax.policies.policy_table import with_values
 
 pytest.importorskip("optuna")

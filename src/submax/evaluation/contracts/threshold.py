@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import error_of_mean, mean, quantiles, some, total, variance
+from submax.evaluation.contracts.counts import error_of_mean, mean, quantiles, some, total, variance
 
 CANDIDATES = 24
 """Thresholds that are tried: with 24, neighbouring ones differ little in their error."""

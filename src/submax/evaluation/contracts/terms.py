@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import mean, total
+from submax.evaluation.contracts.counts import mean, total
 
 
 class Terms(NamedTuple):

@@ -1,9 +1,9 @@
 """The weighted mean of rewards, which self-normalized estimators share."""
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import mean
-from submax.evaluation.evidence import Evidence
-from submax.evaluation.terms import Terms
+from submax.evaluation.contracts.counts import mean
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.terms import Terms
 
 SMALLEST_MEAN = 1e-300
 """Lower bound of the mean weight, so that a division by 0 does not occur if all weights are 0."""

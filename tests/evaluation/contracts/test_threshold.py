@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InputError
-from submax.evaluation.evidence import Evidence
-from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.threshold import (
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.threshold import (
     candidate_thresholds,
     least_error_threshold,
     slope_threshold,
 )
+from submax.evaluation.off_policy import make_off_policy
 
 
 def clipping(weight, reward):
