@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     )
     from submax.environments.networks.pricing import Pricing as Pricing
     from submax.environments.slates.cascade import Cascade as Cascade
+    from submax.environments.slates.dueling import Dueling as Dueling
     from submax.environments.slates.position_clicks import PositionClicks as PositionClicks
     from submax.environments.tables.adversarial import Adversarial as Adversarial
     from submax.environments.tables.classification import Classification as Classification
@@ -138,6 +139,7 @@ _HOME = {
     "Discrete": "submax.core.rewards.discrete",
     "DriftingBernoulli": "submax.environments.changing.drifting_bernoulli",
     "DriftingContextual": "submax.environments.networks.drifting_contextual",
+    "Dueling": "submax.environments.slates.dueling",
     "Environment": "submax.core.contracts.environment",
     "Estimator": "submax.core.conditioning.estimator",
     "Facts": "submax.core.contracts.facts",
