@@ -87,7 +87,7 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
         replicas, arms, _ = counts.wins.shape
         bounds = counts.bounds(self.exploration)
         losses = counts.wins.transpose(0, 2, 1)
-        ahead = 1 - betainc(counts.wins + 1, losses + 1, 0.5)
+        ahead = np.asarray(1 - betainc(counts.wins + 1, losses + 1, 0.5), dtype=np.float64)
         together = max(1, NUMBERS_TOGETHER // (replicas * arms**2))
         shares = np.zeros((replicas, arms**2))
         for begin in range(0, self.draws, together):

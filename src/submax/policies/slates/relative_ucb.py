@@ -88,7 +88,7 @@ class RelativeUCB(ListingPolicy[RelativeUCBState]):
 
 def _candidates(upper: Floats) -> Booleans:
     """Return which arms may beat all others, ``[R, K]``."""
-    found: Booleans = (upper >= 0.5).all(axis=2)
+    found: Booleans = np.all(upper >= 0.5, axis=2)
     return found
 
 
