@@ -8,7 +8,7 @@ SUBMAX_SOAK_MINUTES ?= 30
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs clean
+.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs site clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -39,6 +39,7 @@ bench: $(VENV)/.installed-neural
 
 docs: $(VENV)/.installed-all
 	$(BIN)/python docs/generators/cli_page.py
+	$(BIN)/python -m docs.generators.reference
 	$(BIN)/python docs/generators/options_table.py
 	$(BIN)/python clients/typescript/generate.py
 	$(BIN)/python docs/generators/tuning_page.py
@@ -46,6 +47,10 @@ docs: $(VENV)/.installed-all
 	$(BIN)/python docs/generators/scale_page.py
 	if [ -d $(OUT) ]; then for page in report beyond bakeoff rivals; do \
 	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi
+
+# Open site/index.html, with or without a web server.
+site: $(VENV)/.installed-all
+	$(BIN)/python -m docs.generators.site site
 
 clean:
 	rm -rf $(VENV) .venv-bench
