@@ -12,7 +12,7 @@ SUBMAX_SOAK_MINUTES ?= 30
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs release clean
+.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs site release clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -43,6 +43,7 @@ bench: $(VENV)/.installed-neural
 
 docs: $(VENV)/.installed-all
 	$(BIN)/python docs/generators/cli_page.py
+	$(BIN)/python -m docs.generators.reference
 	$(BIN)/python docs/generators/options_table.py
 	$(BIN)/python docs/generators/choice_page.py
 	$(BIN)/python clients/typescript/generate.py
@@ -65,6 +66,10 @@ release: $(VENV)/.installed-all
 	$(RELEASE_VENV)/bin/python -m pip install --quiet "$$(ls dist/*.whl)[plots,logs,server]" $(TEST_TOOLS)
 	$(RELEASE_VENV)/bin/python -c 'import submax; assert "site-packages" in submax.__file__, submax.__file__'
 	$(RELEASE_VENV)/bin/python -m pytest -p no:cacheprovider -m "not slow" $(RELEASE_TESTS)
+
+# Open site/index.html, with or without a web server.
+site: $(VENV)/.installed-all
+	$(BIN)/python -m docs.generators.site site
 
 clean:
 	rm -rf $(VENV) .venv-bench $(RELEASE_VENV)
