@@ -6,5 +6,6 @@ from submax.cli import logs as logs
 from submax.cli import operators as operators
 from submax.cli import watchers as watchers
 from submax.cli.commands import main
+from submax.cli.recommending import command as command
 
 __all__ = ["main"]

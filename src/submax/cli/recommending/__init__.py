@@ -1,0 +1,1 @@
+"""The command that recommends a policy."""

@@ -1,0 +1,1 @@
+"""Which policy fits a problem: rules with their evidence, and the answers they are chosen by."""

@@ -1,0 +1,124 @@
+"""Public names change only with a line in the changelog.
+
+``python tests/public_api/record.py`` writes the names again. What differs from the last release
+must be named in the newest sections of CHANGELOG.md, those above the section of that release. A new
+class or command stands for all of its methods and options.
+"""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+
+
+def record():
+    specification = importlib.util.spec_from_file_location("record", HERE / "record.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def names_of(text: str) -> dict[str, str]:
+    """The lines by the name of the thing: what stands before the parameters."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {line.partition("(")[0]: line for line in lines}
+
+
+def changed_names(before: str, now: str) -> list[str]:
+    """The names that were added, removed or changed, without those that their parent stands for."""
+    old, new = names_of(before), names_of(now)
+    changed = {name for name in old | new if old.get(name) != new.get(name)}
+    whole = {name for name in changed if (name in old) != (name in new)}
+    beginnings = tuple(f"{name}{sign}" for name in whole for sign in (" ", "."))
+    return sorted(name for name in changed if not name.startswith(beginnings))
+
+
+def word_of(name: str) -> str:
+    """What the changelog must contain: the option, the command, the path, or the last name."""
+    if name.startswith("$ "):
+        option = name.partition(" -")[2]
+        return f"-{option.partition(',')[0]}" if option else name.removeprefix("$ ")
+    return name.split(" ")[-1] if "/" in name else name.rpartition(".")[2]
+
+
+def newest_sections(changelog: str, released: str) -> str:
+    """The text above the section of the released version; all of it if there is no such section."""
+    heading = re.search(rf"^## \[{re.escape(released)}\]", changelog, flags=re.MULTILINE)
+    return changelog[: heading.start()] if heading else changelog
+
+
+def missing_from(changelog: str, before: str, now: str) -> list[str]:
+    version = re.match(r"# submax (\S+)", before).group(1)
+    text = newest_sections(changelog, version)
+    return [
+        name
+        for name in changed_names(before, now)
+        if not re.search(rf"(?<![\w-]){re.escape(word_of(name))}(?![\w-])", text)
+    ]
+
+
+@pytest.mark.slow
+def test_the_record_is_current():
+    module = record()
+    now = "".join(f"{line}\n" for line in module.public_lines())
+    old, new = names_of(module.CURRENT.read_text(encoding="utf-8")), names_of(now)
+    differing = sorted(name for name in old | new if old.get(name) != new.get(name))
+    assert not differing, (
+        "run: python tests/public_api/record.py, and write a line for CHANGELOG.md"
+    )
+
+
+def test_changes_since_the_release_are_in_the_changelog():
+    before = (HERE / "released.txt").read_text(encoding="utf-8")
+    now = (HERE / "current.txt").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert missing_from(changelog, before, now) == [], "name these in the newest section"
+
+
+BEFORE = """# submax 1.0.0
+$ submax serve
+$ submax serve --port
+submax.Bandit(actions)
+submax.Bandit.decide(context=None)
+submax.old()
+"""
+CHANGELOG = """# Changelog
+## [Unreleased]
+- `Client` and `submax follow`; `decide` takes a unit; `old` is gone; `--host`.
+## [1.0.0]
+- `Shadow`, `--quiet`
+"""
+
+
+def test_a_change_that_the_changelog_names_passes():
+    now = """$ submax follow
+$ submax follow --every
+$ submax serve
+$ submax serve --host
+$ submax serve --port
+submax.Bandit(actions)
+submax.Bandit.decide(context=None, *, unit=None)
+submax.Client(address)
+submax.Client.decide()
+"""
+    assert changed_names(BEFORE, now) == [
+        "$ submax follow",
+        "$ submax serve --host",
+        "submax.Bandit.decide",
+        "submax.Client",
+        "submax.old",
+    ]
+    assert missing_from(CHANGELOG, BEFORE, now) == []
+
+
+def test_a_change_that_only_an_old_section_names_fails():
+    now = f"{BEFORE}$ submax serve --quiet\nsubmax.Shadow()\nGET /shadows\n"
+    assert missing_from(CHANGELOG, BEFORE, now) == [
+        "$ submax serve --quiet",
+        "GET /shadows",
+        "submax.Shadow",
+    ]
