@@ -56,7 +56,10 @@ def publish(results: Path, name: str, figures: dict[str, str]) -> None:
     manifest = read_manifest(directory)
     settings = {
         "version": manifest["versions"]["submax"],
-        "run": {"date": str(manifest.get("finished", ""))[:10], "machine": manifest.get("machine", "")},
+        "run": {
+            "date": str(manifest.get("finished", ""))[:10],
+            "machine": manifest.get("machine", ""),
+        },
         "specification": manifest["specification"],
     }
     text = json.dumps(settings, indent=1, ensure_ascii=False)

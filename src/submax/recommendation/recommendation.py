@@ -66,7 +66,9 @@ class Recommendation:
             "runner_up": self.runner_up,
             "runner_up_reason": rule.runner_up_reason,
             "extras": dict(rule.extras),
-            "measured": [{"sentence": str(one), "page": one.page, "url": one.url} for one in self.evidence],
+            "measured": [
+                {"sentence": str(one), "page": one.page, "url": one.url} for one in self.evidence
+            ],
             "untested": list(self.untested),
             "toml": self.toml,
             "python": self.python,
