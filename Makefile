@@ -3,12 +3,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= results
+RELEASE_VENV ?= .venv-release
+# What make release needs to test an installed wheel, and the folders that it tests.
+TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis
+RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema tests/plots tests/live/serving
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs clean
+.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs site release clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -39,6 +43,7 @@ bench: $(VENV)/.installed-neural
 
 docs: $(VENV)/.installed-all
 	$(BIN)/python docs/generators/cli_page.py
+	$(BIN)/python -m docs.generators.reference
 	$(BIN)/python docs/generators/options_table.py
 	$(BIN)/python docs/generators/choice_page.py
 	$(BIN)/python clients/typescript/generate.py
@@ -49,8 +54,26 @@ docs: $(VENV)/.installed-all
 	if [ -d $(OUT) ]; then for page in report beyond bakeoff rivals; do \
 	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi
 
+# The distributions are built and checked; the wheel is installed alone into an empty environment, where the first steps
+# must succeed, and then with its extras, where the fast tests of some folders run against it instead of src.
+release: $(VENV)/.installed-all
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python release/check_files.py dist
+	$(PYTHON) -m venv --clear $(RELEASE_VENV)
+	$(RELEASE_VENV)/bin/python -m pip install --quiet dist/*.whl
+	$(RELEASE_VENV)/bin/python release/first_steps.py
+	$(RELEASE_VENV)/bin/python -m pip install --quiet "$$(ls dist/*.whl)[plots,logs,server]" $(TEST_TOOLS)
+	$(RELEASE_VENV)/bin/python -c 'import submax; assert "site-packages" in submax.__file__, submax.__file__'
+	$(RELEASE_VENV)/bin/python -m pytest -p no:cacheprovider -m "not slow" $(RELEASE_TESTS)
+
+# Open site/index.html, with or without a web server.
+site: $(VENV)/.installed-all
+	$(BIN)/python -m docs.generators.site site
+
 clean:
-	rm -rf $(VENV) .venv-bench
+	rm -rf $(VENV) .venv-bench $(RELEASE_VENV)
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -60,11 +83,11 @@ $(VENV)/.made:
 
 # Packages are compiled when they are first imported: most of their modules never are.
 $(VENV)/.installed: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[plots,logs]"
 	touch $@
 
 $(VENV)/.installed-neural: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[neural]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[plots,logs,neural]"
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.made

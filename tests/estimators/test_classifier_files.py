@@ -8,7 +8,7 @@ import pytest
 
 import submax
 from submax.core.errors import InputError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.experiments.cells import cells, run_cell
 from submax.experiments.specification import parse

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.numerics.categorical import draw
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.sessions import trajectory_weights
 
 LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3

@@ -9,7 +9,7 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.log.export import Export
 from submax.live.open import open_bandit

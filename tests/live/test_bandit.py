@@ -20,7 +20,7 @@ from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven,
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.policies import presets
+from submax.policies import make_policy, presets
 from submax.policies.classic.thompson import Thompson
 from submax.schema.model import Model, hash_of
 from submax.testing import ManualClock
@@ -918,6 +918,7 @@ def test_a_policy_of_a_file_decides_and_is_found_again(opened, store, clock):
 
 PLAIN = sorted(name for name, policy in presets().items() if not policy.facts.trains_models)
 CONTEXT = {"age": float, "country": ["fr", "de"]}
+DUEL = {"left": ["A", "B", "C"], "right": ["A", "B", "C"]}
 
 
 @pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
@@ -937,7 +938,8 @@ CONTEXT = {"age": float, "country": ["fr", "de"]}
 )
 def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, context):
     rng = np.random.default_rng(seed)
-    bandit = opened(actions=PAGE, policy=policy, context=context)
+    actions = DUEL if make_policy(policy).facts.needs_pairs else PAGE
+    bandit = opened(actions=actions, policy=policy, context=context)
 
     def decide():
         age = float(rng.normal(40, 20))
@@ -953,7 +955,7 @@ def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, conte
         clock.now += WAIT
         assert bandit.refit().version == version
         assert decide().version == version
-    again = opened(actions=PAGE, policy=policy, context=context)
+    again = opened(actions=actions, policy=policy, context=context)
     assert (again.version, again.damaged) == (2, 0)
     model = bandit._live_state.serving.model
     read_back = again._live_state.serving.model

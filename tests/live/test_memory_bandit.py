@@ -11,7 +11,7 @@ import pytest
 import submax
 from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InputError, StoreError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.fitting import online_learner
 from submax.live.fitting.learning_warning import LearningWarning

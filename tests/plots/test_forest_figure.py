@@ -1,7 +1,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from submax.cli.evaluation_report import write_estimates
+from submax.cli.logs.evaluation_report import write_estimates
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.report.comparison import Comparison, Estimate

@@ -106,6 +106,20 @@ def test_policies_are_switched_off_by_the_keyboard_and_stay_so(opened, address):
     assert page.evaluate(picture) == before
 
 
+def test_a_comparison_that_takes_long_says_that_it_is_made(opened, address):
+    page = opened(address)
+    page.goto("/folders/one")
+    held = []
+    page.route("**/compare", lambda route: held.append(route))
+    page.get_by_role("link", name="Compare", exact=True).click(no_wait_after=True)
+    expect(page.get_by_text("The policies are being compared …")).to_be_visible()
+    expect(page.locator("main")).to_have_attribute("aria-busy", "true")
+    held[0].continue_()
+    expect(page.get_by_role("heading", name="Policies, replica by replica")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#loading")).to_be_empty()
+
+
 def test_a_sweep_is_followed_from_its_begin_to_its_end(opened, tmp_path):
     (tmp_path / "slow.py").write_text(POLICY, encoding="utf-8")
     (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")

@@ -8,7 +8,7 @@ from safetensors.numpy import save
 
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.schema import learned as module
 from submax.schema.choices import Change

@@ -132,7 +132,7 @@ def eventually() -> Callable[[Callable[[], object]], object]:
     return wait_until
 
 
-def wait_until(condition, seconds: float = 10.0):
+def wait_until(condition, seconds: float = 60.0):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "it never came to be"
@@ -183,7 +183,8 @@ class Server:
         self.process.communicate()
 
 
-READY_SECONDS = 30.0
+READY_SECONDS = 120.0
+"""How long a server may take to start while other tests use the machine."""
 
 
 @pytest.fixture(scope="module")

@@ -67,8 +67,18 @@ class Running:
 
 @pytest.fixture
 def running(monkeypatch):
+    yield from serving(monkeypatch, SECONDS)
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """A server whose deadlines do not pass during a test."""
+    yield from serving(monkeypatch, 60)
+
+
+def serving(monkeypatch, seconds: float):
     for name in ("HEAD", "BODY"):
-        phase = replace(getattr(limited_protocol, name), seconds=SECONDS, most_bytes=10_000)
+        phase = replace(getattr(limited_protocol, name), seconds=seconds, most_bytes=10_000)
         monkeypatch.setattr(limited_protocol, name, phase)
     running = Running()
     yield running
@@ -185,14 +195,14 @@ def _is_closed(connection):
         return False
 
 
-def test_a_connection_with_a_request_under_way_stays(running):
-    busy = [running.connect(POST % b"") for _ in range(PLACES)]
+def test_a_connection_with_a_request_under_way_stays(patient):
+    busy = [patient.connect(POST % b"") for _ in range(PLACES)]
     _wait_busy()
-    assert everything(running.connect()).startswith(b"HTTP/1.1 503")
+    assert everything(patient.connect()).startswith(b"HTTP/1.1 503")
     for one in busy:
         one.sendall(b"12345")
         assert answered(one)
-    assert running.reasons == ["too_many"]
+    assert patient.reasons == ["too_many"]
 
 
 def _wait_busy():

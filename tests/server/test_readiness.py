@@ -105,19 +105,20 @@ def test_a_file_that_cannot_grow_is_not_ready(serve, tmp_path):
     resource = pytest.importorskip("resource")
     server = serve(tmp_path / "page.db")
     server.wait_ready()
-    httpx.post(f"{server.address}/bandits", json=ARMS)
+    client = httpx.Client(base_url=server.address, timeout=30)
+    client.post("/bandits", json=ARMS)
     process = server.process.pid
     limit = max(one.stat().st_size for one in tmp_path.glob("page.db*"))
     before = resource.prlimit(process, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        end = time.monotonic() + 20
-        while httpx.get(f"{server.address}/readyz").status_code == 200:
-            httpx.post(f"{server.address}/bandits/page/decide", json={})
+        end = time.monotonic() + 60
+        while client.get("/readyz").status_code == 200:
+            client.post("/bandits/page/decide", json={})
             assert time.monotonic() < end
-        assert httpx.get(f"{server.address}/readyz").status_code == 503
+        assert client.get("/readyz").status_code == 503
     finally:
         resource.prlimit(process, resource.RLIMIT_FSIZE, before)
     server.wait_ready()
-    assert httpx.post(f"{server.address}/bandits/page/decide", json={}).status_code == 200
+    assert client.post("/bandits/page/decide", json={}).status_code == 200
     server.signal(signal.SIGTERM)
     assert server.ended() == 0

@@ -147,12 +147,14 @@ def presets():
     for name, policy in found.items():
         if not policy.facts.trains_models:
             is_real = "grid" in name or "fourier" in name
-            yield name, {"price": [1.0, 20.0]} if is_real else ["A", "B"]
+            pair = {"first": ["A", "B"], "second": ["A", "B"]}
+            listed = pair if policy.facts.needs_pairs else ["A", "B"]
+            yield name, {"price": [1.0, 20.0]} if is_real else listed
 
 
 @pytest.mark.filterwarnings("ignore:the policy .* does not look at the context")
 def test_every_preset_without_networks_passes():
     for name, actions in presets():
-        scale = {"kind": "continuous", "low": 0, "high": 1} if actions != ["A", "B"] else "binary"
+        scale = {"kind": "continuous", "low": 0, "high": 1} if "price" in actions else "binary"
         declaration = {"actions": actions, "rewards": scale, "policy": name}
         try_declaration("page", {**declaration, "context": {"age": "number"}})

@@ -1,7 +1,7 @@
 import numpy as np
 
 from submax.core.numerics.categorical import draw
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.intervals import bootstrap, normal
 from submax.evaluation.off_policy import make_off_policy
 

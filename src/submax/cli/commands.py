@@ -170,9 +170,12 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     other than --policy, one figure for each configuration of an experiment is drawn that fits a
     column of a paper, as figures/column-....
     """
+    from submax.core.running.extras import require_extra
+
+    require_extra("plots", "a figure", "matplotlib")
     names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
     if not listed and not any(options.values()):
-        from submax.cli.evaluation_plot import is_evaluation, redraw_evaluation
+        from submax.cli.logs.evaluation_plot import is_evaluation, redraw_evaluation
         from submax.cli.run import redraw
 
         (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
@@ -228,8 +231,11 @@ def compare(
     of comparisons, and how many replicas a difference of this size needs.
     """
     from submax.cli.studies.comparison import print_comparison
+    from submax.core.running.extras import require_extra
     from submax.experiments.comparing.paired_differences import compare as paired_differences
 
+    if ranks is not None:
+        require_extra("plots", "--ranks", "matplotlib")
     names = [name.strip() for name in policies.split(",") if name.strip()]
     found = paired_differences(directory, names, measure=measure, confidence=confidence)
     print_comparison(found, measure, confidence, form)

@@ -11,6 +11,7 @@ import click
 from submax.cli.inspection import opened_for_reading
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError, SubmaxError
+from submax.core.running.extras import require_extra
 from submax.core.running.names_file import names_file
 from submax.live.archive.compaction import Compaction
 from submax.live.archive.compactor import removed_rows
@@ -35,6 +36,7 @@ def run_compact(
     place: str, name: str | None, older_than: str | None, *, dry_run: bool, vacuum: bool
 ) -> None:
     """Archive old events of one bandit or of all, and print what was moved."""
+    require_extra("logs", "archiving events", "pyarrow")
     age = None if older_than is None else seconds(older_than)
     # Opening a store for writing would create it; a store that does not exist is refused here.
     with opened_for_reading(place) as store:

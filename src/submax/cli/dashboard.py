@@ -26,7 +26,7 @@ def dashboard(results: Path, **given: Any) -> None:
     """
     from submax.core.running.extras import require_extra
 
-    require_extra("server", "the dashboard", "starlette", "uvicorn", "jinja2")
+    require_extra("server", "the dashboard", "starlette", "uvicorn", "jinja2", "pyarrow")
     from submax.results_server.run import show_results
 
     show_results(results, given, os.environ)

@@ -15,6 +15,8 @@ PLACE = click.argument("store", metavar="STORE|ADDRESS")
 BANDIT = click.option(
     "--bandit", metavar="NAME", help="Name of the bandit; needed if the store has several."
 )
+SERVER_MODULES = ("starlette", "uvicorn", "prometheus_client", "jinja2", "pyarrow")
+"""What a server imports of its extra."""
 
 
 @main.command()
@@ -39,7 +41,7 @@ def serve(**given: Any) -> None:
     from submax.server.running.serve_options import ServeOptions
 
     options = ServeOptions.of(given, os.environ)
-    require_extra("server", "the server", "starlette", "uvicorn", "prometheus_client")
+    require_extra("server", "the server", *SERVER_MODULES)
     from submax.server.run import serve as run
 
     run(options)
@@ -74,7 +76,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     from submax.cli.compact import seconds
     from submax.core.running.extras import require_extra
 
-    require_extra("server", "the demo", "starlette", "uvicorn", "prometheus_client")
+    require_extra("server", "the demo", *SERVER_MODULES)
     from submax.server.demo.run import run_demo
 
     run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)

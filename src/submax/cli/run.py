@@ -18,7 +18,7 @@ from submax.cli.progress import progress
 from submax.cli.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
-from submax.core.running.extras import require_extra
+from submax.core.running.extras import missing_extra, require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import (
     MANIFEST,
@@ -109,10 +109,14 @@ def run_experiments(specifications: Sequence[Specification], options: RunOptions
     with _interruptible(), options.processes(meter) as local, options.workers(local) as executor:
         for plan in plans:
             _run(plan, executor, meter, console)
+        undrawable = missing_extra("plots", "drawing", "matplotlib")
+        figures = options.figures and not undrawable
         for plan in plans:
-            if options.figures:
+            if figures:
                 _draw_figures(plan.directory, plan.specification, local, console)
-            _print(plan.directory, plan.specification, console, drawn=options.figures)
+            _print(plan.directory, plan.specification, console, drawn=figures)
+        if options.figures and undrawable:
+            console.print(f"No figures: {undrawable}", soft_wrap=True, markup=False)
 
 
 def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
@@ -142,6 +146,8 @@ def _plans(
         except InputError as error:
             refusals.append((changed.name, error))
             continue
+        if changed.experiment == "offline":
+            require_extra("logs", f"{changed.name}, an experiment on logs,", "pyarrow")
         rehearse(chosen)
         directory = options.out / changed.name
         check_directory(directory, changed)

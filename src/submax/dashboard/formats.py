@@ -34,15 +34,52 @@ def percent(value: float | None, digits: int = 3) -> str:
     return f"{number(100 * value, digits)} %"
 
 
-def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """The two ends of an interval.
+def interval(low: float | None, high: float | None, unit: str = "number") -> str:
+    """The two ends of an interval, with as many places as its width deserves.
 
-    >>> interval(0.012, 0.034), interval(None, 1.0)
-    ('0.012 to 0.034', '–')
+    If the ``unit`` is percent, they are shares.
+
+    >>> interval(0.012, 0.034), interval(0.0918, 0.21), interval(None, 1.0)
+    ('0.012 to 0.034', '0.09 to 0.21', '–')
+    >>> interval(0.0918, 0.21, "percent"), interval(-0.4, 12.0), interval(2.0, 2.0)
+    ('9 to 21 %', '0 to 12', '2 to 2')
     """
     if low is None or high is None or not math.isfinite(high - low):
         return NOTHING
-    return f"{number(low, digits)} to {number(high, digits)}"
+    scale, end = (100, " %") if unit == "percent" else (1, "")
+    low, high = scale * low, scale * high
+    places = _places(high - low)
+    if places > 6:
+        return f"{number(low)} to {number(high)}{end}"
+    # Adding 0 makes 0 of −0.
+    return f"{round(low, places) + 0.0:,.{places}f} to {round(high, places) + 0.0:,.{places}f}{end}"
+
+
+def uncertain(value: float | None, error: float | None, unit: str = "number") -> str:
+    """A mean with its standard error, with as many places as the error deserves.
+
+    >>> uncertain(0.2537, 0.0419), uncertain(0.2537, 0.0419, "percent"), uncertain(0.25, None)
+    ('0.254 ± 0.042', '25.4 ± 4.2 %', '0.25')
+    """
+    if value is None or error is None or not 0 < error < math.inf:
+        return reward(value, unit)
+    scale, end = (100, " %") if unit == "percent" else (1, "")
+    places = _places(scale * error)
+    return f"{scale * value:,.{places}f} ± {scale * error:,.{places}f}{end}"
+
+
+def reward(value: float | None, unit: str = "number") -> str:
+    """A mean reward: in percent, if the unit says so, because rewards are 0 or 1.
+
+    >>> reward(0.2537, "percent"), reward(0.2537)
+    ('25.4 %', '0.254')
+    """
+    return percent(value) if unit == "percent" else number(value)
+
+
+def _places(size: float) -> int:
+    """The decimal places with which a number of this size has two significant digits."""
+    return max(0, 1 - math.floor(math.log10(size))) if size > 0 else 0
 
 
 def duration(seconds: float | None, digits: int = 3) -> str:
@@ -68,6 +105,15 @@ def roughly(seconds: float | None) -> str:
     return NOTHING if seconds is None else duration(max(seconds, 1.0), 2)
 
 
+def roughly_percent(value: float) -> str:
+    """An estimated share in percent, with two significant digits.
+
+    >>> roughly_percent(1.4349), roughly_percent(0.0612)
+    ('140 %', '6.1 %')
+    """
+    return percent(float(f"{value:.2g}"))
+
+
 def machine_time(seconds: float) -> str:
     """A time in the form of ISO 8601, which the browser shows in the viewer's zone.
 
@@ -89,6 +135,7 @@ def sentence(text: str) -> str:
 FORMATS = {
     "number": number,
     "percent": percent,
+    "reward": reward,
     "duration": duration,
     "roughly": roughly,
     "machine_time": machine_time,

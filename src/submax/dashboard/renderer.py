@@ -1,13 +1,11 @@
 """Renders pages from templates."""
 
-from typing import Any
-
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from submax._version import __version__
-from submax.dashboard.formats import FORMATS, interval
-from submax.dashboard.page import Page
-from submax.dashboard.viewer import Viewer
+from submax.dashboard.chart_rows import chart_rows
+from submax.dashboard.formats import FORMATS, interval, uncertain
+from submax.dashboard.page_view import PageView
 
 
 class Renderer:
@@ -23,9 +21,21 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(FORMATS)
-        self._environment.globals.update(interval=interval, version=__version__, assets=assets)
+        self._environment.globals.update(
+            interval=interval,
+            uncertain=uncertain,
+            chart_rows=chart_rows,
+            version=__version__,
+            assets=assets,
+        )
 
-    def render(self, page: Page, data: Any, viewer: Viewer, address: str) -> bytes:
-        """The page as HTML; ``address`` is the path at which it was asked for."""
-        template = self._environment.get_template(page.template)
-        return template.render(page=page, data=data, viewer=viewer, address=address).encode()
+    def render(self, view: PageView) -> bytes:
+        """The page as HTML."""
+        template = self._environment.get_template(view.page.template)
+        return template.render(
+            page=view.page,
+            data=view.data,
+            viewer=view.viewer,
+            address=view.address,
+            tag=view.tag,
+        ).encode()

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from submax.evaluation.choosing.best_policy import BestPolicy as BestPolicy
     from submax.evaluation.choosing.best_policy import learn_best as learn_best
-    from submax.evaluation.learning import learn as learn
+    from submax.evaluation.choosing.learning import learn as learn
+    from submax.evaluation.choosing.tuning import tune as tune
     from submax.evaluation.logs.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
     from submax.evaluation.parts.parted_log import PartedLog as PartedLog
     from submax.evaluation.report.comparison import Comparison as Comparison
     from submax.evaluation.report.comparison import compare as compare
     from submax.evaluation.report.reward_comparisons import compare_rewards as compare_rewards
-    from submax.evaluation.tuning import tune as tune
     from submax.schema.learned import Learned as Learned
 
 _HOME = {
@@ -27,10 +27,10 @@ _HOME = {
     "PartedLog": "submax.evaluation.parts.parted_log",
     "compare": "submax.evaluation.report.comparison",
     "compare_rewards": "submax.evaluation.report.reward_comparisons",
-    "learn": "submax.evaluation.learning",
+    "learn": "submax.evaluation.choosing.learning",
     "learn_best": "submax.evaluation.choosing.best_policy",
     "make_off_policy": "submax.evaluation.off_policy",
-    "tune": "submax.evaluation.tuning",
+    "tune": "submax.evaluation.choosing.tuning",
 }
 """The module of each public name; the module is imported when the name is first used."""
 

@@ -17,7 +17,7 @@ from submax.core.checks import one_of
 from submax.core.contracts.context_ignored_warning import ignored_contexts_allowed
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InputError, one_line
+from submax.core.errors import InputError, MissingExtraError, one_line
 from submax.core.folder import Folder
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
@@ -124,7 +124,7 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
         with ignored_contexts_allowed():
             # Four decisions fill two batches of 2, but no batch of 5.
             simulate(environment, policy, observations=observations, replicas=2, delay=delay)
-    except InputError:
+    except (InputError, MissingExtraError):
         raise
     except Exception as error:
         raise InputError(

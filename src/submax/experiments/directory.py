@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,22 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.errors import InputError
+from submax.core.running.extras import is_installed
 from submax.core.running.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
 
 MANIFEST = "manifest.json"
 """The file with the specification, versions and times of an experiment."""
-LIBRARIES = ("numpy", "scipy", "pyarrow", "matplotlib")
+LIBRARIES = ("numpy", "scipy")
 """Required packages whose versions the manifest lists."""
-OPTIONAL = {"jax": "jax", "equinox": "equinox", "optax": "optax", "sklearn": "scikit-learn"}
+OPTIONAL = {
+    "pyarrow": "pyarrow",
+    "matplotlib": "matplotlib",
+    "jax": "jax",
+    "equinox": "equinox",
+    "optax": "optax",
+    "sklearn": "scikit-learn",
+}
 """Optional modules on which results can depend, and the packages that install them."""
 
 
@@ -146,7 +153,7 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
             "submax": __version__,
             "python": platform.python_version(),
             **{name: metadata.version(name) for name in LIBRARIES},
-            **{name: metadata.version(name) for key, name in OPTIONAL.items() if find_spec(key)},
+            **{name: metadata.version(name) for key, name in OPTIONAL.items() if is_installed(key)},
         },
         "commit": _commit(),
         "machine": f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}",

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.environment import Environment
@@ -15,9 +14,10 @@ from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.experiments.cells import configurations, make_environment, named_policies, policy_of
 from submax.experiments.directory import write_csv
-from submax.experiments.results import FINALS, RESULTS, SUMMARY, write_parquet
+from submax.experiments.results import CURVE_TABLE, FINAL_TABLE, SUMMARY
 from submax.experiments.specification import Specification
 from submax.policies.classic.random import Random
+from submax.simulation.running.result_table import Part, write_table
 
 ENVIRONMENTS_AT_ONCE = 500
 """The number of environments that are simulated together, which limits the memory."""
@@ -60,8 +60,8 @@ def illustrate(specification: Specification, directory: Path) -> None:
         }
         for name, panel in panels.items()
     ]
-    write_parquet(directory / RESULTS, [_first(name, panel) for name, panel in panels.items()])
-    write_parquet(directory / FINALS, [_finals(name, panel) for name, panel in panels.items()])
+    write_table(directory, CURVE_TABLE, [_first(name, panel) for name, panel in panels.items()])
+    write_table(directory, FINAL_TABLE, [_finals(name, panel) for name, panel in panels.items()])
     write_csv(directory / SUMMARY, rows)
 
 
@@ -132,25 +132,19 @@ def _panel(
     )
 
 
-def _first(name: str, panel: PolicyPanel) -> pa.Table:
-    actions = len(panel.values[0])
-    return pa.table(
-        {
-            "policy": pa.repeat(name, actions),
-            "action": np.arange(actions),
-            "probability": panel.probabilities[0],
-            "value": panel.values[0],
-        }
-    )
+def _first(name: str, panel: PolicyPanel) -> Part:
+    return {
+        "policy": name,
+        "action": np.arange(len(panel.values[0])),
+        "probability": panel.probabilities[0],
+        "value": panel.values[0],
+    }
 
 
-def _finals(name: str, panel: PolicyPanel) -> pa.Table:
-    environments = len(panel.values)
-    return pa.table(
-        {
-            "policy": pa.repeat(name, environments),
-            "environment": np.arange(environments),
-            "expected_reward": panel.expected_reward,
-            "zeroed_actions": panel.zeroed_actions,
-        }
-    )
+def _finals(name: str, panel: PolicyPanel) -> Part:
+    return {
+        "policy": name,
+        "environment": np.arange(len(panel.values)),
+        "expected_reward": panel.expected_reward,
+        "zeroed_actions": panel.zeroed_actions,
+    }

@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-import pyarrow.parquet as pq
-
 from submax.core.arrays import Floats
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.results import FINALS
+from submax.experiments.results import FINAL_TABLE
 from submax.experiments.statements.verdict import Verdict
+from submax.simulation.running.result_table import ResultTable
 
 DECISIVE_ERRORS = 2.0
 """A difference is decided if it is more than this many of its standard errors."""
@@ -87,15 +85,15 @@ class Finals:
 
     @classmethod
     def read(cls, directory: Path) -> "Finals":
-        """Read the files that ``write_results`` wrote."""
-        columns = ("regret", "reward", "late_slope")
-        found: dict[str, dict[CellLabels, list[float]]] = {name: {} for name in columns}
-        for row in pq.ParquetFile(directory / FINALS).read().to_pylist():
-            for name in columns:
-                found[name].setdefault(_cell_labels(row), []).append(row[name])
-        return cls(
-            *({cell: np.array(values) for cell, values in found[name].items()} for name in columns)
-        )
+        """Read the table that ``write_results`` wrote."""
+        table = ResultTable.read(directory, FINAL_TABLE)
+        labels = table.labels
+        found: tuple[dict[CellLabels, Floats], ...] = ({}, {}, {})
+        for (*values, policy), rows in table.groups(*labels, "policy").items():
+            configuration = tuple(zip(labels, values, strict=True))
+            for column, name in zip(found, ("regret", "reward", "late_slope"), strict=True):
+                column[configuration, policy] = rows[name]
+        return cls(*found)
 
     def configurations(self) -> list[dict[str, Any]]:
         """All configurations with at least one finished cell, in order."""
@@ -156,10 +154,3 @@ def compared(where: str, left: Side | None, right: Side | None) -> Iterator[Pair
     """One comparison, or none if a side is None because its cell was not run."""
     if left is not None and right is not None:
         yield PairedComparison.of(where, left, right)
-
-
-def _cell_labels(row: dict[str, Any]) -> CellLabels:
-    """The labels, which are the columns before the policy, and the policy."""
-    names = list(row)
-    labels = names[: names.index("policy")]
-    return tuple((name, row[name]) for name in labels), row["policy"]

@@ -5,19 +5,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from submax.core.numerics.standard_error import standard_error
-from submax.core.running.whole_file import whole_file
 from submax.experiments.cells import Cell, Labels
 from submax.experiments.directory import write_csv
 from submax.simulation.cell_result import QUANTILES, CellResult
+from submax.simulation.running.result_table import PARQUET, Part, write_table
 
-RESULTS = "results.parquet"
-"""The file with the curves of every cell."""
-FINALS = "finals.parquet"
-"""The file with the final regret and reward of every replica of every cell."""
+CURVE_TABLE, FINAL_TABLE = "results", "finals"
+"""The tables with the curves of every cell, and with the final values of all of its replicas."""
+RESULTS, FINALS = f"{CURVE_TABLE}{PARQUET}", f"{FINAL_TABLE}{PARQUET}"
+"""The files of these tables; without pyarrow they are CSV files."""
 SUMMARY = "summary.csv"
 """The file with one row for each cell."""
 
@@ -31,19 +29,12 @@ class FinishedCell(NamedTuple):
 
 def write_results(directory: Path, finished: Sequence[FinishedCell]) -> None:
     """Write the curves, the final values of all replicas, and one summary row for each cell."""
-    write_parquet(directory / RESULTS, [_curves(*one) for one in finished])
-    write_parquet(directory / FINALS, [_finals(*one) for one in finished])
+    write_table(directory, CURVE_TABLE, [_curves(*one) for one in finished])
+    write_table(directory, FINAL_TABLE, [_finals(*one) for one in finished])
     write_csv(directory / SUMMARY, [_summary(*one) for one in finished])
 
 
-def write_parquet(path: Path, tables: Sequence[pa.Table]) -> None:
-    """Write several tables with the same columns as one Parquet file."""
-    with whole_file(path) as file:
-        joined = pa.concat_tables(tables, promote_options="permissive")
-        pq.write_table(joined, file, compression="zstd")
-
-
-def _curves(cell: Cell, result: CellResult) -> pa.Table:
+def _curves(cell: Cell, result: CellResult) -> Part:
     columns: dict[str, Any] = {"step": result.steps}
     for measure in ("regret", "reward"):
         for name, values in getattr(result, measure)._asdict().items():
@@ -51,7 +42,7 @@ def _curves(cell: Cell, result: CellResult) -> pa.Table:
     return _labelled(cell, columns)
 
 
-def _finals(cell: Cell, result: CellResult) -> pa.Table:
+def _finals(cell: Cell, result: CellResult) -> Part:
     return _labelled(
         cell,
         {
@@ -85,9 +76,6 @@ def _summary(cell: Cell, result: CellResult) -> Labels:
     }
 
 
-def _labelled(cell: Cell, columns: dict[str, Any]) -> pa.Table:
-    """A table of the columns, after the columns of the configuration and the policy."""
-    size = len(next(iter(columns.values())))
-    labels = {**cell.labels, "policy": cell.policy_name}
-    repeated = {key: pa.repeat(value, size) for key, value in labels.items()}
-    return pa.table({**repeated, **columns})
+def _labelled(cell: Cell, columns: dict[str, Any]) -> Part:
+    """The columns, after those of the configuration and the policy."""
+    return {**cell.labels, "policy": cell.policy_name, **columns}

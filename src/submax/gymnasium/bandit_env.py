@@ -55,13 +55,14 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
         self.environment.problem.check_action(chosen)
         reward, mean = self.environment.outcome(self._world, self._context, chosen, self.np_random)
         best = self.environment.best_reward(self._world, self._context)
+        regret = self.environment.regret(self._world, self._context, chosen)
         self._world = self.environment.advance(self._world, 1, self.np_random)
         self._taken += 1
         truncated = self._taken >= self.horizon
         info = {
             "mean_reward": float(mean[0, 0]),
             "best_reward": float(best[0, 0]),
-            "regret": float(best[0, 0] - mean[0, 0]),
+            "regret": float(regret[0, 0]),
         }
         # After the last decision there need not be a further context.
         context = self._context[0, 0] if truncated else self._next_context()

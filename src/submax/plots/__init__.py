@@ -1,7 +1,12 @@
-"""Figures of simulated traces and of result files; drawing runs no simulation."""
+"""Figures of simulated traces and of result files; drawing runs no simulation.
+
+Drawing needs matplotlib, ``pip install "submax[plots]"``.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from submax.core.running.extras import require_extra
 
 if TYPE_CHECKING:
     from submax.plots.forest_figure import draw_forest as draw_forest
@@ -31,6 +36,9 @@ _HOME = {
 }
 """The module of each public name; the module is imported when the name is first used."""
 
+_PLANS = ("StudyStyle", "SweepFigure", "sweep_figures")
+"""Names that describe figures and draw nothing, so that they need no matplotlib."""
+
 __all__ = [
     "StudyStyle",
     "SweepFigure",
@@ -47,6 +55,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
+        if name not in _PLANS:
+            require_extra("plots", f"submax.plots.{name}", "matplotlib")
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'submax.plots' has no attribute {name!r}")
 

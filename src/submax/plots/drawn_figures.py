@@ -6,14 +6,17 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from submax._version import __version__
 from submax.core.running.whole_file import whole_file
 from submax.plots.sweep_plan import SweepFigure
-from submax.plots.sweep_results import Labels, configurations_in, specification_in
+from submax.plots.sweep_results import (
+    CURVES,
+    FINALS,
+    Labels,
+    configurations_in,
+    specification_in,
+)
+from submax.simulation.running.result_table import ResultTable
 
 NOTE = "drawn.json"
 """The file beside the figures with a digest of what each of them was drawn from."""
@@ -71,15 +74,13 @@ class DrawnFigures:
         return json.dumps([__version__, shown, varying], sort_keys=True)
 
     @cached_property
-    def _tables(self) -> list[pa.Table]:
-        names = ("results.parquet", "finals.parquet")
-        return [pq.ParquetFile(self._directory / name).read() for name in names]
+    def _tables(self) -> list[ResultTable]:
+        return [ResultTable.read(self._directory, name) for name in (CURVES, FINALS)]
 
     def _of_panel(self, panel: Labels) -> str:
         digest = hashlib.sha256()
         for table in self._tables:
-            for key, value in panel.items():
-                table = table.filter(pc.equal(table[key], value))
-            for column in table.combine_chunks().columns:
-                digest.update(repr(column.to_pylist()).encode())
+            rows = table.where(panel)
+            for name in rows.names:
+                digest.update(repr(rows[name].tolist()).encode())
         return digest.hexdigest()

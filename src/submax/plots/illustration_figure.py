@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
 from submax.plots.saved import saved
 from submax.plots.style import figure_style
+from submax.plots.sweep_results import CURVES
+from submax.simulation.running.result_table import ResultTable
 
 PANEL_TITLES = {
     "random": "environment",
@@ -28,19 +28,16 @@ def draw_illustration(directory: Path) -> list[Path]:
     Every panel has the probabilities of one policy. The panel of the random policy has the values
     of the actions instead. A dashed line is at the best action.
     """
-    table = pq.ParquetFile(directory / "results.parquet").read()
-    names = pc.unique(table["policy"]).to_pylist()
-    columns = min(3, len(names))
+    policies = ResultTable.read(directory, CURVES).by_policy()
+    columns = min(3, len(policies))
+    lines = -(-len(policies) // columns)
     with figure_style():
-        figure = Figure(
-            figsize=(2.8 * columns, 2.2 * -(-len(names) // columns)), layout="constrained"
-        )
-        grid = figure.subplots(-(-len(names) // columns), columns, squeeze=False)
+        figure = Figure(figsize=(2.8 * columns, 2.2 * lines), layout="constrained")
+        grid = figure.subplots(lines, columns, squeeze=False)
         for axes in grid.flat:
             axes.set_axis_off()
-        for axes, name in zip(grid.flat, names, strict=False):
-            rows = table.filter(pc.equal(table["policy"], name))
-            _draw(axes, name, rows["probability"].to_numpy(), rows["value"].to_numpy())
+        for axes, (name, rows) in zip(grid.flat, policies.items(), strict=False):
+            _draw(axes, name, rows["probability"], rows["value"])
     return saved(figure, directory / "figures", "illustration")
 
 

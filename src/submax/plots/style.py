@@ -117,6 +117,8 @@ LOOKS = {
     "top-two-thompson": Look("#006d77", (0, (3, 1, 1, 1)), "X"),
     "cascade-ucb": Look("#567d1e", "-.", "*"),
     "cascade-kl-ucb": Look("#2f5d0c", "-.", "X"),
+    "relative-ucb": Look("#567d1e", (0, (2, 1)), "o"),
+    "double-thompson": Look("#1f4e99", (0, (2, 1)), "s"),
     "boosted-greedy": Look("#8c6d31", (0, (1, 1)), "o"),
     "forest-greedy": Look("#bd9e39", (0, (1, 1)), "s"),
     "trees-greedy": Look("#637939", (0, (1, 1)), "D"),

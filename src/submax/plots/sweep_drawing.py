@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from submax.plots.panel import PanelCurve, axis_label, draw_panel, legend_width, panel_figure
@@ -16,8 +15,8 @@ from submax.plots.sweep_plan import MOST_COLUMNS, SweepFigure
 from submax.plots.sweep_results import (
     Labels,
     configurations_in,
+    curves_of,
     final_rewards,
-    rows_of,
     specification_in,
 )
 
@@ -123,15 +122,12 @@ def _mean_reward(directory: Path, panel: Labels) -> str:
 def _curves(
     directory: Path, panel: Labels, measure: str, policies: Sequence[str] = ()
 ) -> list[PanelCurve]:
-    table = rows_of(directory / "results.parquet", panel)
-    lines = []
-    for name in pc.unique(table["policy"]).to_pylist():
-        if policies and name not in policies:
-            continue
-        rows = table.filter(pc.equal(table["policy"], name))
-        columns = ("step", f"{measure}_mean", f"{measure}_q025", f"{measure}_q975")
-        lines.append(PanelCurve(name, *(rows[column].to_numpy() for column in columns)))
-    return lines
+    columns = ("step", f"{measure}_mean", f"{measure}_q025", f"{measure}_q975")
+    return [
+        PanelCurve(name, *(rows[column] for column in columns))
+        for name, rows in curves_of(directory, panel).by_policy().items()
+        if not policies or name in policies
+    ]
 
 
 def _title(panel: Labels, delay: str, varying: Sequence[str]) -> str:

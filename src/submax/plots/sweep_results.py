@@ -4,23 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from submax.core.arrays import Floats
+from submax.simulation.running.result_table import ResultTable
+
+CURVES, FINALS = "results", "finals"
+"""The tables with the curves, and with the final values of all replicas."""
 
 Labels = dict[str, Any]
 """The values of a configuration, by their names."""
 
 
-def rows_of(file: Path, panel: Labels) -> pa.Table:
-    """Read the rows of one configuration."""
-    # Not `read_table`, which imports pandas if there is one, and takes half a second for it.
-    table = pq.ParquetFile(file).read()
-    for key, value in panel.items():
-        table = table.filter(pc.equal(table[key], value))
-    return table
+def curves_of(directory: Path, panel: Labels) -> ResultTable:
+    """Read the curves of all policies in one configuration."""
+    return ResultTable.read(directory, CURVES).where(panel)
 
 
 def specification_in(directory: Path) -> dict[str, Any]:
@@ -32,18 +28,12 @@ def specification_in(directory: Path) -> dict[str, Any]:
 
 def configurations_in(directory: Path) -> list[Labels]:
     """The labels of all configurations that have results."""
-    schema = pq.read_schema(directory / "results.parquet").names
-    # The columns before the policy are the labels of a configuration.
-    labels = schema[: schema.index("policy")]
-    table = pq.ParquetFile(directory / "results.parquet").read(labels)
-    rows = dict.fromkeys(zip(*(table[label].to_pylist() for label in labels), strict=True))
-    return [dict(zip(labels, row, strict=True)) for row in rows]
+    table = ResultTable.read(directory, CURVES)
+    labels = table.labels
+    return [dict(zip(labels, values, strict=True)) for values in table.distinct(*labels)]
 
 
 def final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
     """The final reward of every replica by policy, in one configuration."""
-    table = rows_of(directory / "finals.parquet", panel)
-    return {
-        name: table.filter(pc.equal(table["policy"], name))["reward"].to_numpy()
-        for name in pc.unique(table["policy"]).to_pylist()
-    }
+    table = ResultTable.read(directory, FINALS).where(panel)
+    return {name: rows["reward"] for name, rows in table.by_policy().items()}

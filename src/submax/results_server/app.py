@@ -15,6 +15,7 @@ from starlette.routing import Route
 from submax.core.errors import InputError, NotFoundError
 from submax.dashboard.asset_files import Assets
 from submax.dashboard.page import Page
+from submax.dashboard.page_view import PageView
 from submax.dashboard.renderer import Renderer
 from submax.dashboard.viewer import Viewer
 from submax.results_server.description import description
@@ -24,7 +25,12 @@ from submax.results_server.result_pages import PAGES
 from submax.server.access.addresses import is_loopback
 from submax.server.interface.answers import Failure
 from submax.server.interface.responses import ENCODER, JSON, failure
-from submax.server.pages.page_endpoint import HEADERS, HTML, wants_page
+from submax.server.pages.page_response import (
+    address_of,
+    known_tag,
+    page_response,
+    wants_page,
+)
 
 LOG = logging.getLogger("submax")
 VIEWER = Viewer(may_change=False)
@@ -61,7 +67,9 @@ def _endpoint(one: ResultPage, folders: Folders, renderer: Renderer) -> Endpoint
             if not wants_page(request):
                 return Response(ENCODER.encode(data), media_type=JSON)
             page = replace(one.page, refresh_seconds=_refresh(one.page, data))
-            return await run_in_threadpool(_rendered, renderer, page, data, request)
+            return await run_in_threadpool(
+                page_response, renderer, _view(page, data, request), known_tag(request)
+            )
         except InputError as error:
             status = 404 if isinstance(error, NotFoundError) else 400
             status = 403 if error.code == "forbidden" else status
@@ -90,11 +98,8 @@ def _refresh(page: Page, data: Any) -> int:
     return 0 if getattr(data, "state", "") == "finished" else page.refresh_seconds
 
 
-def _rendered(renderer: Renderer, page: Page, data: Any, request: Request) -> Response:
-    query = request.url.query
-    address = f"{request.url.path}?{query}" if query else request.url.path
-    content = renderer.render(page, data, VIEWER, address)
-    return Response(content, headers=HEADERS, media_type=HTML)
+def _view(page: Page, data: Any, request: Request) -> PageView:
+    return PageView(page, data, VIEWER, address_of(request))
 
 
 def _refused(
@@ -102,7 +107,7 @@ def _refused(
 ) -> Response:
     if not wants_page(request):
         return failure(status, sentence, code=code)
-    page = _rendered(renderer, FAILED, Failure(sentence, code), request)
+    page = page_response(renderer, _view(FAILED, Failure(sentence, code), request))
     page.status_code = status
     return page
 

@@ -11,7 +11,7 @@ from submax.experiments.comparing.paired_differences import PairedDifference, di
 from submax.experiments.following.results_folder import ResultsFolder
 from submax.experiments.statements.statement import Statement
 from submax.results_server import messages as m
-from submax.results_server.folder_page import described_configurations
+from submax.results_server.folder_page import described_configurations, folder_state
 from submax.results_server.folders import Folders
 
 MOST_DIFFERENCES = 300
@@ -36,7 +36,15 @@ def compare_page(folder: ResultsFolder, chosen: Sequence[str], measure: str) -> 
         message = "" if found else "No configuration has two of these policies finished yet."
     rows = _rows(found, folder)
     return m.ComparePage(
-        folder.path.name, title, measure, policies, list(chosen), message, len(found), rows
+        folder.path.name,
+        title,
+        folder_state(folder),
+        measure,
+        policies,
+        list(chosen),
+        message,
+        len(found),
+        rows,
     )
 
 
@@ -86,7 +94,8 @@ def statements_page(folder: ResultsFolder) -> m.StatementsPage:
             if folder.specification is not None and not folder.specification.statements
             else "No cell is finished yet, so that no statement can be tested."
         )
-    return m.StatementsPage(folder.path.name, title, message, [_statement(one) for one in found])
+    rows = [_statement(one) for one in found]
+    return m.StatementsPage(folder.path.name, title, folder_state(folder), message, rows)
 
 
 def _statement(one: Statement) -> m.StatementRow:

@@ -86,14 +86,15 @@ def _row(folder: ResultsFolder) -> m.FolderRow:
     counts = _counts(folder)
     done, total = counts.get("done", 0), sum(counts.values())
     left = seconds_left(folder.cells) if folder.going else None
-    state = _state(folder)
+    state = folder_state(folder)
     specification = folder.specification
     title = "" if specification is None else specification.title
     sentence = _sentence(state, folder, done, total, left)
     return m.FolderRow(folder.path.name, title, state, sentence, done, total, left)
 
 
-def _state(folder: ResultsFolder) -> m.State:
+def folder_state(folder: ResultsFolder) -> m.State:
+    """What has become of the run that writes to a folder."""
     if folder.going:
         return "running"
     if not folder.manifest:

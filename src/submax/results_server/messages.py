@@ -120,11 +120,12 @@ class DifferenceRow(msgspec.Struct, frozen=True):
 class ComparePage(msgspec.Struct, frozen=True):
     """Policies of one folder, compared replica by replica; ``message`` says why if there are none.
 
-    ``shown`` differences of ``total`` are listed, those that are decided most clearly.
+    Of ``total`` differences, ``differences`` are those that are decided most clearly.
     """
 
     name: str
     title: str
+    state: State
     measure: str
     policies: list[str]
     chosen: list[str]
@@ -163,5 +164,6 @@ class StatementsPage(msgspec.Struct, frozen=True):
 
     name: str
     title: str
+    state: State
     message: str
     statements: list[StatementRow]

@@ -60,7 +60,9 @@ def make_app(
             await loop.run_in_executor(None, service.close)
 
     app = Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: pipeline.no_route}
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={HTTPException: pages.no_route(pipeline.no_route)},
     )
     # A path that does not exist is answered with 404, and not redirected.
     app.router.redirect_slashes = False

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from submax.core.checks import whole_number
-from submax.core.errors import InputError, MissingExtraError
+from submax.core.errors import InputError
+from submax.core.running.extras import require_extra
 from submax.core.running.parent import end_with_parent
 from submax.core.running.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
@@ -61,12 +62,9 @@ def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
 @contextmanager
 def dask_executor(address: str) -> Iterator[Executor]:
     """The workers of a Dask scheduler; they need submax installed in the same version."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingExtraError(
-            'a Dask cluster needs one more package: pip install "submax[dask]"'
-        ) from error
+    require_extra("dask", "a Dask cluster", "distributed")
+    from distributed import Client
+
     try:
         client: Any = Client(address, timeout="10s")  # type: ignore[no-untyped-call]  # untyped
     except (OSError, ValueError) as error:

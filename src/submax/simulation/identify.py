@@ -110,7 +110,5 @@ def _run(
             break
     recommended = np.where(certain, recommended, policy.recommend(state))
     chosen = environment.problem.space.action(recommended[:, None])
-    regret = environment.best_reward(world, context) - environment.mean_reward(
-        world, context, chosen
-    )
+    regret = environment.regret(world, context, chosen)
     return Identification(decisions, certain, recommended, regret[:, 0])

@@ -38,6 +38,7 @@ def check_environment(environment: Environment[Any], seed: int = 0) -> None:
         _check_means(environment, seed)
         _check_outcome(environment, seed)
         _check_best(environment, seed)
+        _check_regret(environment, seed)
         _check_worlds(environment, seed)
         _check_drift(environment, seed)
 
@@ -135,6 +136,20 @@ def _check_best(environment: Environment[Any], seed: int) -> None:
         if _listable(environment.problem.space):
             rule, highest = "some action must earn best_reward", means.max(axis=1, keepdims=True)
             require_close(highest, best, environment, rule, rtol=0, atol=1e-9)
+
+
+def _check_regret(environment: Environment[Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    world = environment.reset(REPLICAS, rng)
+    context = environment.contexts(world, 1, rng)
+    actions = _some_actions(environment.problem.space, rng)
+    tiled = np.repeat(context, len(actions), axis=1)
+    regret = environment.regret(world, tiled, np.tile(actions, (REPLICAS, 1, 1)))
+    require_shape(regret, "R n", (REPLICAS, len(actions)), environment, "regret")
+    require_at_most(np.zeros(1), regret + 1e-9, environment, "regret must not be negative")
+    if _listable(environment.problem.space):
+        rule = "some action must have no regret"
+        require_at_most(regret.min(axis=1), np.full(REPLICAS, 1e-9), environment, rule)
 
 
 def _check_worlds(environment: Environment[Any], seed: int) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from submax.core.contracts.policy import Policy
-from submax.testing.rules.examples import PROBLEMS, accepted, cases
+from submax.testing.rules.examples import accepted, cases, problems_of
 from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
 from submax.testing.rules.policy_densities import REAL, check_densities
 from submax.testing.rules.policy_facts import check_facts
@@ -22,7 +22,8 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     """Raise an AssertionError if ``policy`` breaks its contract.
 
     The problems are arms, slots, arms with a context, all reward scales and real-valued actions,
-    each before and after feedback, with one replica and with several.
+    each before and after feedback, with one replica and with several. A policy that says it needs
+    pairs of the same arms is tested on these instead.
     """
     _check_record(policy)
     for problem, replicas in cases(policy):
@@ -30,7 +31,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
             check_decisions(policy, problem, replicas, seed)
             check_learning(policy, problem, replicas, seed)
             check_steps(policy, problem, replicas, seed)
-            if replicas > 1 and problem.space.size > 1 and problem in PROBLEMS:
+            if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 check_frequencies(policy, problem, seed)
     for problem in accepted(policy, REAL):
         with on_problem(policy, problem):

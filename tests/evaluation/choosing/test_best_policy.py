@@ -11,7 +11,7 @@ from submax.schema.learned import Learned
 GIVEN = ["random", "linucb", "linucb@greedy"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def log(seed) -> Log:
     """A log in which the sign of the context says which of two actions earns more."""
     rng = np.random.default_rng(seed)
@@ -22,20 +22,42 @@ def log(seed) -> Log:
     )
 
 
-def test_the_winner_has_the_highest_dr_on_rows_from_which_no_candidate_learned(log, seed):
-    best = learn_best(log, GIVEN, seed=seed)
-    values = {row["policy"]: row["choosing_value"] for row in best.rows()}
-    assert best.winner == max(values, key=values.get) != "random"
-    assert [row["policy"] for row in best.rows() if row["winner"]] == [best.winner]
+@pytest.fixture(scope="module")
+def best(log, seed):
+    """The best of the given policies."""
+    return learn_best(log, GIVEN, seed=seed)
+
+
+def test_the_winner_has_the_highest_dr_on_rows_from_which_no_candidate_learned(best, log, seed):
+    rows = {row["policy"]: row for row in best.rows()}
+    full = {name: row for name, row in rows.items() if row["choosing_rows"] == 1600}
+    assert best.winner == max(full or rows, key=lambda name: rows[name]["choosing_value"])
+    assert best.winner != "random"
+    assert [name for name, row in rows.items() if row["winner"]] == [best.winner]
+    # After the first quarter the random policy is clearly worse, and takes no further part.
+    assert rows["random"]["choosing_rows"] == 400
+    assert rows["random"]["behind"] > 2 * rows["random"]["behind_error"]
     first, rest = log.split(0.6, "time", seed)
     choosing, reporting = rest.split(0.5, "time", seed)
-    learned = {"linucb": learn(first, "linucb", seed=seed)}
-    for rows, key in ((choosing, "choosing_value"), (reporting, "value")):
-        expected = compare(rows, learned, estimators=["dr"], apart=True, seed=seed)
-        found = next(row[key] for row in best.rows() if row["policy"] == "linucb")
-        assert found == pytest.approx(expected.find("linucb", "dr").value)
-    assert f"chosen among 3 policies by dr on {len(choosing)} rows" in best.notes[0]
-    assert any("linucb@greedy" in note for note in best.notes[1:])
+    learned = {name: learn(first, name, seed=seed) for name in ("random", "linucb")}
+    for part, name, key in (
+        (choosing, "random", "choosing_value"),
+        (reporting, "linucb", "value"),
+    ):
+        expected = compare(part, learned, estimators=["dr"], apart=True, seed=seed)
+        assert rows[name][key] == pytest.approx(expected.find(name, "dr").value)
+    assert "chosen among 3 policies by dr on" in best.notes[0]
+
+
+def test_a_variant_is_said_to_help_only_if_the_difference_is_clear(best, log, seed):
+    lead = best.race.lead("linucb@greedy", "linucb")
+    (note,) = [one for one in best.notes if one.startswith("linucb@greedy ") and "against" in one]
+    clear = abs(lead.value) > 2 * lead.error
+    assert ("makes no clear difference" in note) == (not clear)
+    assert f"{lead.value:+.2g} ± {lead.error:.2g}" in note
+    # At the temperature 1 a policy is unchanged.
+    same = learn_best(log, ["linucb", "linucb@temperature=1.0"], seed=seed)
+    assert any("makes no clear difference: +0 ± 0 " in one for one in same.notes)
 
 
 def test_the_winner_learns_from_all_rows_and_can_be_written(log, seed, tmp_path):

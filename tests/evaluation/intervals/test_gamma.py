@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import gamma, normal
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.terms import Terms
 
 module = importlib.import_module("submax.evaluation.intervals.gamma")
 LEVEL = 0.95

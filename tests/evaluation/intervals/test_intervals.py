@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS, bernstein, bootstrap, normal
-from submax.evaluation.terms import Terms
 
 bootstrap_module = importlib.import_module("submax.evaluation.intervals.bootstrap")
 Z = stats.norm.ppf(0.975)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import normal, sequential
-from submax.evaluation.terms import Terms
 
 LOOKS = range(40, 601, 40)
 

@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare, make_off_policy
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.sessions import trajectory_weights
 
 FIRST, SECOND = np.array([0.2, 0.7]), np.array([[0.1, 0.6], [0.9, 0.3]])
@@ -118,3 +118,47 @@ def test_what_needs_sessions_is_refused_without(seed):
         compare(log, policy, estimators=["per-decision"])
     with pytest.raises(InputError, match="only one of them is allowed"):
         Log.read({**table, "n": np.ones(240)}, columns={"session": "visit", "count": "n"})
+
+
+def drawn_sessions(rng, sessions, logging):
+    """Sessions of up to two steps, drawn from the same world as ``every_session``."""
+    first, second = rng.random((2, sessions)) < logging[1]
+    stays = rng.random(sessions) >= ENDS[first * 1]
+    rewards = np.stack([FIRST[first * 1], SECOND[first * 1, second * 1]], axis=1)
+    there = np.stack([np.ones(sessions, dtype=bool), stays], axis=1)
+    action = np.stack([first, second], axis=1)[there] * 1
+    return {
+        "action": np.array(["A", "B"])[action],
+        "reward": (rng.random(rewards.shape) < rewards)[there] * 1,
+        "propensity": logging[action],
+        "visit": np.repeat(np.arange(sessions)[:, None], 2, axis=1)[there],
+    }
+
+
+def test_per_decision_is_recommended_and_right_if_decisions_change_what_follows(seed):
+    rng, logs = np.random.default_rng(seed), 6
+    logging, policy = np.array([0.6, 0.4]), np.array([0.1, 0.9])
+    truth, errors = reward_per_decision(policy), {"per-decision": [], "snips": []}
+    for _ in range(logs):
+        log = Log.read(drawn_sessions(rng, 2000, logging), columns={"session": "visit"})
+        found = compare(log, {"p": np.tile(policy, (len(log), 1))}, interval="normal")
+        one = found.recommended()[1]
+        assert (one.estimator, one.cautions) == ("per-decision", ())
+        assert "does not change what comes later" in found.find("p", "snips").cautions[-1]
+        for name, of_name in errors.items():
+            each = found.find("p", name)
+            error = (each.interval.high - each.interval.low) / 2 / 1.96
+            of_name.append((each.value - truth) / error)
+    # The mean of six errors, each in its standard error; those of single decisions are wrong.
+    assert abs(np.mean(errors["per-decision"])) < 4.5 / np.sqrt(logs)
+    assert abs(np.mean(errors["snips"])) > 4.5 / np.sqrt(logs)
+
+
+def test_long_sessions_are_not_estimated_by_products_of_weights(seed):
+    table = table_of(np.random.default_rng(seed), sessions=40, steps=30)
+    log = Log.read(table, columns={"session": "visit"})
+    found = compare(log, {"p": np.tile([0.2, 0.8], (len(log), 1))})
+    one = found.recommended()[1]
+    assert one.estimator == "dr"
+    assert any("does not change what comes later" in sentence for sentence in one.cautions)
+    assert any("session weights" in each for each in found.find("p", "per-decision").cautions)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.off_policy import make_off_policy
 
 

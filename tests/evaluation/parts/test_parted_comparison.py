@@ -215,5 +215,11 @@ def test_slices_and_csv_files_are_refused(folder_of, tmp_path):
     with pytest.raises(InputError, match="slices"):
         compare(log, ["random"], slices=["age"])
     (tmp_path / "log.csv").write_text("action,reward\na,1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="convert the log to Parquet"):
+    with pytest.raises(InputError, match=r"leave --read parts out.*convert the log") as refused:
         PartedLog.open(tmp_path / "log.csv")
+    assert refused.value.code == "not-parquet"
+    (tmp_path / "log.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="damaged Parquet file"):
+        PartedLog.open(tmp_path / "log.parquet")
+    with pytest.raises(InputError, match="there is no file"):
+        PartedLog.open(tmp_path / "other.parquet")

@@ -53,9 +53,10 @@ def test_columns_and_objects_give_the_same_numbers(rng):
         one, other = found.find("new", name), found.find("object", name)
         assert one.value == pytest.approx(other.value)
         assert one.interval == pytest.approx(other.interval)
-    assert found.find("new", "pbm") is None
+    with pytest.raises(InputError, match="unknown estimator of 'new': 'pbm'"):
+        found.find("new", "pbm")
     assert "pbm is left out" in " ".join(found.notes)
-    assert found.find("object", "pbm") is not None
+    assert found.find("object", "pbm").policy == "object"
     reward = slates.reward.sum(axis=1)
     assert found.estimates[0].value == pytest.approx(reward.mean())
     marked = [one.policy for one in found.recommended()]
@@ -162,9 +163,38 @@ def test_the_command_line(rng, tmp_path, monkeypatch):
         writer = csv.writer(file)
         writer.writerow(["list", *list(table)[1:]])
         writer.writerows(zip(*table.values(), strict=True))
-    arguments = ["evaluate", "slates.csv", "--column", "slate=list", "--policy", "new", "--all"]
-    result = CliRunner().invoke(main, arguments)
+    arguments = ["evaluate", "slates.csv", "--column", "slate=list", "--policy", "new"]
+    result = CliRunner().invoke(main, [*arguments, "--all", "--report", "report.html"])
     assert result.exit_code == 0, result.output
     assert "rips" in result.stdout
     assert "60 slates of up to 3 positions" in result.stdout
+    assert "Expected reward per slate" in result.stdout
+    assert "effective slates" in result.stdout
+    assert "per decision" not in result.stdout
     assert (tmp_path / "evaluation" / "estimates.csv").exists()
+    assert "per slate" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    refused = CliRunner().invoke(main, [*arguments, "--slice", "action"])
+    assert refused.exit_code == 2
+    assert "--slice is for logs with one decision in each row" in refused.stderr
+
+
+def test_the_report_of_slates_has_all_numbers_and_the_words_of_slates(rng, tmp_path):
+    slates = Slates.read(table_of(rng), policies={"new": "new"})
+    found = compare_rankings(slates)
+    assert found.unit == "slate"
+    assert "reward per slate" in repr(found)
+    found.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for one in found.estimates:
+        assert f"{one.value:.4g}" in text
+    assert "per decision" not in text
+    assert "effective slates" in text
+    assert "Calibration" not in text
+    assert slates.fingerprint in text
+    # Every slate has three of the four items, and all positions.
+    facts = {(one.slot, one.name): one for one in found.overview.choices}
+    assert [facts["position", str(one)].rows for one in (1, 2, 3)] == [300] * 3
+    place = np.nonzero(slates.item == slates.items.index("A"))
+    assert facts["", "A"].rows == len(place[0])
+    assert facts["", "A"].reward == pytest.approx(slates.reward[place].mean())
+    assert sum(found.overview.overlap["new"].rows) == len(slates)

@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
 from submax.evaluation.ranking import IndependentPositions, PlackettLuce, Slates
 from submax.evaluation.ranking.estimators import RANKING_ESTIMATORS
 from submax.evaluation.ranking.estimators.position_based import PositionBased

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from submax.core.errors import InputError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 
 ROWS = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}

@@ -5,10 +5,10 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import normal
 from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.models.reward_model import folds_of
-from submax.evaluation.terms import Terms
 
 USERS, EACH = 60, 8
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InputError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy
@@ -63,7 +63,10 @@ def test_the_policy_that_wrote_the_log_is_first(log):
     assert found.policies() == [LOGGING_POLICY, "random", "linucb"]
     assert found.estimators() == ["mean", *USUAL]
     assert found.find("random", "dr").policy == "random"
-    assert found.find("random", "mean") is None
+    with pytest.raises(InputError, match=r"unknown policy 'rand0m': did you mean 'random'\?"):
+        found.find("rand0m", "dr")
+    with pytest.raises(InputError, match=r"unknown estimator of 'random': 'snip': did you mean"):
+        found.find("random", "snip")
 
 
 def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log):

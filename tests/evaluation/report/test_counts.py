@@ -5,10 +5,10 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare, learn
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS, gamma
 from submax.evaluation.intervals.sampled import sampled
 from submax.evaluation.logs.counted import divided_by_fold, divided_by_split, expanded
-from submax.evaluation.terms import Terms
 
 ARMS = np.array(["A", "B", "C"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])

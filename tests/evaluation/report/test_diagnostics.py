@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from submax.evaluation.evidence import Evidence
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy, off_policy_estimators

@@ -53,7 +53,13 @@ def test_by_default_differences_are_from_the_logging_policy(rng):
         expected = found.find("p", each.estimator).value - found.estimates[0].value
         assert each.value == pytest.approx(expected, abs=1e-9)
     assert found.difference("p", "snips").estimator == "snips"
-    assert found.difference("nobody") is None
+    with pytest.raises(InputError, match=r"unknown policy 'q': allowed: logging policy, p"):
+        found.difference("q")
+    with pytest.raises(InputError, match=r"unknown estimator of 'p': 'snip': did you mean 'snips'"):
+        found.difference("p", "snip")
+    with pytest.raises(InputError, match=r"no difference of 'logging policy'.*\(p\)") as refused:
+        found.difference("logging policy")
+    assert refused.value.code == "not-found"
 
 
 def test_intervals_of_differences_cover_the_truth(rng):

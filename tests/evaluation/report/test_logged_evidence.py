@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InputError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.reward_model import fitted_models, fold_numbers

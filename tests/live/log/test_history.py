@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import ConflictError, InputError
-from submax.evaluation.learning import learn
+from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.declaring.declare import declare
 from submax.live.declaring.settings_projection import SettingsProjection

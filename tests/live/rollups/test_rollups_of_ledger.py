@@ -50,7 +50,7 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     assert rollups.versions.rows[held_out, 0].sum() == log["holdout"].sum()
     for tier in rollups.tiers:
         assert tier.groups.rows[:, 0].sum() == len(log)
-    assert rollups.delays.counts.sum() > 0
+    assert rollups.delays.sums.total.sum() > 0
 
 
 def test_rollups_survive_a_restart(tmp_path):

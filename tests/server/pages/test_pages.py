@@ -54,7 +54,7 @@ def test_pages_load_only_assets_of_this_server_that_exist(bandit):
     page = bandit.get("/", headers=BROWSER).text
     loaded = re.findall(r'(?:src|href)="([^"#]+)"', page)
     assets = [one for one in loaded if one.startswith("/assets/")]
-    assert len(assets) == 7
+    assert len(assets) == 8
     assert all(one.startswith("/") for one in loaded)
     for one in assets:
         response = bandit.get(one)
@@ -76,6 +76,33 @@ def test_a_page_that_does_not_exist_says_so_as_a_page(http):
     assert page.status_code == 404
     assert "There is no bandit" in page.text
     assert http.get("/bandits/none/overview").json()["code"] == "not-found"
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/bandits/b/nothing", "/bandits/b/decide"])
+def test_a_browser_at_an_unknown_address_gets_a_page_with_navigation(bandit, path):
+    page = bandit.get(path, headers=BROWSER)
+    data = bandit.get(path)
+    assert page.status_code == data.status_code
+    assert page.status_code == (405 if path.endswith("decide") else 404)
+    assert page.headers.get("allow") == data.headers.get("allow")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert '<a href="/">All bandits</a>' in page.text
+    assert '<nav aria-label="Server">' in page.text
+    assert data.json()["code"] in ("not-found", "method-not-allowed")
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again(bandit):
+    def load(known=""):
+        headers = {**BROWSER, "hx-request": "true", "if-none-match": known}
+        return bandit.get("/bandits/b/settings", headers=headers)
+
+    tag = load().headers["etag"]
+    same = load(tag)
+    assert (same.status_code, same.content) == (304, b"")
+    bandit.post("/bandits/b/pause")
+    changed = load(tag)
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != tag
 
 
 def test_a_browser_at_the_address_of_a_bandit_is_sent_to_its_overview(bandit):
@@ -140,6 +167,20 @@ class TestSigningIn:
         sent = {**signed, "x-csrf-token": self.token(page.text)}
         body = {"verb": "pause", "choice": "A"}
         assert http.post("/bandits/b/choices", headers=sent, json=body).status_code == 403
+
+    @pytest.mark.parametrize("scope", ["read", "admin"])
+    @pytest.mark.parametrize("path", ["/", "/bandits/b/arms", "/keys", "/nothing", "/login"])
+    def test_whoever_is_signed_in_can_sign_out(self, http, sign_in, scope, path):
+        page = http.get(path, headers=sign_in(scope)).text
+        assert "Sign out" in page
+        assert self.token(page)
+        assert ("Keys</a>" in page) == (scope == "admin" and path != "/login")
+
+    def test_whoever_is_not_signed_in_is_offered_to(self, http):
+        page = http.get("/nothing", headers=BROWSER).text
+        assert "Sign out" not in page
+        assert '<a href="/login">Sign in</a>' in page
+        assert "Keys</a>" not in page
 
     def test_an_operator_changes_with_the_token_and_not_without(self, http, sign_in):
         signed = sign_in("admin")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import submax
-from submax.server.pages.silent_arms import RARE, silent_arms
+from submax.server.pages.arms.silent_arms import RARE, silent_arms
 from submax.testing.manual_clock import ManualClock
 
 

@@ -80,7 +80,7 @@ def recommend(
 
     reading: dict[str, Any] = {}
     if columns or declare:
-        from submax.cli.log_commands import reading_options
+        from submax.cli.logs.log_reading import reading_options
 
         reading = reading_options(columns, declare)
     if source is None and given["actions"] is None:

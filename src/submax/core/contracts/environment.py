@@ -60,6 +60,14 @@ class Environment(ABC, Generic[World]):
     def best_reward(self, world: World, context: Floats) -> Floats:
         """Return the expected reward of the best action in each context: ``[R, n]``."""
 
+    def regret(self, world: World, context: Floats, action: Actions) -> Floats:
+        """Return the expected regret of ``action [R, n, S]``: ``[R, n]``, at least 0.
+
+        By default this is the best expected reward minus that of the action. An environment whose
+        rewards are feedback, and not what a decision is worth, overrides it, as `Dueling` does.
+        """
+        return self.best_reward(world, context) - self.mean_reward(world, context, action)
+
     def success_probabilities(self, world: World) -> Floats | None:
         """Return the probability of reward 1 for every joint action, ``[R, M]``, if that is all.
 

@@ -13,6 +13,8 @@ class Facts:
     - ``trains_models``: every update fits a model, such as a network, to all stored rows. Callers
       should therefore pass many rows at a time.
     - ``forgets``: old feedback counts less than new feedback, or not at all.
+    - ``needs_pairs``: actions must be pairs of the same arms, ``Slots((K, K))``, and a reward says
+      whether the first one won, as in duels.
     - ``learns``: feedback changes decisions. Uniform choice is a baseline that does not learn.
 
     The conformance suite checks the first two of a policy: it compares decisions in different
@@ -24,4 +26,5 @@ class Facts:
     needs_propensities: bool = False
     trains_models: bool = False
     forgets: bool = False
+    needs_pairs: bool = False
     learns: bool = True

@@ -94,11 +94,19 @@
     send(event.target);
   });
 
-  // A page is not replaced while somebody types in it, and what was unfolded stays so.
+  // A page is not replaced while somebody types in it, and what was unfolded stays so. A page that
+  // nobody sees is not loaded again, so that open tabs cost the server nothing.
   let open = [];
   addEventListener("htmx:beforeRequest", (event) => {
     const typing = document.activeElement?.closest("#content form");
-    if (event.detail.elt.id === "content" && typing) event.preventDefault();
+    if (event.detail.elt.id === "content" && (typing || document.hidden)) event.preventDefault();
+  });
+  // If nothing has changed since, the server says only that, and the page stays as it is.
+  addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt.id === "content") event.detail.headers["If-None-Match"] = event.detail.elt.dataset.tag;
+  });
+  addEventListener("visibilitychange", () => {
+    if (!document.hidden && document.querySelector("#content[hx-get]")) refresh();
   });
   addEventListener("htmx:beforeSwap", () => {
     open = [...document.querySelectorAll("#content details[open][id]")].map((one) => one.id);
@@ -106,8 +114,15 @@
   addEventListener("htmx:afterSwap", () => {
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   });
-  const lost = () => say("The server does not answer. This page shows what was known before, and tries again.", "bad");
-  addEventListener("htmx:sendError", lost);
-  addEventListener("htmx:responseError", (event) => { if (event.detail.xhr.status >= 500) lost(); else if (event.detail.xhr.status === 401) location.reload(); });
-  addEventListener("htmx:afterOnLoad", () => { if (document.querySelector("#message .bad")?.textContent.startsWith("The server does not")) say(""); });
+  const LOST = "The server does not answer. This page shows what was known before, and tries again.";
+  const BUSY = "The server is busy. This page shows what was known before, and tries again.";
+  addEventListener("htmx:sendError", () => say(LOST, "bad"));
+  addEventListener("htmx:responseError", (event) => {
+    const { status } = event.detail.xhr;
+    if (status === 429 || status === 503) say(BUSY, "bad");
+    else if (status >= 500) say(LOST, "bad");
+    // The bandit was deleted, or the key was revoked: the page itself then says so.
+    else location.reload();
+  });
+  addEventListener("htmx:afterOnLoad", () => { if ([LOST, BUSY].includes(document.querySelector("#message .bad")?.textContent)) say(""); });
 })();

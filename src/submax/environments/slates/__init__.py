@@ -1,1 +1,1 @@
-"""Environments in which several items are shown in an order, and people click on some of them."""
+"""Environments in which several items are shown: lists with clicks, and duels of two arms."""

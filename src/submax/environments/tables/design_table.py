@@ -4,7 +4,6 @@ import math
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
@@ -62,6 +61,8 @@ def _columns(name: str, table: Any) -> list[str]:
 
 def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
     """The distinct values of a column in order, and each row's index among them."""
+    import pyarrow as pa
+
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import non_negative
@@ -16,6 +15,7 @@ from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
+from submax.core.running.extras import require_extra
 from submax.core.spaces.slots import Slots
 from submax.environments.tables.design_table import DesignTable
 from submax.environments.tables.table_file import check_file, read_table
@@ -52,6 +52,9 @@ class Designs(Environment[int]):
 
         Its ``file`` is a digest of the columns instead of a file's name.
         """
+        require_extra("logs", "a table of designs", "pyarrow")
+        import pyarrow as pa
+
         try:
             table = pa.table(dict(columns))
         except (TypeError, ValueError, pa.ArrowException) as error:

@@ -4,21 +4,20 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import csv, parquet
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
+from submax.core.running.extras import require_extra
 
-READERS = {".csv": csv.read_csv, ".parquet": parquet.read_table}
-"""The functions that read a file, by the ending of its name."""
+ENDINGS = (".csv", ".parquet")
+"""How the name of a file with a table may end."""
 
 
 def check_file(file: object) -> None:
     """Refuse anything but the path of an existing CSV or Parquet file."""
     if not isinstance(file, str):
         raise InputError(f"file must be the path of a .csv or .parquet file, not {file!r}")
-    if Path(file).suffix.lower() not in READERS:
+    if Path(file).suffix.lower() not in ENDINGS:
         raise InputError(f"file must end in .csv or .parquet, not {file!r}")
     if not Path(file).is_file():
         raise InputError(
@@ -29,8 +28,13 @@ def check_file(file: object) -> None:
 
 def read_table(file: str) -> Any:
     """The table of a file, as pyarrow reads it."""
+    require_extra("logs", f"reading {file!r}", "pyarrow")
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    read = csv.read_csv if Path(file).suffix.lower() == ".csv" else parquet.read_table
     try:
-        table = READERS[Path(file).suffix.lower()](file)
+        table = read(file)
         # Column names that are not valid UTF-8 fail when they are first read.
         _ = table.column_names
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
@@ -42,6 +46,8 @@ def read_table(file: str) -> Any:
 
 def numbers(name: str, column: Any) -> Floats:
     """A column as finite numbers. Errors count rows from 1, without the header."""
+    import pyarrow as pa
+
     if len(column) and not _is_numeric(column.type):
         rows = enumerate(column.to_pylist(), 1)
         _refuse(name, column, next((row for row, one in rows if not _is_number(one)), 1))
@@ -65,6 +71,8 @@ def _refuse(name: str, column: Any, row: int) -> NoReturn:
 
 
 def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     return any(test(kind) for test in tests)
 

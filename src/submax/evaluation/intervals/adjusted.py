@@ -3,7 +3,7 @@
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.terms import Terms
+from submax.evaluation.contracts.terms import Terms
 
 SMALLEST_EIGENVALUE = 1e-10
 """Relative size below which a direction of the controls is taken to be empty."""

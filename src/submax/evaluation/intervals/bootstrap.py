@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.terms import Terms
 
 RESAMPLES = 1000
 """Resamples of the bootstrap: enough for two digits of a 95 % interval."""

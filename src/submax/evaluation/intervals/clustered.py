@@ -3,7 +3,7 @@
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.terms import Terms
+from submax.evaluation.contracts.terms import Terms
 
 
 def clustered(terms: Terms, cluster: Integers) -> Terms:

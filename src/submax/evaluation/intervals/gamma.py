@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.intervals.interval_method import each
-from submax.evaluation.terms import Terms
 
 PSEUDO_OBSERVATION = 0.5
 """Share of the largest possible term that is added, at each end, to what was observed. 1 would make

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import total, variance
+from submax.evaluation.contracts.counts import total, variance
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.terms import Terms
 
 IntervalMethod = Callable[[Sequence[Terms], float, np.random.Generator], list[ConfidenceInterval]]
 """Computes the intervals of several estimates from one log, at a level such as 0.95."""

@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.intervals.interval_method import (
     each,
     normal_quantile,
     standard_error_of_mean,
 )
-from submax.evaluation.terms import Terms
 
 
 def normal(

@@ -1,8 +1,8 @@
 """Terms of a log that was sampled: rows stand for others that were left out."""
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import mean
-from submax.evaluation.terms import Terms
+from submax.evaluation.contracts.counts import mean
+from submax.evaluation.contracts.terms import Terms
 
 
 def sampled(terms: Terms, weight: Floats) -> Terms:

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.intervals.interval_method import each, standard_error_of_mean
-from submax.evaluation.terms import Terms
 from submax.sequential.mixture_boundary import mixture_boundary
 
 PLANNED_DECISIONS = 10_000

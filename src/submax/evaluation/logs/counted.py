@@ -49,7 +49,7 @@ def divided_by_split(log: "Log", share: float, by: By, seed: int) -> DividedLog:
         taken = rng.multivariate_hypergeometric(
             count.astype(np.int64), wanted, method="marginals"
         ).astype(np.float64)
-    return _divided(log, np.stack([taken, count - taken]))
+    return divided_counts(log, np.stack([taken, count - taken]))
 
 
 def order_notes(log: "Log", first: Booleans, by: By) -> Iterator[str]:
@@ -77,7 +77,7 @@ def divided_by_fold(log: "Log", folds: int) -> DividedLog:
     count = _counts(log)
     rng = np.random.default_rng(len(count))
     drawn = rng.multinomial(count.astype(np.int64), np.full(folds, 1 / folds)).T
-    found = _divided(log, drawn.astype(np.float64))
+    found = divided_counts(log, drawn.astype(np.float64))
     return found._replace(log=replace(found.log, fold=found.part))
 
 
@@ -99,7 +99,7 @@ def _counts(log: "Log") -> Floats:
     return np.ones(len(log)) if log.count is None else log.count
 
 
-def _divided(log: "Log", counts: Floats) -> DividedLog:
+def divided_counts(log: "Log", counts: Floats) -> DividedLog:
     """Return the log with the ``counts [parts, N]`` of each part; rows without any are left out."""
     kept: Booleans = counts.T.ravel() > 0
     number = np.repeat(np.arange(len(log)), len(counts))[kept]

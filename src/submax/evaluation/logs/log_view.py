@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.summary import LINES, Summary, counted, listed, number, percentage
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
 from submax.evaluation.intervals.interval_method import standard_error_of_mean
 from submax.schema.schema import Schema
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
-from submax.evaluation.counts import total
+from submax.evaluation.contracts.counts import total
 from submax.schema.columns import Columns
 from submax.schema.schema import Schema
 from submax.schema.standardization import Standardization

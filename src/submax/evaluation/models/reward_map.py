@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_design import RewardDesign

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.evaluation.counts import mean, some
+from submax.evaluation.contracts.counts import mean, some
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_map import RewardMap, reward_maps

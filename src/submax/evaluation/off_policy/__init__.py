@@ -6,7 +6,7 @@ from typing import Any
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.folder import Folder
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 
 OFF_POLICY: Folder[OffPolicyEstimator] = Folder(
     "submax.evaluation.off_policy",

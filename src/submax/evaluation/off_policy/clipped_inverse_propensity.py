@@ -8,11 +8,11 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import one_of, positive
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.terms import Terms
+from submax.evaluation.contracts.threshold import TUNINGS, candidate_thresholds
 from submax.evaluation.off_policy.inverse_propensity import InversePropensity
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import Terms
-from submax.evaluation.threshold import TUNINGS, candidate_thresholds
 
 
 @dataclass(frozen=True)

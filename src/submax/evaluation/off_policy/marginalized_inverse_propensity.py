@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from submax.core.errors import InputError
-from submax.evaluation.evidence import Evidence
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import Terms
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.terms import Terms
 
 
 @dataclass(frozen=True)

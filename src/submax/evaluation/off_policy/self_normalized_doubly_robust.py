@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.off_policy.doubly_robust import DoublyRobust
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import Terms
 
 
 @dataclass(frozen=True)

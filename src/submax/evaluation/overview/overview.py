@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
 from submax.evaluation.logs.log import Log
 from submax.evaluation.overview.choice_facts import ChoiceFacts, choice_facts
 from submax.evaluation.overview.field_facts import FieldFacts, field_facts

@@ -16,7 +16,7 @@ from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
 from submax.evaluation.page.scale import Scale
 from submax.evaluation.page.warned import warnings_of
-from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
+from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import rule_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def rendered(found: "Comparison", overview: Overview, command: str | None) -> st
     rule = rule_of(found.estimators()[1:])
     return environment.get_template("report.html").render(
         found=found,
+        by_decision=found.unit == DECISION,
+        units=found.units,
         overview=overview,
         command=command,
         version=__version__,

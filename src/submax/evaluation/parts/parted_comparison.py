@@ -9,11 +9,11 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, one_line
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.intervals.bootstrap import BLOCKS
 from submax.evaluation.logs.log import By
 from submax.evaluation.logs.splitting import check_split
 from submax.evaluation.models.reward_model import folds_of
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_log import FEWEST_PARALLEL, PartedLog, executed
 from submax.evaluation.parts.parted_results import PartedComparison, PartedResults

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from submax.evaluation.choosing.training_length import training_warnings
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.overview.field_facts import field_facts
 from submax.evaluation.overview.overview import Overview
 from submax.evaluation.parts.parted_log import PartedLog
@@ -22,7 +23,6 @@ from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.learned_targets import learns
 from submax.evaluation.report.recommendation import recommended
 from submax.evaluation.targets.target_policy import TargetPolicy
-from submax.evaluation.terms import Terms
 
 
 class PartedComparison(NamedTuple):

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.reward_model import FOLDS
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.parts.log_sums import LogSums
 from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.policy_sums import Blocks, PolicySums
@@ -19,7 +20,6 @@ from submax.evaluation.parts.unit import Unit
 from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
-from submax.evaluation.terms import Terms
 
 SPLIT_SEED, FOLD_SEED = 1, 2
 """Added to the seed, so that splits and folds are independent of the sample."""

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.parts.moments import Moments, two_points
 from submax.evaluation.parts.term_sums import TermSums
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics, errors_from_one
 from submax.evaluation.report.policy_evidence import PolicyEvidence
-from submax.evaluation.terms import Terms
 
 
 class Blocks(NamedTuple):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.evaluation.contracts.terms import Terms
+from submax.evaluation.contracts.weighted_mean import SMALLEST_MEAN
 from submax.evaluation.parts.moments import Moments, two_points
-from submax.evaluation.terms import Terms
-from submax.evaluation.weighted_mean import SMALLEST_MEAN
 
 
 class TermSums(NamedTuple):

@@ -55,13 +55,7 @@ def units_of(source: str | Path, columns: Mapping[str, Any]) -> tuple[list[Unit]
     found: list[Unit] = []
     used: list[str] | None = None
     for path in files_of(source) or [Path(source)]:
-        try:
-            file = parquet.ParquetFile(path, pre_buffer=False)
-        except READ_ERRORS as error:
-            raise InputError(
-                f"{str(path)!r} cannot be read in parts ({error}); Parquet files are allowed: "
-                "convert the log to Parquet, or read it whole"
-            ) from error
+        file = _opened(path)
         mine = find_columns(file.schema_arrow.names, columns).used
         if used is not None and set(mine) != set(used):
             raise InputError(
@@ -71,6 +65,28 @@ def units_of(source: str | Path, columns: Mapping[str, Any]) -> tuple[list[Unit]
         used = mine
         found += _units(str(path), file.metadata, len(found))
     return found, used or []
+
+
+def _opened(path: Path) -> Any:
+    """Return a Parquet file; refuse a file of another kind, one that is damaged, and none."""
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}: check the path")
+    with path.open("rb") as file:
+        is_parquet = file.read(4) == b"PAR1"
+    if not is_parquet:
+        raise InputError(
+            f"{str(path)!r} is not a Parquet file, and only Parquet files can be read in parts: "
+            "leave --read parts out (in Python: Log.read), or convert the log to Parquet, for "
+            "example pandas.read_csv(...).to_parquet(...)",
+            code="not-parquet",
+        )
+    try:
+        return parquet.ParquetFile(path, pre_buffer=False)
+    except READ_ERRORS as error:
+        raise InputError(
+            f"{str(path)!r} is a damaged Parquet file ({error}), and a whole one is needed: write "
+            "the file again"
+        ) from error
 
 
 def _units(path: str, metadata: Any, first: int) -> list[Unit]:

@@ -8,14 +8,17 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
+from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.ranking.estimators import RANKING_ESTIMATORS
 from submax.evaluation.ranking.ranking_estimator import RankingEstimator
 from submax.evaluation.ranking.ranking_evidence import RankingEvidence
 from submax.evaluation.ranking.ranking_policy import RankingPolicy
 from submax.evaluation.ranking.slate_evidence import SlateEvidence
+from submax.evaluation.ranking.slate_overview import slate_overview
 from submax.evaluation.ranking.slates import Slates
 from submax.evaluation.report.comparison import Comparison
 from submax.evaluation.report.diagnosis.diagnostics import (
@@ -24,8 +27,7 @@ from submax.evaluation.report.diagnosis.diagnostics import (
     errors_from_one,
 )
 from submax.evaluation.report.difference import Difference, intervals_of_differences
-from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
-from submax.evaluation.terms import Terms
+from submax.evaluation.report.estimate import LOGGING_POLICY, SLATE, Estimate
 
 FEWEST_EFFECTIVE = 100.0
 """Effective slates below which an estimate has a caution: intervals need about this many."""
@@ -80,11 +82,23 @@ def compare_rankings(
     evaluation = _Evaluation(slates, interval, level, seed, [])
     based = evaluation.logging_policy(logged.about_logging_policy())
     estimates, differences = [based.estimate], list[Difference]()
+    overlap = dict[str, Overlap]()
     for name, target in targets.items():
-        found = evaluation.estimates(name, logged.about(target), chosen, bool(estimators))
+        evidence = logged.about(target)
+        found = evaluation.estimates(name, evidence, chosen, bool(estimators))
         estimates += [one.estimate for one in found]
         differences += [evaluation.difference(one, based) for one in found]
-    return Comparison(estimates, evaluation.notes, level, differences)
+        best = next(one.estimate.estimator for one in found if one.estimate.recommended)
+        overlap[name] = Overlap.of(_slate_weight(chosen[best], evidence))
+    settings = {
+        "policies": ", ".join(targets),
+        "estimators": ", ".join(chosen),
+        "interval": interval,
+        "level": level,
+        "seed": seed,
+    }
+    overview = slate_overview(slates, settings, overlap)
+    return Comparison(estimates, evaluation.notes, level, differences, overview, SLATE)
 
 
 def _estimators(given: Sequence[str | RankingEstimator]) -> dict[str, RankingEstimator]:

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from submax.core.arrays import Floats
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.ranking.ranking_evidence import RankingEvidence
-from submax.evaluation.terms import Terms
 
 
 class RankingEstimator(ABC):

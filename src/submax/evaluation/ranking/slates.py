@@ -1,8 +1,11 @@
 """A log of ranked lists (slates), with a reward at every position."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
+
+import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 
@@ -44,6 +47,15 @@ class Slates:
         """Which positions the slates have, ``[n, K]``."""
         present: Booleans = self.item != EMPTY
         return present
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the items and rewards of all slates, without propensities."""
+        digest = hashlib.sha256(repr(self.items).encode())
+        for column in (self.item, self.reward):
+            digest.update(repr((column.shape, column.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(column).data)
+        return digest.hexdigest()
 
     @classmethod
     def read(

@@ -4,34 +4,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from submax.core.arrays import Booleans
 from submax.core.checks import one_of
-from submax.core.errors import InputError
-from submax.evaluation.choosing.training_length import training_warnings
+from submax.core.errors import InputError, NotFoundError
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.logs.counted import order_notes
 from submax.evaluation.logs.log import By, Log
-from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
-from submax.evaluation.overview.slices import check_slices, slices_of
+from submax.evaluation.overview.slices import check_slices
 from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_comparison import compare_parts
 from submax.evaluation.parts.parted_log import PartedLog
-from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
+from submax.evaluation.report.candidates import Candidate, checked, named
 from submax.evaluation.report.comparison_view import comparison_summary
-from submax.evaluation.report.diagnosis.caution import Caution
 from submax.evaluation.report.diagnosis.cautions import log_cautions
 from submax.evaluation.report.difference import Difference
-from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
-from submax.evaluation.report.estimated_policy import EstimatedPolicy
+from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimator_choice import applicable_estimators, chosen_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
-from submax.evaluation.report.learned_targets import learned_target, learns, split_of
+from submax.evaluation.report.learned_targets import split_of
 from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.targets.target_policy import TargetPolicy
+from submax.evaluation.report.split_evaluation import SplitEvaluation
 
 
 class Comparison(NamedTuple):
@@ -39,7 +32,8 @@ class Comparison(NamedTuple):
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
     policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks,
-    the weights of the policies, and the estimates of slices.
+    the weights of the policies, and the estimates of slices. All values are rewards per ``unit``: a
+    decision, or a slate of several positions.
     """
 
     estimates: list[Estimate]
@@ -47,6 +41,12 @@ class Comparison(NamedTuple):
     level: float
     differences: Sequence[Difference] = ()
     overview: Overview | None = None
+    unit: str = DECISION
+
+    @property
+    def units(self) -> str:
+        """What is evaluated, in words: rows of decisions, or slates."""
+        return "rows" if self.unit == DECISION else f"{self.unit}s"
 
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
@@ -87,30 +87,41 @@ class Comparison(NamedTuple):
 
         write_report(Path(path), self, command)
 
-    def difference(self, policy: str, estimator: str | None = None) -> Difference | None:
-        """Return the difference of a policy from the baseline, by the recommended estimator."""
-        for one in self.differences:
-            wanted = one.recommended if estimator is None else one.estimator == estimator
-            if one.policy == policy and wanted:
-                return one
-        return None
+    def difference(self, policy: str, estimator: str | None = None) -> Difference:
+        """Return the difference of a policy from the baseline, by the recommended estimator.
+
+        An unknown name is refused, and so is a policy that has no difference: the baseline itself,
+        or a policy that was evaluated on other rows.
+        """
+        one_of("policy", policy, self.policies())
+        mine = {one.estimator: one for one in self.differences if one.policy == policy}
+        if not mine:
+            known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
+            raise NotFoundError(
+                f"there is no difference of {policy!r}; policies other than the baseline that were "
+                f"evaluated on the same rows have one ({known}): name one of them"
+            )
+        if estimator is None:
+            return next(one for one in mine.values() if one.recommended)
+        one_of(f"estimator of {policy!r}:", estimator, mine)
+        return mine[estimator]
 
     def __repr__(self) -> str:
-        return str(comparison_summary(self.estimates, self.notes, self.level))
+        return str(comparison_summary(self.estimates, self.notes, self.level, self.unit))
 
     def _repr_html_(self) -> str:
-        return comparison_summary(self.estimates, self.notes, self.level).html()
+        return comparison_summary(self.estimates, self.notes, self.level, self.unit).html()
 
     def recommended(self) -> list[Estimate]:
         """Return the recommended estimate of each policy, the logging policy first."""
         return [one for one in self.estimates if one.recommended]
 
-    def find(self, policy: str, estimator: str) -> Estimate | None:
-        """Return the estimate of a policy by an estimator; None if there is none."""
-        for one in self.estimates:
-            if (one.policy, one.estimator) == (policy, estimator):
-                return one
-        return None
+    def find(self, policy: str, estimator: str) -> Estimate:
+        """Return the estimate of a policy by an estimator; an unknown name is refused."""
+        one_of("policy", policy, self.policies())
+        mine = {one.estimator: one for one in self.estimates if one.policy == policy}
+        one_of(f"estimator of {policy!r}:", estimator, mine)
+        return mine[estimator]
 
 
 def compare(
@@ -218,96 +229,12 @@ def compare(
         "baseline": baseline,
     }
     overview = Overview.of(rest, int(first.sum()), settings, log.fingerprint)
-    evaluation = _Evaluation(
+    evaluation = SplitEvaluation(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model, overview, slices
     )
     if first.any():
         before = log.rows(first).decisions
         evaluation.notes.append(f"evaluated on {rest.decisions} rows, learned from {before}")
         evaluation.notes.extend(order_notes(log, first, by))
-    return evaluation.compared(candidates, baseline)
-
-
-class _Evaluation(NamedTuple):
-    """A log split into the rows to learn from (``first``) and the rows to evaluate on.
-
-    ``logged`` and ``cautions`` belong to the rows to evaluate on.
-    """
-
-    log: Log
-    first: Booleans
-    estimator_set: EstimatorSet
-    logged: LoggedEvidence
-    cautions: list[Caution]
-    notes: list[str]
-    apart: bool
-    reward_model: Any
-    overview: Overview
-    slices: Sequence[str]
-
-    def compared(self, candidates: Mapping[str, Any], baseline: str) -> Comparison:
-        """Return the estimates of all policies, and their differences from the baseline."""
-        log_policy = self.estimator_set.logging_policy(
-            self.logged, slices_of(self.logged.log, self.slices)
-        )
-        estimates, differences = list(log_policy.estimates), list[Difference]()
-        overlap, slices = dict[str, Overlap](), list(log_policy.slices)
-        based, base_rows = log_policy, self.logged
-        if baseline != LOGGING_POLICY:
-            based, base_rows = self.estimated(baseline, candidates[baseline])
-        for name, candidate in candidates.items():
-            found, rows = (
-                (based, base_rows) if name == baseline else self.estimated(name, candidate)
-            )
-            estimates += found.estimates
-            slices += found.slices
-            if found.overlap is not None:
-                overlap[name] = found.overlap
-            if rows is base_rows and name != baseline:
-                differences += self.estimator_set.differences(found, based)
-        overview = self.overview._replace(overlap=overlap, slices=slices)
-        return Comparison(estimates, self.notes, self.estimator_set.level, differences, overview)
-
-    def estimated(self, name: str, candidate: Any) -> tuple[EstimatedPolicy, LoggedEvidence]:
-        """Return the estimates of one policy, and the rows on which it was evaluated.
-
-        These are rows from which it did not learn, if there are any.
-        """
-        target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
-        if learns(candidate) and not isinstance(candidate, TargetPolicy):
-            short = training_warnings(target.policy, int(self.first.sum()))
-            self.notes.extend(f"{name}: {sentence}" for sentence in short)
-        learned = target.base if isinstance(target, TargetPolicy) else target
-        ignored = learned is not None and not learned.policy.facts.uses_context
-        if ignored and self.log.schema.context.width:
-            self.notes.append(f"{name} does not look at the context")
-        learned_before = learned is not None and not learns(candidate) and not self.apart
-        unseen = unseen_rows(self.log, learned) if learned_before and learned else None
-        if unseen is None and learned_before:
-            self.notes.append(
-                f"{name} was learned from another log: whether it learned from some of these rows "
-                "is not known"
-            )
-        logged, cautions = self._logged_for(name, unseen)
-        saw_all = unseen is not None and not unseen.any()
-        about = logged.about(target)
-        slices = slices_of(logged.log, self.slices)
-        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all, slices)
-        return found, logged
-
-    def _logged_for(
-        self, name: str, unseen: Booleans | None
-    ) -> tuple[LoggedEvidence, list[Caution]]:
-        """Return the rows on which to evaluate a policy that did not learn from ``unseen`` rows.
-
-        These are the rows used for all policies, unless the policy did not learn from others.
-        """
-        if unseen is None or not unseen.any() or np.array_equal(unseen, ~self.first):
-            return self.logged, self.cautions
-        seed = self.estimator_set.seed
-        rows = self.log.rows(unseen).with_estimated_propensities(seed)
-        own = LoggedEvidence(rows, seed, self.reward_model, np.flatnonzero(unseen))
-        self.notes.append(
-            f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
-        )
-        return own, list(log_cautions(own))
+    found = evaluation.compared(candidates, baseline)
+    return Comparison(found.estimates, evaluation.notes, level, found.differences, found.overview)

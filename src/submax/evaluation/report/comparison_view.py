@@ -10,7 +10,7 @@ MOST_NOTES = 3
 
 
 def comparison_summary(
-    estimates: Sequence[Estimate], notes: Sequence[str], level: float
+    estimates: Sequence[Estimate], notes: Sequence[str], level: float, unit: str
 ) -> Summary:
     """Return a table with the logging policy first, then the other policies by their value."""
     policies = list(dict.fromkeys(one.policy for one in estimates))
@@ -18,7 +18,7 @@ def comparison_summary(
     chosen = chosen[:1] + sorted(chosen[1:], key=lambda one: -_sortable(one.value))
     sentences = [
         f"Comparison of {counted(len(policies) - 1, 'policy').replace('policys', 'policies')} "
-        f"with the logging policy, {100 * level:g} % intervals",
+        f"with the logging policy: reward per {unit}, {100 * level:g} % intervals",
         *notes[:MOST_NOTES],
     ]
     if len(chosen) < len(estimates):

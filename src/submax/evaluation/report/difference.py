@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.errors import InputError
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.intervals.interval_method import normal_quantile, standard_error_of_mean
-from submax.evaluation.terms import Terms
 
 
 class Difference(NamedTuple):

@@ -8,10 +8,12 @@ from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 
 LOGGING_POLICY = "logging policy"
 """The name, in every comparison, of the policy that wrote the log."""
+DECISION, SLATE = "decision", "slate"
+"""What rewards are counted per. A slate is a ranked list; its reward is the sum over positions."""
 
 
 class Estimate(NamedTuple):
-    """The reward that a policy would have earned per decision, by one estimator.
+    """The reward that a policy would have earned per decision (or slate), by one estimator.
 
     ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
     about reasons not to trust the ``value`` or its ``interval``. One estimate of each policy is

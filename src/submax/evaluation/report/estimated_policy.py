@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from submax.core.arrays import Integers
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.slices import SliceEstimate
 from submax.evaluation.report.estimate import Estimate
-from submax.evaluation.terms import Terms
 
 
 class EstimatedPolicy(NamedTuple):

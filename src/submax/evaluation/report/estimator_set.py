@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Integers
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.slices import Slice, SliceEstimate
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -27,7 +28,6 @@ from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.recommendation import recommended
-from submax.evaluation.terms import Terms
 
 
 class EstimatorSet(NamedTuple):

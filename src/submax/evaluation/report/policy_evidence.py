@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.evaluation.counts import some
-from submax.evaluation.evidence import Evidence
+from submax.evaluation.contracts.counts import some
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.adjusted import adjusted
 from submax.evaluation.intervals.sampled import sampled
 from submax.evaluation.logs.clusters import renumbered
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import Terms
 
 
 class PolicyEvidence(NamedTuple):

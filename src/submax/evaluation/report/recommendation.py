@@ -4,11 +4,17 @@ from collections.abc import Sequence
 
 from submax.evaluation.report.estimate import Estimate
 
+SESSIONS = "per-decision"
+"""The estimator for logs with sessions. All others, except `trajectory`, have a warning there: they
+assume that a decision does not change what comes later in its session. So this one is recommended,
+unless its weights, which are products over a session, are spread so widely that it has more
+warnings than the others."""
 ORDER = (
     "dr",
     "dr-shrinkage",
     "snips",
     "switch-dr",
+    SESSIONS,
     "pseudo-inverse",
     "clipped",
     "ips",
@@ -33,6 +39,11 @@ def rule_of(estimators: Sequence[str]) -> str:
     rule = "the recommended estimate of a policy is the one with the fewest warnings"
     if len(preferred) > 1:
         rule += f"; among equals the first of {', '.join(preferred)}"
+    if SESSIONS in estimators:
+        rule += (
+            f"; with sessions this is {SESSIONS}, unless its weights are spread too widely, "
+            "because others assume that decisions do not change what comes later"
+        )
     return f"{rule}; {MODEL_ONLY} only if there is no other" if MODEL_ONLY in estimators else rule
 
 

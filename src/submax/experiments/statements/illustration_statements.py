@@ -4,13 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from submax.experiments.paired_comparison import PairedComparison, Side, compared
-from submax.experiments.results import FINALS
+from submax.experiments.results import FINAL_TABLE
 from submax.experiments.statements.statement import Statement
+from submax.simulation.running.result_table import ResultTable
 
 RANDOM = (
     "Section 3.3: all policies except the 0-reward policy or negative policy achieves better than "
@@ -62,11 +59,8 @@ def illustration_statements(directory: Path) -> list[Statement]:
 
 def _sides(directory: Path, column: str) -> dict[str, Side]:
     """The values of every policy in all environments."""
-    table = pq.ParquetFile(directory / FINALS).read()
-    return {
-        name: Side(name, np.asarray(table.filter(pc.equal(table["policy"], name))[column]))
-        for name in table["policy"].unique().to_pylist()
-    }
+    policies = ResultTable.read(directory, FINAL_TABLE).by_policy()
+    return {name: Side(name, rows[column]) for name, rows in policies.items()}
 
 
 def _ordered(sides: dict[str, Side], names: Sequence[str]) -> Iterator[PairedComparison]:

@@ -133,9 +133,11 @@ class Compaction:
 
     def _encoded(self) -> Generator[None, None, Encoded | None]:
         """Encode the next segment; None if too few events are old enough."""
-        writer, events, decisions = SegmentWriter(self._settings), 0, 0
-        first = last = 0
+        writer: SegmentWriter | None = None
+        events = decisions = first = last = 0
         for page in self.movable():
+            # Made for the first page, since pyarrow, which takes memory, may never be needed.
+            writer = writer or SegmentWriter(self._settings)
             writer.add(page)
             first, last = first or page[0].position, page[-1].position
             events += len(page)
@@ -143,7 +145,7 @@ class Compaction:
             yield
             if events >= SEGMENT_EVENTS:
                 break
-        if events < max(1, self._fewest):
+        if writer is None or events < self._fewest:
             return None
         following = self._store.read(self._stream, last, 1)[0].position
         data = writer.finish()

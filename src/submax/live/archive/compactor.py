@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 
-from submax.core.errors import InputError
+from submax.core.errors import InputError, MissingExtraError
 from submax.live.archive.compaction import SEGMENT_EVENTS, Compaction
 from submax.live.declaring.settings import Settings
 from submax.live.log.ledger import Ledger
@@ -65,7 +65,7 @@ class Compactor:
         except StopIteration:
             self._work = None
             self._next_check = time.monotonic() + self._pause
-        except InputError as error:
+        except (InputError, MissingExtraError) as error:
             # Events that cannot be archived stay where they are, and the bandit goes on.
             LOG.warning("%s: nothing was archived: %s", self._name, error)
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import InputError
+from submax.core.running.extras import require_extra
 from submax.live.archive.archived_page import archived_page
 from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
@@ -28,6 +29,7 @@ class SegmentReader:
     """The events of a segment, page by page, as they were given to the ``SegmentWriter``."""
 
     def __init__(self, data: bytes) -> None:
+        require_extra("logs", "reading archived events", "pyarrow")
         import pyarrow as pa
         import pyarrow.parquet as pq
 

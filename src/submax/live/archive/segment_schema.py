@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from submax.core.running.extras import require_extra
 from submax.live.declaring.settings import Settings
 from submax.schema.context_schema import Number
 
@@ -49,6 +50,7 @@ def segment_schema(settings: Settings) -> Any:
     an event the event is that it is about. ``body``, ``key`` and ``about`` are those of events that
     no other columns can describe; ``irregular`` marks such keys. See ``SegmentWriter`` for nulls.
     """
+    require_extra("logs", "archiving events", "pyarrow")
     import pyarrow as pa
 
     actions = [pa.int64()] * len(settings.menu.slots) + [pa.float64()] * len(settings.menu.ranges)

@@ -50,7 +50,7 @@ class LedgerFollower:
         self._alarms = alarms
         self._led = False
         self._ticked_at, self._tick_pause = time.monotonic(), 0.0
-        self._snapshot_at = 0
+        self._snapshot_at = self._rolled_up_to = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -89,7 +89,8 @@ class LedgerFollower:
         leads = not self._live_state.deleted and self._store.leads(self._name)
         if leads and self._must_tick(ledger):
             self._tick(ledger)
-        self.rollups = ledger.rollups.copy()
+        if self.rollups is None or ledger.read_position != self._rolled_up_to:
+            self.rollups, self._rolled_up_to = ledger.rollups.copy(), ledger.read_position
         if self._alarms is not None:
             self._alarms.write() if leads else self._alarms.drop()
         if not leads:

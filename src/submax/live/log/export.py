@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from submax.core.running.extras import require_extra
 from submax.core.running.whole_file import whole_file
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
@@ -37,6 +38,7 @@ class Export:
     """
 
     def __init__(self, store: Store, name: str) -> None:
+        require_extra("logs", "an export", "pyarrow")
         projection = SettingsProjection.of(store, name)
         settings, menu = projection.settings, projection.menu
         names = [] if settings.reward_parts is None else settings.reward_parts.names

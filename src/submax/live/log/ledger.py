@@ -22,7 +22,7 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.rollups.rollups import Learned, ReadEvents, Rollups
+from submax.live.rollups.rollups import CameRewards, Learned, Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -93,7 +93,7 @@ class Ledger:
         self.tally = ActionTally.empty(slots, intervals)
         self.comparisons = GroupComparisons.of(settings)
         self._plain = settings.menu.plain
-        self.rollups = Rollups(slots, settings.context)
+        self.rollups = Rollups(slots, settings.context, settings.longest_wait)
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
@@ -183,9 +183,8 @@ class Ledger:
         """Count how long rewards took to come."""
         which = (acts.kind == REWARD_KIND) & (acts.about > 0)
         rewards = acts.place[which]
-        self.rollups.read(
-            ReadEvents(position, at, acts.about[which], position[rewards], at[rewards])
-        )
+        came = CameRewards(acts.about[which], position[rewards], at[rewards])
+        self.rollups.read(came, int(position[-1]))
 
     def _step(self, settled: Settled | None, acts: Acts, now: Floats, at: Floats) -> None:
         """Apply acts, and let the decisions mature that are settled meanwhile.

@@ -51,14 +51,14 @@ def arm_statuses(serving: Serving, ledger: Ledger, probabilities: Floats | None)
 
     ``probabilities`` are those of the active joint actions at the next decision, if known.
     """
-    by_slot = _by_slot(probabilities, serving.active)
+    by_slot, scale = _by_slot(probabilities, serving.active), serving.settings.scale
     found = []
     for number, slot in enumerate(serving.menu.slots):
         tallies = ledger.tally.choices[number]
         known = [*tallies, *[ChoiceTally()] * (len(slot.choices) - len(tallies))]
         total = sum(one.decisions for one in known)
         for index, (choice, tally) in enumerate(zip(slot.choices, known, strict=True)):
-            rate, low, high = weighted_rate(tally, serving.settings.scale)
+            rate, low, high = weighted_rate(tally, scale)
             chance = None if by_slot is None else by_slot[number].get(index, 0.0)
             found.append(
                 ArmStatus(
@@ -90,7 +90,7 @@ def weighted_rate(
     weight, square, reward, square_reward, square_squares = tally.weights
     mean = reward / weight
     if isinstance(scale, Binary):
-        return mean, *_wilson(min(max(mean, 0.0), 1.0), weight**2 / square)
+        return mean, *wilson_interval(min(max(mean, 0.0), 1.0), weight**2 / square)
     if tally.rows < 2:
         return mean, None, None
     spread = square_squares - 2 * mean * square_reward + mean**2 * square
@@ -98,8 +98,8 @@ def weighted_rate(
     return mean, mean - half, mean + half
 
 
-def _wilson(mean: float, count: float) -> tuple[float, float]:
-    """Wilson's interval for a probability."""
+def wilson_interval(mean: float, count: float) -> tuple[float, float]:
+    """Wilson's 95 % interval for a probability that was found in ``count`` observations."""
     shrink = 1 + QUANTILE**2 / count
     centre = (mean + QUANTILE**2 / (2 * count)) / shrink
     spread = mean * (1 - mean) / count + QUANTILE**2 / (4 * count**2)

@@ -1,5 +1,6 @@
 """What a bandit decided and earned: over time, and with each version."""
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple, Protocol, Self
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
-from submax.live.rollups.delays import Delays, DelaysRecord
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.rollups.sums import COLUMNS, made, matured
 from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
@@ -24,8 +25,13 @@ MOST_VERSIONS = 1000
 
 
 class CountedDecisions(Protocol):
-    """Columns of decisions: ``action`` begins with the index of the choice of each slot."""
+    """Columns of decisions: ``action`` begins with the index of the choice of each slot.
 
+    ``position`` is the place of each decision in the log.
+    """
+
+    @property
+    def position(self) -> Integers: ...
     @property
     def action(self) -> Floats: ...
     @property
@@ -57,6 +63,15 @@ class Counted(NamedTuple):
     outcome: Outcome | None
 
 
+class Made(NamedTuple):
+    """Decisions that were made: see ``ContextSums.decided`` and ``ChoiceDelays.decided``."""
+
+    context: Singles
+    action: Floats
+    position: Integers
+    at: Floats
+
+
 class Learned(NamedTuple):
     """Decisions that were learned from: see ``ContextSums.learned``."""
 
@@ -66,14 +81,12 @@ class Learned(NamedTuple):
     weight: Floats
 
 
-class ReadEvents(NamedTuple):
-    """Positions and times of events, and of the rewards among them with their decisions."""
+class CameRewards(NamedTuple):
+    """Rewards that came: the position of each decision, and position and time of the reward."""
 
+    about: Integers
     position: Integers
     at: Floats
-    about: Integers
-    reward_position: Integers
-    reward_at: Floats
 
 
 class Rollups:
@@ -84,18 +97,24 @@ class Rollups:
     bounded, however long the log is.
     """
 
-    def __init__(self, slots: int = 1, schema: ContextSchema | None = None) -> None:
-        """Rollups of no decision; ``slots`` is the number of slots with choices."""
+    def __init__(
+        self, slots: int = 1, schema: ContextSchema | None = None, wait: float = math.inf
+    ) -> None:
+        """Rollups of no decision; ``slots`` is the number of slots with choices.
+
+        ``wait`` are the seconds after which a reward is late.
+        """
         self._tiers = [Tier(resolution) for resolution in RESOLUTIONS]
         self._versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
-        self._delays = Delays()
+        self._delays = ChoiceDelays(wait)
         self._contexts = ContextSums.of(schema or ContextSchema(), slots)
         self._least_propensity = 1.0
         self._slots = slots
         # Added many at a time, because adding one takes as long as adding a thousand.
         self._decisions: list[Counted] = []
-        self._events: list[ReadEvents] = []
-        self._made: list[tuple[Singles, Floats]] = []
+        self._came: list[CameRewards] = []
+        self._last = 0
+        self._made: list[Made] = []
         self._learned: list[Learned] = []
         self._count = 0
 
@@ -112,9 +131,10 @@ class Rollups:
         return self._versions
 
     @property
-    def delays(self) -> Delays:
-        """How long rewards took."""
+    def delays(self) -> ChoiceDelays:
+        """How long rewards took, by choice of the first slot; 0 if there are no slots."""
         self._add()
+        self._delays.forget(self._last)
         return self._delays
 
     @property
@@ -129,16 +149,18 @@ class Rollups:
         self._add()
         return self._least_propensity
 
-    def read(self, events: ReadEvents) -> None:
-        """Count how long the rewards among some events took."""
-        self._events.append(events)
-        self._wait_for(len(events.position))
+    def read(self, rewards: CameRewards, last: int) -> None:
+        """Count how long rewards took; ``last`` is the position up to which the log was read."""
+        self._last = last
+        if len(rewards.at):
+            self._came.append(rewards)
+            self._wait_for(len(rewards.at))
 
     def decided(self, at: Floats, decisions: CountedDecisions) -> None:
         """Count decisions that were made at these times."""
         if len(at):
             self._decisions.append(self._counted(at, decisions, None))
-            self._made.append((decisions.context, decisions.action))
+            self._made.append(Made(decisions.context, decisions.action, decisions.position, at))
             self._wait_for(len(at))
 
     def learned(self, rows: Learned) -> None:
@@ -179,11 +201,13 @@ class Rollups:
         """Add what waits; the sums do not depend on when this is called."""
         if not self._count:
             return
-        decisions, events = self._decisions, self._events
-        self._decisions, self._events, self._count = [], [], 0
-        self._add_contexts()
-        if events:
-            self._delays.add(*map(np.concatenate, zip(*events, strict=True)))
+        decisions, came = self._decisions, self._came
+        self._decisions, self._came, self._count = [], [], 0
+        self._add_made()
+        if came:
+            self._delays.rewarded(*map(np.concatenate, zip(*came, strict=True)))
+        # Of decisions that are read before their page's rewards, none is forgotten yet.
+        self._delays.forget(self._last)
         if not decisions:
             return
         at, action, version, holdout, outcomes = zip(*decisions, strict=True)
@@ -196,11 +220,14 @@ class Rollups:
         known = [one.propensity.min() for one in outcomes if one is not None]
         self._least_propensity = float(min(self._least_propensity, *known, 1.0))
 
-    def _add_contexts(self) -> None:
+    def _add_made(self) -> None:
         made, learned = self._made, self._learned
         self._made, self._learned = [], []
         if made:
-            self._contexts.decided(*map(np.concatenate, zip(*made, strict=True)))
+            context, action, position, at = map(np.concatenate, zip(*made, strict=True))
+            self._contexts.decided(context, action)
+            choice = action[:, 0] if self._slots else np.zeros(len(at))
+            self._delays.decided(position, choice.astype(np.int64), at)
         if learned:
             self._contexts.learned(*map(np.concatenate, zip(*learned, strict=True)))
 
@@ -211,7 +238,7 @@ class Rollups:
         """
         self._add()
         made = copy(self)
-        made._decisions, made._events, made._made, made._learned = [], [], [], []
+        made._decisions, made._came, made._made, made._learned = [], [], [], []
         made._tiers = [one.copy() for one in self._tiers]
         made._versions, made._delays = copy(self._versions), copy(self._delays)
         made._contexts = self._contexts.copy()
@@ -236,7 +263,7 @@ class Rollups:
         for tier in rollups.tiers:
             tier.restore(known[tier.resolution.seconds])
         rollups._versions.restore(record.versions)
-        rollups._delays.restore(record.delays)
+        rollups._delays = ChoiceDelays.restore(record.delays)
         rollups._least_propensity = record.least_propensity
         rollups._contexts = ContextSums.restore(record.contexts)
         return rollups
@@ -247,7 +274,7 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
 
     tiers: Sequence[TierRecord]
     versions: KeyedSumsRecord
-    delays: DelaysRecord
+    delays: ChoiceDelaysRecord
     least_propensity: float
     slots: int
     contexts: ContextSumsRecord

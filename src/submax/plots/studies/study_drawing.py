@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -15,7 +14,7 @@ from submax.core.errors import InputError
 from submax.plots.panel import PanelCurve
 from submax.plots.studies.study_style import StudyStyle
 from submax.plots.style import figure_style, look_of
-from submax.plots.sweep_results import Labels, configurations_in, rows_of
+from submax.plots.sweep_results import Labels, configurations_in, curves_of
 from submax.simulation.cell_result import Curve
 from submax.simulation.trace import Trace
 
@@ -89,18 +88,18 @@ def _from_folder(directory: Path, style: StudyStyle, configuration: Labels) -> l
             f"{directory} has {len(found)} configurations with {configuration}, and a figure shows "
             f"one: give more labels, such as {found[0]}"
         )
-    table = rows_of(directory / "results.parquet", found[0])
+    table = curves_of(directory, found[0])
     names = ["step", *(f"{style.measure}_{part}" for part in Curve._fields)]
-    if names[-1] not in table.column_names:
+    if names[-1] not in table.names:
         raise InputError(
             f"the results in {directory} were written by an older version and have no column "
             f"{names[-1]}: run the experiment again"
         )
-    lines = []
-    for name in _ordered(pc.unique(table["policy"]).to_pylist(), style):
-        rows = table.filter(pc.equal(table["policy"], name))
-        lines.append(PanelCurve(name, *(rows[column].to_numpy() for column in names)))
-    return lines
+    policies = table.by_policy()
+    return [
+        PanelCurve(name, *(policies[name][column] for column in names))
+        for name in _ordered(list(policies), style)
+    ]
 
 
 def _values_of(bound: Floats | Callable[[Any], Floats], steps: Any) -> Floats:

@@ -1,1 +1,1 @@
-"""Policies for slates of items in which the position of a click is known."""
+"""Policies for several items that are shown: slates with a click, and duels of two arms."""

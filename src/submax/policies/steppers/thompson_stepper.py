@@ -5,30 +5,63 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
+from submax.core.rewards.binary import Binary
 from submax.policies.steppers.arm_counter import ArmCounter
+
+FRACTION = 2.0**20
+"""Multiples of 1 / FRACTION are added without rounding errors up to 2³³."""
 
 
 class ThompsonStepper(Stepper):
-    """The posteriors Beta(a, b) of all arms; only those of the arms just taken are computed."""
+    """The posteriors Beta(a, b) of all arms; only those of the arms just taken are computed.
+
+    A Beta variable is x / (x + y) with Gamma variables x and y, and numpy draws it so unless both
+    parameters are at most 1. The parameters of an arm are neighbours in memory, so that one call
+    draws all x and y in the order in which numpy would draw them, without its checks of both.
+    """
 
     def __init__(self, problem: Problem, replicas: int, alpha: float, beta: float) -> None:
         self._lowest, highest = problem.scale.known_bounds("Thompson sampling")
         self._span = highest - self._lowest
         self._scaled = (self._lowest, highest) != (0.0, 1.0)
         self._prior = alpha, beta
+        # If rewards are 0 and 1, parameters can be counted up, if no rounding error can add up.
+        whole = all((one * FRACTION).is_integer() for one in (alpha, beta))
+        self._counted = problem.scale == Binary() and whole
         self._counter = ArmCounter(problem, replicas)
-        shape = self._counter.statistics.pulls.shape
-        self._a, self._b = np.full(shape, alpha), np.full(shape, beta)
+        actions = problem.space.size
+        self._parameters = np.tile(np.array([alpha, beta]), (replicas, actions, 1))
+        self._a, self._b = self._parameters[..., 0], self._parameters[..., 1]
+        self._flat = self._parameters.reshape(-1)
+        self._gammas = np.empty(self._parameters.shape)
+        self._x, self._y = self._gammas[..., 0], self._gammas[..., 1]
+        self._first: Integers = np.arange(replicas, dtype=np.int64) * (2 * actions)
+        self._any_small = True
 
     def act(self, rng: np.random.Generator) -> Integers:
-        drawn: Integers = rng.beta(self._a, self._b).argmax(axis=-1)
+        if self._any_small:
+            self._any_small = bool(((self._a <= 1.0) & (self._b <= 1.0)).any())
+        if self._any_small:
+            plain: Integers = rng.beta(self._a, self._b).argmax(axis=-1)
+            return plain
+        rng.standard_gamma(self._parameters, out=self._gammas)
+        share = self._x + self._y
+        np.divide(self._x, share, out=share)
+        drawn: Integers = share.argmax(axis=-1)
         return drawn
 
     def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
+        if self._counted:
+            place = index * 2
+            place += self._first
+            # A failure counts for b, which is the next number.
+            place += reward < 1.0
+            self._flat[place] += 1.0
+            return
         place = self._counter.add(index, reward)
         pulls, successes = self._counter.pulls.take(place), self._counter.rewards.take(place)
         if self._scaled:
             successes = (successes - self._lowest * pulls) / self._span
         alpha, beta = self._prior
-        self._a.put(place, alpha + successes)
-        self._b.put(place, beta + pulls - successes)
+        self._flat[2 * place] = alpha + successes
+        self._flat[2 * place + 1] = beta + pulls - successes

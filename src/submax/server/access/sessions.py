@@ -35,6 +35,11 @@ class Sessions:
         self._store, self._keys, self._clock = store, keys, clock
         self._secret = b""
 
+    @property
+    def needed(self) -> bool:
+        """Whether a request needs a key or a session."""
+        return self._keys.needed
+
     def begin(self, key: Key) -> str:
         """The value of the cookie of a new session."""
         until = int(self._clock()) + SESSION_SECONDS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from submax.dashboard.formats import number
+from submax.dashboard.formats import interval
 
 if TYPE_CHECKING:
     # The server itself evaluates nothing, and needs none of these modules.
@@ -89,17 +89,17 @@ def _verdict(one: "Difference", percent: str) -> str:
         return f"What {one.policy} would have earned cannot be said from this log."
     if low > 0:
         return (
-            f"{one.policy} would have earned {number(low)} to {number(high)} more per decision "
+            f"{one.policy} would have earned {interval(low, high)} more per decision "
             f"than {LOGGED} {percent}."
         )
     if high < 0:
         return (
-            f"{one.policy} would have earned {number(-high)} to {number(-low)} less per decision "
+            f"{one.policy} would have earned {interval(-high, -low)} less per decision "
             f"than {LOGGED} {percent}."
         )
     said = (
         f"Whether {one.policy} would have earned more than {LOGGED} cannot be said: the difference "
-        f"per decision is {number(low)} to {number(high)} {percent}."
+        f"per decision is {interval(low, high)} {percent}."
     )
     needed = one.rows_needed()
     if math.isfinite(needed):

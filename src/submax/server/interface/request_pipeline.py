@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
@@ -44,7 +44,7 @@ RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate of its own: more than one
 process can answer, so that only a runaway client meets it."""
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Shown = Callable[[Any, Request, Key | None], Response]
+Shown = Callable[[Any, Request, Key | None], Awaitable[Response]]
 """Makes the response from the answer of an operation, for a request with this key."""
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
@@ -96,7 +96,7 @@ class RequestPipeline:
             if isinstance(found, Response):
                 return found
             if shown is not None and isinstance(request, Request):
-                return shown(found, request, key)
+                return await shown(found, request, key)
             return Response(ENCODER.encode(found), operation.status, media_type=JSON)
 
         return self._counted(operation.name, answer)

@@ -3,10 +3,11 @@
 from submax.dashboard.formats import sentence
 from submax.live.alarms.alarm_records import Alarm
 from submax.live.bandit import Bandit
-from submax.server.pages.silent_arms import silent_arms
+from submax.live.rollups.rollups import Rollups
+from submax.server.pages.arms.arm_notes import LATE, arm_notes
 
 
-def alerts(bandit: Bandit) -> list[str]:
+def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
     """All alerts of a bandit, the gravest first."""
     found = [sentence(one.sentence) for one in active_alarms(bandit)]
     found += [
@@ -14,17 +15,24 @@ def alerts(bandit: Bandit) -> list[str]:
         for kind, count in bandit.failures.items()
         if count
     ]
-    counts = bandit.counts()
+    found += _about_arms(bandit, rollups)
+    found += bandit.notices()
+    if bandit.held:
+        found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
+    return found
+
+
+def _about_arms(bandit: Bandit, rollups: Rollups | None) -> list[str]:
+    """Sentences on arms that seem broken, and on rewards that come late."""
+    notes, counts = arm_notes(bandit, rollups), bandit.counts()
+    found = [one.sentence for one in notes]
     late, rewards = counts.get("late rewards", 0), counts.get("rewards", 0)
-    if late > 0.05 * (late + rewards):
+    named = any(one.words == LATE for one in notes)
+    if late > 0.05 * (late + rewards) and not named:
         found.append(
             f"{late:,} of {late + rewards:,} rewards came too late to be learned from: a longer "
             "reward_wait would let them count."
         )
-    found += bandit.notices()
-    found += [one.sentence for one in silent_arms(bandit, bandit.rollups())]
-    if bandit.held:
-        found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
     return found
 
 

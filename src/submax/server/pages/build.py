@@ -10,12 +10,14 @@ import numpy as np
 from submax.core.errors import InputError, NotFoundError
 from submax.live.bandit import Bandit
 from submax.live.lift.lift_report import LiftReport
-from submax.live.rollups.delays import bounds
+from submax.live.rollups.delay_bins import BINS, bounds
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.sums import Sums
 from submax.schema.menu import Menu
 from submax.server.interface.alarm_handlers import alarm_details
 from submax.server.pages.alerts import alerts
+from submax.server.pages.arms.arm_notes import arm_notes
+from submax.server.pages.arms.late_arms import arm_delays
 from submax.server.pages.messages import (
     Arms,
     BanditRow,
@@ -23,13 +25,14 @@ from submax.server.pages.messages import (
     HealthPage,
     Overview,
     SettingsPage,
+    Unit,
     VersionRow,
     VersionsPage,
 )
 from submax.server.pages.series import reward_series, share_series
 from submax.server.pages.setting_forms import fixed_settings, setting_forms
 from submax.server.pages.shadow_sentences import shadow_sentences
-from submax.server.pages.verdict import arm_sentence, lift_sentence
+from submax.server.pages.verdict import arm_sentence, leader, lift_sentence
 
 HOUR = 3600.0
 UNBOUNDED = (-math.inf, math.inf)
@@ -51,16 +54,18 @@ def bandit_row(bandit: Bandit) -> BanditRow:
         int(total.decisions[0]),
         _ratio(total.rewarded[0], total.matured[0]),
         _ratio(total.reward[0], total.matured[0]),
-        alerts(bandit),
+        alerts(bandit, rollups),
         bandit.settings.status,
         _lift(bandit),
+        unit_of(bandit),
     )
 
 
 def overview(bandit: Bandit, span: str | None) -> Overview:
     """How a bandit does."""
     lift, rollups = _lift(bandit), bandit.rollups()
-    percent = bandit.settings.rewards["kind"] == "binary"
+    unit = unit_of(bandit)
+    percent = unit == "percent"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
     shown = rollups or Rollups()
     return Overview(
@@ -70,7 +75,7 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
             *[lift_sentence(one, percent=percent) for one in lift],
         ],
         lift,
-        alerts(bandit),
+        alerts(bandit, rollups),
         {
             "decisions": float(total.decisions[0] + held_out.decisions[0]),
             "matured": float(total.matured[0] + held_out.matured[0]),
@@ -81,6 +86,7 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
         reward_series(shown, span, _control(bandit), (0.0, 1.0) if percent else UNBOUNDED),
         bandit.published_at[-100:],
         [] if bandit.settings.shadow is None else shadow_sentences(bandit, bandit.shadow()),
+        unit,
     )
 
 
@@ -106,6 +112,9 @@ def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -
         shown,
         pages,
         len(found),
+        leader(bandit.menu, bandit.ledger().tally),
+        arm_notes(bandit, rollups),
+        unit_of(bandit),
     )
 
 
@@ -123,17 +132,14 @@ def versions(bandit: Bandit) -> VersionsPage:
     rollups = bandit.rollups() or Rollups()
     sums = Sums.of_table(rollups.versions.rows)
     of_bandit = rollups.versions.rest == 0
+    numbers = np.stack([sums.decisions, sums.mean, sums.standard_error], axis=1)[of_bandit]
     by_version = dict(
-        zip(
-            rollups.versions.leading[of_bandit].tolist(),
-            np.stack([sums.decisions, sums.matured, sums.reward], axis=1)[of_bandit].tolist(),
-            strict=True,
-        )
+        zip(rollups.versions.leading[of_bandit].tolist(), numbers.tolist(), strict=True)
     )
     fitted = bandit.versions()[::-1]
     rows = []
     for place, one in enumerate(fitted[:MOST_VERSIONS]):
-        decisions, matured, reward = by_version.get(one.version, (0.0, 0.0, 0.0))
+        decisions, mean, error = by_version.get(one.version, (0.0, math.nan, math.nan))
         rows.append(
             VersionRow(
                 one.version,
@@ -141,39 +147,49 @@ def versions(bandit: Bandit) -> VersionsPage:
                 one.rows,
                 one.base,
                 int(decisions),
-                _ratio(reward, matured),
+                mean if math.isfinite(mean) else None,
+                error if math.isfinite(error) else None,
                 one.version == bandit.version,
                 place < bandit.settings.keep_versions,
             )
         )
-    return VersionsPage(bandit.name, bandit.version, bandit.held, len(fitted), rows)
+    return VersionsPage(
+        bandit.name, bandit.version, bandit.held, len(fitted), rows, unit_of(bandit)
+    )
 
 
 def health(bandit: Bandit) -> HealthPage:
     """Whether a bandit works as it should."""
     rollups = bandit.rollups()
     shown, counts, total = rollups or Rollups(), bandit.counts(), _total(rollups)
-    delays = [
-        DelayBin(
-            bounds(place)[0],
-            None if place == len(shown.delays.counts) - 1 else bounds(place)[1],
-            int(count),
-        )
-        for place, count in enumerate(shown.delays.counts)
-    ]
-    used = [place for place, one in enumerate(delays) if one.count]
     return HealthPage(
         bandit.name,
-        alerts(bandit),
+        alerts(bandit, rollups),
         counts,
         counts.get("decisions", 0) - counts.get("matured", 0),
-        delays[used[0] : used[-1] + 1] if used else [],
+        _delay_bins(shown),
+        arm_delays(bandit, rollups),
+        bandit.settings.longest_wait if math.isfinite(bandit.settings.longest_wait) else None,
         shown.least_propensity if total.matured[0] else None,
         float(total.effective[0]) if total.matured[0] else None,
         bandit.failures,
         [alarm_details(one) for one in bandit.alarms()],
         _lift(bandit),
     )
+
+
+def _delay_bins(rollups: Rollups) -> list[DelayBin]:
+    """The histogram of all delays, from the first to the last bin with a reward."""
+    counts = rollups.delays.sums.bins.sum(axis=0)
+    used = np.flatnonzero(counts).tolist()
+    return [
+        DelayBin(
+            bounds(place)[0],
+            None if place == BINS - 1 else bounds(place)[1],
+            int(counts[place]),
+        )
+        for place in (range(used[0], used[-1] + 1) if used else ())
+    ]
 
 
 def settings_page(bandit: Bandit) -> SettingsPage:
@@ -192,6 +208,11 @@ def settings_page(bandit: Bandit) -> SettingsPage:
         shadow_sentences(bandit, shadow),
         bandit.promoted,
     )
+
+
+def unit_of(bandit: Bandit) -> Unit:
+    """How mean rewards of a bandit are shown."""
+    return "percent" if bandit.settings.rewards["kind"] == "binary" else "number"
 
 
 def _lift(bandit: Bandit) -> list[LiftReport]:

@@ -1,6 +1,6 @@
 """What each page shows, which is also its answer in JSON."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -8,8 +8,13 @@ from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.shadow.shadow_report import ShadowReport
 from submax.server.interface.answers import AlarmDetails
+from submax.server.pages.arms.arm_notes import ArmNote
+from submax.server.pages.arms.late_arms import ArmDelay
 from submax.server.pages.series import Series
 from submax.server.pages.setting_forms import SettingForm
+
+Unit: TypeAlias = Literal["percent", "number"]
+"""How mean rewards are shown: in percent if rewards are 0 or 1."""
 
 
 class BanditRow(msgspec.Struct, frozen=True):
@@ -28,6 +33,7 @@ class BanditRow(msgspec.Struct, frozen=True):
     alerts: list[str]
     status: str
     lift: list[LiftReport]
+    unit: Unit
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -51,13 +57,15 @@ class Overview(msgspec.Struct, frozen=True):
     rewards: Series
     marks: list[float]
     shadow: list[str]
+    unit: Unit
 
 
 class Arms(msgspec.Struct, frozen=True):
     """The choices of a bandit, and their share of the decisions over time.
 
     If there are more than 100, ``arms`` are those of one ``page`` of ``pages``, the most frequent
-    first; ``total`` is how many there are.
+    first; ``total`` is how many there are. ``leader`` is the arm that is surely ahead, empty if
+    none is. ``notes`` say what is unusual about single arms.
     """
 
     name: str
@@ -69,10 +77,16 @@ class Arms(msgspec.Struct, frozen=True):
     page: int
     pages: int
     total: int
+    leader: str
+    notes: list[ArmNote]
+    unit: Unit
 
 
 class VersionRow(msgspec.Struct, frozen=True):
-    """A version: what it learned from, and what was decided and earned with it."""
+    """A version: what it learned from, and what was decided and earned with it.
+
+    ``error`` is the standard error of ``mean``.
+    """
 
     version: int
     policy: Any
@@ -80,6 +94,7 @@ class VersionRow(msgspec.Struct, frozen=True):
     base: int
     decisions: int
     mean: float | None
+    error: float | None
     deciding: bool
     usable: bool
 
@@ -92,6 +107,7 @@ class VersionsPage(msgspec.Struct, frozen=True):
     held: bool
     total: int
     versions: list[VersionRow]
+    unit: Unit
 
 
 class DelayBin(msgspec.Struct, frozen=True):
@@ -103,13 +119,19 @@ class DelayBin(msgspec.Struct, frozen=True):
 
 
 class HealthPage(msgspec.Struct, frozen=True):
-    """Whether a bandit works as it should."""
+    """Whether a bandit works as it should.
+
+    ``delays`` are those of all rewards, and ``arm_delays`` those of each arm, the slowest first.
+    ``wait`` are the seconds after which a reward is late, null if no reward is.
+    """
 
     name: str
     alerts: list[str]
     counts: dict[str, int]
     pending: int
     delays: list[DelayBin]
+    arm_delays: list[ArmDelay]
+    wait: float | None
     least_propensity: float | None
     effective: float | None
     failures: dict[str, int]

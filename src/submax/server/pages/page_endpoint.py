@@ -1,6 +1,6 @@
 """Answers an operation with a page if a browser asks, and with JSON otherwise."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,32 +10,40 @@ from starlette.responses import RedirectResponse, Response
 
 from submax.dashboard.asset_files import Assets
 from submax.dashboard.page import Page
+from submax.dashboard.page_view import PageView
 from submax.dashboard.renderer import Renderer
 from submax.dashboard.viewer import Viewer
 from submax.server.access.key import Key
 from submax.server.access.sessions import Sessions, cookie_of
 from submax.server.interface.answers import Failure
+from submax.server.interface.handlers import in_thread
 from submax.server.interface.incoming import Endpoint, Incoming
 from submax.server.interface.operation import Operation
 from submax.server.interface.operations.paths import BANDIT
 from submax.server.interface.request_pipeline import RequestPipeline
-from submax.server.interface.responses import JSON, failure
-
-HTML = "text/html"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+from submax.server.interface.responses import failure
+from submax.server.pages.page_response import (
+    HEADERS,
+    address_of,
+    known_tag,
+    page_response,
+    wants_page,
 )
-"""What a page may load: nothing but what this server sends."""
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-    "Vary": "Accept, Cookie, HX-Request",
+
+RouteFailure = Callable[[Request, Exception], Awaitable[Response]]
+"""Answers a request to a path or a method that does not exist."""
+FAILED_TITLES = {
+    400: "This address is not valid",
+    403: "Your key does not allow this",
+    404: "There is nothing here",
+    405: "This address is not a page",
+    429: "Too many requests",
+    500: "The server failed",
+    503: "The server is not ready yet",
 }
-"""The headers of every page."""
-FAILED = Page("failed.html", "This did not work")
+"""The titles of pages on requests that failed, by status."""
+RETRY_SECONDS = 3
+"""How often a page is loaded again while the server is not ready."""
 
 
 class Pages:
@@ -67,10 +75,10 @@ class Pages:
         headers = {"Cache-Control": kept, "X-Content-Type-Options": "nosniff"}
         return Response(found.content, headers=headers, media_type=found.media)
 
-    def _shown(self, page: Page, data: Any, request: Request, key: Key | None) -> Response:
-        """The page that shows an answer."""
-        content = self._renderer.render(page, data, self._viewer(request, key), _address(request))
-        return Response(content, headers=HEADERS, media_type=HTML)
+    async def _shown(self, page: Page, data: Any, request: Request, key: Key | None) -> Response:
+        """The page that shows an answer, made in a thread so that decisions go on."""
+        view = PageView(page, data, self._viewer(request, key), address_of(request))
+        return await in_thread(page_response, self._renderer, view, known_tag(request))
 
     def _to_overview(self, data: Endpoint) -> Endpoint:
         """An endpoint that sends browsers from the address of a bandit to its overview."""
@@ -90,19 +98,43 @@ class Pages:
             assert isinstance(request, Request)
             if response.status_code == 401:
                 return RedirectResponse(f"/login?next={request.url.path}", 303, HEADERS)
-            failed = msgspec.json.decode(response.body, type=Failure)
-            page = self._shown(FAILED, failed, request, None)
-            page.status_code = response.status_code
-            return page
+            return await self._failed(request, response)
 
         return answer
 
+    def no_route(self, answered: RouteFailure) -> RouteFailure:
+        """The answer to a path or a method that does not exist: a page, if a browser asks."""
+
+        async def answer(request: Request, error: Exception) -> Response:
+            response = await answered(request, error)
+            return await self._failed(request, response) if wants_page(request) else response
+
+        return answer
+
+    async def _failed(self, request: Request, response: Response) -> Response:
+        """The page that shows the answer to a request that failed."""
+        status = response.status_code
+        title = FAILED_TITLES.get(status, "This did not work")
+        page = Page("failed.html", title, refresh_seconds=RETRY_SECONDS if status == 503 else 0)
+        data = msgspec.json.decode(response.body, type=Failure)
+        view = PageView(page, data, self._viewer(request, None), address_of(request))
+        shown = await in_thread(page_response, self._renderer, view)
+        shown.status_code = status
+        for name in ("allow", "retry-after"):
+            if name in response.headers:
+                shown.headers[name] = response.headers[name]
+        return shown
+
     def _viewer(self, request: Request, key: Key | None) -> Viewer:
+        """Who looks at a page; ``key`` is None if the page needs none, or failed."""
+        key = key or self._sessions.key(request.headers, safe=True)
         if key is None:
-            return Viewer()
+            needed = self._sessions.needed
+            return Viewer(may_change=not needed, needs_key=needed)
         cookie = cookie_of(request.headers)
-        token = "" if cookie is None else self._sessions.token(cookie)
-        return Viewer("admin" in key.scopes, token, True, key.name)
+        if cookie is None:
+            return Viewer("admin" in key.scopes, name=key.name)
+        return Viewer("admin" in key.scopes, self._sessions.token(cookie), True, key.name)
 
 
 def _shows_bandit(operations: Sequence[Operation]) -> Operation:
@@ -116,20 +148,3 @@ def _chosen(page: Endpoint, data: Endpoint) -> Endpoint:
         return await (page if wants_page(request) else data)(request)
 
     return answer
-
-
-def wants_page(request: Incoming) -> bool:
-    """Whether a request prefers HTML to JSON; programs, which accept anything, get JSON."""
-    if not isinstance(request, Request) or request.url.path.endswith(".json"):
-        return False
-    if "hx-request" in request.headers:
-        # A page that loads itself again; htmx sends this header and accepts anything.
-        return True
-    accepted = request.headers.get("accept", "").split(",")
-    types = [one.partition(";")[0].strip() for one in accepted]
-    return HTML in types and JSON not in types
-
-
-def _address(request: Request) -> str:
-    query = request.url.query
-    return f"{request.url.path}?{query}" if query else request.url.path

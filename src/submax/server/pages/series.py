@@ -1,5 +1,6 @@
 """Numbers over time, as charts and tables show them."""
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -148,7 +149,7 @@ def _spread(intervals: Integers, at: Integers, values: Floats) -> list[float | N
 
 
 def _listed(values: Floats) -> list[float | None]:
-    return [float(one) if np.isfinite(one) else None for one in values]
+    return [one if math.isfinite(one) else None for one in values.tolist()]
 
 
 def _series(span: str, tier: Tier, intervals: Integers, lines: list[Line]) -> Series:

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from submax.dashboard.formats import number
+from submax.dashboard.formats import interval, reward, roughly_percent
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_tally import PLANNED_DECISIONS
 from submax.live.log.action_tally import ActionTally, ChoiceTally
@@ -50,6 +50,12 @@ def comparison(menu: Menu, tally: ActionTally) -> Comparison | None:
     return Comparison(ahead, behind, difference - half, difference + half)
 
 
+def leader(menu: Menu, tally: ActionTally) -> str:
+    """The arm that is surely ahead of all others, empty if none is."""
+    found = comparison(menu, tally) if menu.plain else None
+    return found.ahead if found is not None and found.low > 0 else ""
+
+
 def arm_sentence(menu: Menu, tally: ActionTally, *, percent: bool) -> str:
     """Which arm is ahead; ``percent`` if rewards are 0 or 1."""
     if not menu.plain:
@@ -77,7 +83,8 @@ def lift_sentence(report: LiftReport, *, percent: bool) -> str:
         return f"What the bandit gains over the {report.against} cannot be said yet."
     span = between(report.low, report.high, percent=percent)
     if report.low > 0:
-        return f"The bandit earns {span} more than the {report.against} {CERTAINTY}."
+        more = _relative(report, percent=percent)
+        return f"The bandit earns {span} more than the {report.against} {CERTAINTY}{more}."
     if report.high < 0:
         span = between(-report.high, -report.low, percent=percent)
         return f"The bandit earns {span} less than the {report.against} {CERTAINTY}."
@@ -87,11 +94,21 @@ def lift_sentence(report: LiftReport, *, percent: bool) -> str:
     )
 
 
+def _relative(report: LiftReport, *, percent: bool) -> str:
+    """The means of bandit and group, and how much more the first is in percent."""
+    mean, other = report.mean, report.mean_of_group
+    if mean is None or other is None or not mean > other > 0:
+        return ""
+    unit = "percent" if percent else "number"
+    means = f"{reward(mean, unit)} against {reward(other, unit)}"
+    return f": {means}, about {roughly_percent(mean / other - 1)} more"
+
+
 def between(low: float, high: float, *, percent: bool) -> str:
     """The ends of an interval, in percentage points if rewards are 0 or 1."""
     if percent:
-        return f"{number(100 * low)} to {number(100 * high)} percentage points"
-    return f"{number(low)} to {number(high)}"
+        return f"{interval(100 * low, 100 * high)} percentage points"
+    return interval(low, high)
 
 
 def _rate(tally: ChoiceTally) -> float:

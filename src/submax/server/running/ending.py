@@ -4,9 +4,9 @@ import os
 import time
 from threading import Event, Thread
 
-ENDING_SECONDS = 9.0
+ENDING_SECONDS = 7.5
 """How long the process may take to end in order after SIGTERM: service managers such as Docker kill
-after 10 seconds."""
+after 10 seconds, and a busy machine needs some of them to start and to end."""
 
 
 class Ending:

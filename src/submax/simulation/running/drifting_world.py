@@ -42,6 +42,9 @@ class DriftingWorld(SimulatedWorld):
     def _play_one(self, context: Floats, action: Actions) -> Played:
         environment = self.environment
         reward, mean = environment.outcome(self.world, context, action, self.random.reward)
-        regret = environment.best_reward(self.world, context) - mean
+        if self.regrets_rewards:
+            regret = environment.best_reward(self.world, context) - mean
+        else:
+            regret = environment.regret(self.world, context, action)
         self.world = environment.advance(self.world, 1, self.random.truth)
         return Played(reward, regret)

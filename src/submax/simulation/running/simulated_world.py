@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.environment import Environment
 
-DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance")
+DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance", "regret")
 """The methods of an environment that are not called if success probabilities are known."""
 
 
@@ -38,6 +38,8 @@ class SimulatedWorld(ABC):
         self.random = random
         self.world = environment.reset(replicas, random.truth)
         self.context_width = environment.problem.context_width
+        self.regrets_rewards = type(environment).regret is Environment.regret
+        """Whether regret is the best expected reward minus that of the action."""
         self._empty: dict[int, Floats] = {}
 
     @abstractmethod
@@ -51,9 +53,12 @@ class SimulatedWorld(ABC):
     def success_probabilities(self) -> Floats | None:
         """Return the probability of reward 1 for every joint action, if that is all there is.
 
-        See `Environment.success_probabilities`. None if the truth changes, or if a subclass of the
-        environment overrides one of the methods that need not be called then.
+        See `Environment.success_probabilities`. None if the truth changes, if regret is not the
+        best expected reward minus that of the action, or if a subclass of the environment overrides
+        one of the methods that need not be called then.
         """
+        if not self.regrets_rewards:
+            return None
         order = type(self.environment).__mro__
         known = definer(order, "success_probabilities")
         if self.environment.drifts or any(definer(order, name) < known for name in DRAWING):

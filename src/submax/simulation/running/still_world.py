@@ -20,7 +20,10 @@ class StillWorld(SimulatedWorld):
     def play(self, context: Floats, action: Actions) -> Played:
         environment = self.environment
         reward, mean = environment.outcome(self.world, context, action, self.random.reward)
-        regret = self._best_reward(context) - mean
+        if self.regrets_rewards:
+            regret = self._best_reward(context) - mean
+        else:
+            regret = environment.regret(self.world, context, action)
         self.world = environment.advance(self.world, context.shape[1], self.random.truth)
         return Played(reward, regret)
 

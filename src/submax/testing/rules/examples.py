@@ -32,6 +32,12 @@ SCALED = (
     Problem(Slots((2, 3)), scale=Counts()),
 )
 """Problems that a class may refuse, when it is made for other rewards."""
+PAIRS = (
+    Problem(Slots((3, 3))),
+    Problem(Slots((1, 1))),
+    Problem(Slots((3, 3)), context_width=2),
+)
+"""The problems of a policy that needs pairs of the same arms, instead of PROBLEMS."""
 REPLICAS = (1, 4)
 
 Number = TypeVar("Number", bound=np.generic)
@@ -52,6 +58,11 @@ def accepted(
         yield problem
 
 
+def problems_of(subject: Policy[Any] | Estimator[Any]) -> tuple[Problem, ...]:
+    """Return the problems that ``subject`` must not refuse, with a context in the last one."""
+    return PAIRS if subject.facts.needs_pairs else PROBLEMS
+
+
 def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
     """Yield the problems to test, each with a number of replicas.
 
@@ -60,7 +71,7 @@ def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]
     if subject.facts.trains_models:
         yield from _cases_of_networks(subject)
         return
-    for problem in PROBLEMS:
+    for problem in problems_of(subject):
         for replicas in REPLICAS:
             yield problem, replicas
     for problem in accepted(subject, SCALED):

@@ -9,12 +9,10 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.testing.rules.examples import PROBLEMS
+from submax.testing.rules.examples import problems_of
 from submax.testing.rules.policy_decisions import all_log_probs
 from submax.testing.rules.require import require
 
-CONTEXTUAL = PROBLEMS[-1]
-"""Three arms with a context. Networks were compiled for this problem before."""
 REPLICAS, ROWS = 4, 120
 APART = 1e-9
 """Probabilities in two contexts that differ by more than this are different."""
@@ -22,10 +20,12 @@ APART = 1e-9
 
 def check_facts(policy: Policy[Any], seed: int) -> None:
     """Check the facts on a problem in which the context decides which of three arms pays."""
-    feedback = _telling_feedback(seed)
-    _check_context(policy, CONTEXTUAL, feedback, seed)
+    # Networks were compiled for this problem before.
+    contextual = problems_of(policy)[-1]
+    feedback = _telling_feedback(contextual, seed)
+    _check_context(policy, contextual, feedback, seed)
     if not policy.facts.needs_propensities:
-        _check_without_propensities(policy, CONTEXTUAL, feedback, seed)
+        _check_without_propensities(policy, contextual, feedback, seed)
 
 
 def _check_context(policy: Policy[Any], problem: Problem, feedback: Feedback, seed: int) -> None:
@@ -61,13 +61,17 @@ def _check_without_propensities(
         require(False, policy, "it says that it needs no propensities, and refuses to do without")
 
 
-def _telling_feedback(seed: int) -> Feedback:
-    """Uniform decisions: the first arm pays if the first number of the context is positive."""
+def _telling_feedback(problem: Problem, seed: int) -> Feedback:
+    """Uniform decisions: the first arm pays if the first number of the context is positive.
+
+    Of a pair, this is the first arm; the second one is the next of three.
+    """
     rng = np.random.default_rng(seed)
     shape = (REPLICAS, ROWS)
     context, arm = rng.normal(size=(*shape, 2)), rng.integers(3, size=shape)
     reward = (arm == (context[..., 0] < 0)).astype(np.float64)
-    return Feedback(context, arm[..., None], reward, np.full(shape, -np.log(3)), np.ones(shape))
+    action = np.stack([arm, (arm + 1) % 3], axis=-1)[..., : problem.space.slots]
+    return Feedback(context, action, reward, np.full(shape, -np.log(3)), np.ones(shape))
 
 
 def _taught(policy: Policy[Any], problem: Problem, feedback: Feedback, seed: int) -> Any:

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.ranking.ranking_estimator import RankingEstimator
 from submax.evaluation.ranking.ranking_evidence import RankingEvidence
-from submax.evaluation.terms import Terms
 
 
 @dataclass(frozen=True)

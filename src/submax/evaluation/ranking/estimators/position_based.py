@@ -7,7 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
 from submax.evaluation.ranking.ranking_estimator import RankingEstimator
 from submax.evaluation.ranking.ranking_evidence import RankingEvidence
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.ranking.ranking_estimator import RankingEstimator
 from submax.evaluation.ranking.ranking_evidence import RankingEvidence
-from submax.evaluation.terms import Terms
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from submax.evaluation.counts import error_of_mean, mean
+from submax.core.arrays import Floats
+from submax.evaluation.contracts.counts import error_of_mean, mean
+from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -12,13 +14,13 @@ from submax.evaluation.report.diagnosis.diagnostics import Diagnostics, errors_f
 from submax.evaluation.report.diagnosis.propensity_calibration import worst_calibration
 from submax.evaluation.report.diagnosis.reward_cautions import large_reward_cautions
 from submax.evaluation.report.diagnosis.weight_cautions import (
+    mean_weight_cautions,
     propensity_cautions,
     spread_cautions,
     weight_cautions,
 )
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
-from submax.evaluation.terms import Terms
 
 UNIFORM_TOLERANCE = 0.01
 """Relative difference of propensities up to which a log counts as uniform, or two propensities as
@@ -84,10 +86,16 @@ def policy_cautions(
             "groups",
         )
     sessions = about_policy.evidence.trajectory
-    if sessions is not None:
-        yield from spread_cautions(
-            Diagnostics.of_weights(sessions.through, about_policy.evidence.reward), "sessions"
+    if sessions is not None and logged.log.session is not None:
+        yield Caution(
+            "single decisions",
+            "the estimate assumes that a decision does not change what comes later in its session, "
+            "which is not tested; per-decision does not assume it",
         )
+        yield from mean_weight_cautions(found, z, "sessions")
+        # Rows of one session have nearly the same weight: sessions count, not rows.
+        summed: Floats = np.bincount(logged.log.session, sessions.through).astype(np.float64)
+        yield from spread_cautions(Diagnostics.of_weights(summed, summed), "sessions")
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(

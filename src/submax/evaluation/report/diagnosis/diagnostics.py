@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import error_of_mean, mean, total
+from submax.evaluation.contracts.counts import error_of_mean, mean, total
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 
 SIGNIFICANT_ERRORS = 4.0

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.evaluation.counts import error_of_mean, mean, some, total
+from submax.evaluation.contracts.counts import error_of_mean, mean, some, total
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.diagnostics import SIGNIFICANT_ERRORS, errors_from_one
 

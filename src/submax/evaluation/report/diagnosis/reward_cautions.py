@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.counts import mean
+from submax.evaluation.contracts.counts import mean
 from submax.evaluation.report.diagnosis.caution import Caution
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 

@@ -72,16 +72,21 @@ def weight_cautions(
             f"the policy gives {found.unsupported:.0%} of its decisions to actions that none of "
             f"the evaluated rows took ({never}): nothing is known about these actions",
         )
-    if abs(z) > SIGNIFICANT_ERRORS:
-        why = "the log could not take some of its actions, or " if z < 0 else ""
-        yield Caution(
-            "weights",
-            f"the weights average {found.mean_weight:.2f} and should average 1, and chance does "
-            f"not explain the difference: {why}the propensities are wrong",
-        )
+    yield from mean_weight_cautions(found, z)
     yield from spread_cautions(found)
     yield from rare_reward_cautions(found)
     yield _about_model(*off)
+
+
+def mean_weight_cautions(found: Diagnostics, z: float, about: str = "weights") -> Iterator[Caution]:
+    """Yield a caution if the mean weight is farther from 1 than chance explains, by its ``z``."""
+    if abs(z) > SIGNIFICANT_ERRORS:
+        why = "the log could not take some of its actions, or " if z < 0 else ""
+        yield Caution(
+            about,
+            f"the weights average {found.mean_weight:.2f} and should average 1, and chance does "
+            f"not explain the difference: {why}the propensities are wrong",
+        )
 
 
 def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
@@ -91,16 +96,18 @@ def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caut
         "groups": "group weights",
         "sessions": "session weights",
     }.get(about, "weights")
+    unit = "session" if about == "sessions" else "row"
     if _few(found):
         yield Caution(
             about,
-            f"by their {weights} the {found.rows} rows are worth {found.effective:.0f} rows of the "
-            "policy itself, which is too few: the policy decides too differently from the log",
+            f"by their {weights} the {found.rows} {unit}s are worth {found.effective:.0f} {unit}s "
+            "of the policy itself, which is too few: the policy decides too differently from the "
+            "log",
         )
     if found.largest_share > LARGEST_WEIGHT_SHARE:
         yield Caution(
             about,
-            f"one row has {found.largest_share:.0%} of the sum of all {weights} (its weight is "
+            f"one {unit} has {found.largest_share:.0%} of the sum of all {weights} (its weight is "
             f"{found.largest:.3g}): intervals are too short",
         )
 

@@ -22,6 +22,7 @@ from submax.server.pages.detail.context_messages import (
     FieldDetails,
     ValueRow,
 )
+from submax.server.pages.detail.field_shares import FieldShares
 
 Rate = tuple[float | None, float | None, float | None]
 """A mean reward with the ends of its interval."""
@@ -44,11 +45,8 @@ def contexts_page(bandit: Bandit, field: str | None, slot: str | None) -> Contex
     slot_number = _place("slot", slot, slots)
     shown, sentences = None, []
     if fields and slots:
-        tables = [
-            field_details(bandit, sums, rollups.contexts.is_warm, one, slot_number)
-            for one in range(len(fields))
-        ]
-        shown, sentences = tables[place], _sentences(tables)
+        shown = field_details(bandit, sums, rollups.contexts.is_warm, place, slot_number)
+        sentences = _sentences(bandit, sums, slot_number)
     return ContextsPage(
         bandit.name,
         fields,
@@ -64,18 +62,20 @@ def field_details(
     bandit: Bandit, sums: ContextSums, warm: bool, field: int, slot: int
 ) -> FieldDetails:
     """A field with its values."""
-    table, known = sums.sums(field, slot), bandit.menu.slots[slot].choices
-    choices = [*[known[one].name for one in sums.choices[slot]], OTHERS]
-    total = table[..., 0].sum()
-    average = table[..., 0].sum(axis=0) / max(total, 1.0)
-    described = sums.fields[field]
+    table, choices = sums.sums(field, slot), _choices(bandit, sums, slot)
+    shares, described = FieldShares.of(table[..., 0]), sums.fields[field]
     labels = value_labels(described, bandit.settings.context.fields[field])
     rows = [
-        _row(bandit, label, cells, choices, average, total)
-        for label, cells in zip(labels, table, strict=True)
-        if cells[:, 0].sum()
+        _row(bandit, labels[cell], table[cell], choices, shares, cell)
+        for cell in np.flatnonzero(shares.decisions).tolist()
     ]
     return FieldDetails(described.name, _note(described, warm), rows)
+
+
+def _choices(bandit: Bandit, sums: ContextSums, slot: int) -> list[str]:
+    """The names of the choices that have sums, and one for all others."""
+    known = bandit.menu.slots[slot].choices
+    return [*[known[one].name for one in sums.choices[slot]], OTHERS]
 
 
 def value_labels(field: ContextField, declared: object) -> list[str]:
@@ -112,22 +112,19 @@ def _row(
     label: str,
     cells: Floats,
     choices: Sequence[str],
-    average: Floats,
-    total: float,
+    shares: FieldShares,
+    cell: int,
 ) -> ValueRow:
-    decisions, rows = cells[:, 0].sum(), cells[:, 1].sum()
-    share = cells[:, 0] / decisions
+    decisions, rows = float(shares.decisions[cell]), cells[:, 1].sum()
     rates = [weighted_rate(_tally(one), bandit.settings.scale) for one in cells]
     enough = [one for one in range(len(choices) - 1) if cells[one, 1] >= FEWEST]
     winner = max(enough, key=lambda one: rates[one][0] or 0.0, default=None)
     rate, low, high = (None, None, None) if winner is None else rates[winner]
     others = [one for one in range(len(choices)) if one != winner and cells[one, 1]]
-    difference = share - average
-    most = int(np.abs(difference).argmax())
     return ValueRow(
         label,
         int(decisions),
-        float(decisions / total),
+        float(decisions / shares.decisions.sum()),
         float(cells[:, 2].sum() / rows) if rows else None,
         "" if winner is None else choices[winner],
         rate,
@@ -136,9 +133,16 @@ def _row(
         winner is not None
         and bool(others)
         and all(_surely_above(rates[winner], rates[one]) for one in others),
-        float(np.abs(difference).sum() / 2),
-        ChoiceShare(choices[most], float(share[most]), float(average[most])),
+        float(shares.distance[cell]),
+        _most(choices, shares, cell),
     )
+
+
+def _most(choices: Sequence[str], shares: FieldShares, cell: int) -> ChoiceShare:
+    """The choice whose share at a value differs most from the average."""
+    most = int(shares.most[cell])
+    share, average = float(shares.share[cell, most]), float(shares.average[most])
+    return ChoiceShare(choices[most], share, average)
 
 
 def _surely_above(one: Rate, other: Rate) -> bool:
@@ -161,21 +165,25 @@ def _tally(cells: Floats) -> ChoiceTally:
     )
 
 
-def _sentences(fields: Sequence[FieldDetails]) -> list[str]:
-    """Where decisions differ most from their average."""
-    found = [
-        (row.distance, field.name, row)
-        for field in fields
-        for row in field.rows
-        if row.distance >= DIFFERENT and row.decisions >= FEWEST and row.most is not None
-    ]
+def _sentences(bandit: Bandit, sums: ContextSums, slot: int) -> list[str]:
+    """Where decisions differ most from their average, over the values of all fields."""
+    found = []
+    for place in range(len(sums.fields)):
+        shares = FieldShares.of(sums.sums(place, slot)[..., 0])
+        differ = (shares.distance >= DIFFERENT) & (shares.decisions >= FEWEST)
+        for cell in np.flatnonzero(differ).tolist():
+            found.append((float(shares.distance[cell]), place, cell, shares))
     found.sort(key=lambda one: -one[0])
-    return [
-        f"If {name} is {row.value}, {row.most.choice} gets {percent(row.most.share)} of the "
-        f"decisions, and {percent(row.most.average)} on average."
-        for _, name, row in found[:MOST_SENTENCES]
-        if row.most is not None
-    ]
+    choices, sentences = _choices(bandit, sums, slot), []
+    for _, place, cell, shares in found[:MOST_SENTENCES]:
+        field = sums.fields[place]
+        value = value_labels(field, bandit.settings.context.fields[place])[cell]
+        most = _most(choices, shares, cell)
+        sentences.append(
+            f"If {field.name} is {value}, {most.choice} gets {percent(most.share)} of the "
+            f"decisions, and {percent(most.average)} on average."
+        )
+    return sentences
 
 
 def _place(what: str, wanted: str | None, names: Sequence[str]) -> int:

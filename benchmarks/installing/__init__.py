@@ -1,0 +1,1 @@
+"""What an installation takes: its size on disk, and the time of importing it."""

@@ -1,0 +1,91 @@
+"""The reference of the columns of logs: those that an export has, and those that are read."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+from docs.generators.markdown_tables import table
+from docs.generators.reference.meanings import meanings
+
+from submax.evaluation.reading.column_names import ROLES, USUAL
+from submax.live.log.exporting.decision_table import DecisionTable
+from submax.live.log.exporting.open_decisions import OpenDecisions
+from submax.live.log.exporting.reward_table import reward_schema
+from submax.live.log.group_draw import GROUPS
+from submax.live.log.outcomes import STATUSES
+from submax.schema.context_schema import ContextSchema
+from submax.schema.menu import Menu
+from submax.schema.schema import Schema
+
+PAGE = Path(__file__).parents[2] / "reference" / "columns.md"
+INTRO = """# Columns of logs
+
+## An export
+
+`submax export homepage.db --out log.parquet` and [`GET /bandits/{name}/export`](http.md#export)
+write one row for each decision. `submax evaluate` and `Log.read` understand the file without
+being told anything. The names and types of the columns on this page are generated from the code
+by `make docs`."""
+SHADOW = """If there was a shadow policy, `shadow_version`, `shadow_probability` (of the action that
+was taken) and `shadow_action` (the choice of the shadow) follow."""
+REWARDS_INTRO = """## An export of rewards
+
+`submax export homepage.db --rewards rewards.parquet` also writes one row for each reward, as it
+came."""
+READ_INTRO = """## Any other log
+
+`Log.read` and the commands on logs (`submax evaluate`, `learn`, `tune`) read CSV, Parquet, data
+frames and queries. Each column has a role; name the column of a role by `--column ROLE=NAME`,
+in Python by `columns={"ROLE": "NAME"}`. Roles with usual names are found without being named.
+[From a log to a served policy](../how-to/logs.md) and [logs of other
+designs](../how-to/log-designs.md) show all of them."""
+
+
+def page() -> str:
+    """Return the text of the page."""
+    words = {"statuses": _listed(STATUSES), "groups": _listed(filter(None, GROUPS))}
+    parts = [
+        INTRO,
+        _columns(_decision_schema(), "decision_columns", words),
+        SHADOW,
+        REWARDS_INTRO,
+        _columns(reward_schema(), "reward_columns", {}),
+        READ_INTRO,
+        _roles(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _decision_schema() -> pa.Schema:
+    """Return the columns of a bandit with two fields of context and rewards by name."""
+    menu = Menu.of(["A", "B"])
+    context = ContextSchema.of({"country": ["fr", "de"], "age": "number"})
+    declared = Schema(menu=menu, context=context, rewards={"kind": "binary"})
+    nothing = OpenDecisions({}, set(), {})
+    return DecisionTable(declared, menu, context, nothing, ["click"]).schema
+
+
+def _columns(schema: pa.Schema, name: str, words: dict[str, str]) -> str:
+    found = meanings(name, schema.names)
+    rows = [
+        (f"`{field.name}`", f"`{field.type}`", found[field.name].format(**words))
+        for field in schema
+    ]
+    return table(("column", "type", "meaning"), rows)
+
+
+def _roles() -> str:
+    found = meanings("roles", ROLES)
+    rows = [(f"`{role}`", _listed(_usual(role)), found[role]) for role in ROLES]
+    return table(("role", "usual names", "meaning"), rows)
+
+
+def _usual(role: str) -> tuple[str, ...]:
+    with_beginnings = {"action": ("action", "action_SLOT"), "context": ("context_FIELD",)}
+    if role == "propensity":
+        return *USUAL[role], "propensity_SLOT"
+    return with_beginnings.get(role) or USUAL.get(role, ())
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)

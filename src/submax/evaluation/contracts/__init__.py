@@ -1,0 +1,1 @@
+"""What an off-policy estimator gets (evidence), returns (terms) and promises."""

@@ -1,0 +1,1 @@
+"""What pages say about single arms: which seem broken, and whose rewards come late."""

@@ -1,0 +1,86 @@
+"""The pages are executed: each runs from its first block of Python to its last.
+
+A block ``text`` below a block of Python shows what it prints, and must be what it prints.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+FOLLOWED = {
+    "server.md": "test_server_page.py",
+    "deploy.md": "test_server_page.py",
+    "monitor.md": "test_server_page.py",
+    "backup-and-upgrade.md": "test_server_page.py",
+    "behind-http.md": "test_tutorials.py",
+    "reproduce-the-paper.md": "test_tutorials.py",
+    "web-frameworks.md": "its blocks are parts of the examples, below",
+}
+"""Pages whose blocks need a server, and the tests that follow them."""
+GENERATOR = "docs/generators/page_outputs.py"
+PAGES = [
+    page
+    for folder in ("tutorials", "how-to", "explanation")
+    for page in sorted((DOCS / folder).glob("*.md"))
+    if page.name not in FOLLOWED and "```python\n" in page.read_text(encoding="utf-8")
+]
+
+
+@pytest.fixture
+def with_outputs(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "generators"))
+    from page_outputs import with_outputs
+
+    return with_outputs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs):
+    text = page.read_text(encoding="utf-8")
+    assert with_outputs(text, tmp_path) == text, f"run: python {GENERATOR} {page}"
+
+
+def test_an_output_that_is_wrong_is_written_anew(tmp_path, with_outputs):
+    page = "```python\nname = 'A'\n```\n\n```python\nprint(name)\n```\n\n```text\nB\n```\n"
+    assert with_outputs(page, tmp_path) == page.replace("B", "A")
+    assert "page" not in sys.modules
+
+
+@pytest.mark.parametrize("folder", ["tutorials", "how-to", "explanation"])
+def test_every_page_is_listed(folder):
+    listed = re.findall(
+        rf"\({folder}/([a-z-]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")
+    )
+    assert sorted(listed) == sorted(page.name for page in (DOCS / folder).glob("*.md"))
+
+
+def test_the_parts_of_examples_are_in_the_examples():
+    page = (DOCS / "how-to" / "web-frameworks.md").read_text(encoding="utf-8")
+    parts = re.findall(r'```\w+ title="(.*?)"\n(.*?)```', page, flags=re.DOTALL)
+    assert len(parts) == 4
+    for name, part in parts:
+        assert part in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+@pytest.mark.slow
+def test_figures_are_drawn(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS / "generators"))
+    import explanation_figures
+
+    small = {"VISITS": (25, 50), "LOOKS": 200, "REPLICAS": 2, "BATCHES": 5}
+    for name, value in small.items():
+        monkeypatch.setattr(explanation_figures, name, value)
+    explanation_figures.draw(tmp_path)
+    drawn = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png")}
+    shown = {
+        str((page.parent / figure).relative_to(DOCS))
+        for folder in ("tutorials", "explanation")
+        for page in (DOCS / folder).glob("*.md")
+        for figure in re.findall(r"!\[.*?\]\(((?:figures/)?[\w-]+\.png)\)", page.read_text())
+    }
+    assert drawn == shown

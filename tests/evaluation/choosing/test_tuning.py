@@ -1,0 +1,124 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError, MissingExtraError
+from submax.core.running import extras
+from submax.evaluation import tuning
+from submax.evaluation.choosing.learning import learn
+from submax.evaluation.choosing.tuning import Range, parse_search, tune
+from submax.evaluation.logs.log import Log
+from submax.evaluation.off_policy import make_off_policy
+from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.policies.policy_table import with_values
+
+pytest.importorskip("optuna")
+EPSILONS = [0.05, 0.5, 0.9]
+
+
+@pytest.fixture(scope="module")
+def log():
+    """The second arm is far better, so that a lower epsilon is better."""
+    rng = np.random.default_rng(0)
+    action = rng.integers(2, size=1200)
+    reward = (rng.random(1200) < 0.1 + 0.7 * action) * 1.0
+    return Log.from_arrays(action, reward, propensity=np.full(1200, 0.5))
+
+
+def test_the_best_table_is_chosen_and_evaluated_on_held_out_rows(log):
+    heard = []
+    found = tune(
+        log,
+        "epsilon-greedy-0.1",
+        {"epsilon": EPSILONS},
+        trials=8,
+        progress=lambda number, values, value: heard.append((number, values, value)),
+    )
+    assert found.policy == {"kind": "epsilon-greedy", "epsilon": 0.05}
+    assert [one[0] for one in heard] == list(range(1, 9))
+    assert found.trials == [(values, value) for _, values, value in heard]
+    assert found.chosen_value == max(value for _, value in found.trials)
+    assert found.held_out.estimates[0].value == pytest.approx(log.reward[900:].mean())
+
+
+def test_every_trial_is_learned_from_one_half_and_valued_on_a_quarter(log):
+    found = tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS}, trials=3, estimator="snips")
+    logged = LoggedEvidence(log.rows(np.arange(600, 900)))
+    for values, value in found.trials:
+        learned = learn(log.rows(np.arange(600)), {"kind": "epsilon-greedy", **values})
+        evidence = logged.about(learned).evidence
+        assert value == pytest.approx(make_off_policy("snips").terms(evidence).value)
+
+
+def test_the_same_seed_tries_the_same(log):
+    search = {"epsilon": Range(0.01, 0.9, logarithmic=True)}
+    one, two = (tune(log, "epsilon-greedy-0.1", search, trials=3, seed=5) for _ in range(2))
+    assert one.trials == two.trials
+
+
+def test_values_that_are_no_numbers_are_never_the_best(log, monkeypatch):
+    values = iter([float("nan"), 0.3, 0.5])
+    value_estimator = SimpleNamespace(terms=lambda _: SimpleNamespace(value=next(values)))
+    monkeypatch.setattr(tuning, "make_off_policy", lambda _: value_estimator)
+    found = tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS}, trials=3)
+    assert found.chosen_value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("search", "options", "sentence"),
+    [
+        ({}, {}, "search is empty"),
+        ({"epsilonn": [1]}, {}, "no parameter 'epsilonn': give one of: epsilon"),
+        ({"epsilon.x": [1]}, {}, "no parameter 'epsilon.x': give one of: none"),
+        ({"epsilon": [0.1, 7]}, {}, "epsilon"),
+        ({"epsilon": Range(0.1, 7.0)}, {}, "epsilon"),
+        ({"epsilon": [0.1]}, {"trials": 0}, "trials"),
+        ({"epsilon": [0.1]}, {"estimator": "drr"}, "did you mean 'dr'"),
+        ({"epsilon": [0.1]}, {"by": "luck"}, "split by"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_learned(
+    log, search, options, sentence, monkeypatch
+):
+    monkeypatch.setattr(tuning, "learn_one", None)
+    with pytest.raises(InputError, match=sentence):
+        tune(log, "epsilon-greedy-0.1", search, **options)
+
+
+def test_what_is_missing_is_named(log, monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"submax\[tune\]"):
+        tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=1,2", ("a", [1, 2])),
+        ("a=0.5", ("a", [0.5])),
+        ("a.b=true,false", ("a.b", [True, False])),
+        ("a=modulation,bias", ("a", ["modulation", "bias"])),
+        ("a=1..8", ("a", Range(1, 8))),
+        ("a=0.1..8", ("a", Range(0.1, 8))),
+        ("a=1e-3..1e-1:log", ("a", Range(0.001, 0.1, logarithmic=True))),
+        ("a=-1..1", ("a", Range(-1, 1))),
+    ],
+)
+def test_what_to_try_is_read(text, expected):
+    assert parse_search(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "a=", "=1", "a=2..1", "a=1..1", "a=0..1:log", "a=x..y", "a=1..", "a=nan..1"]
+)
+def test_what_makes_no_sense_is_refused(text):
+    with pytest.raises(InputError):
+        parse_search(text)
+
+
+def test_a_part_of_a_table_is_changed_by_its_path():
+    table = {"kind": "k", "estimator": {"kind": "e", "hidden": 8}}
+    changed = with_values(table, {"estimator.hidden": 16, "kind": "l"})
+    assert changed == {"kind": "l", "estimator": {"kind": "e", "hidden": 16}}
+    assert table["estimator"]["hidden"] == 8
