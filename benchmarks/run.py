@@ -8,6 +8,7 @@ import importlib
 import sys
 
 from measuring.claim import Claim, print_claims
+from measuring.machine import when_and_where
 
 MODULES = {
     "throughput": "policies.throughput",
@@ -38,6 +39,7 @@ def main() -> int:
         # Imported only when it runs, because benchmarks need different packages.
         claims += importlib.import_module(MODULES[name]).measure()
     print_claims(claims)
+    print(when_and_where())
     return int(any(claim.holds is False for claim in claims))
 
 

@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.markup import escape
+
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -44,9 +46,13 @@ SIZES, TIMES = "sizes", "times"
 
 
 class Installed(NamedTuple):
-    """What pip installed: bytes on disk, the number of packages, and the largest of them."""
+    """What pip installed: bytes on disk, the number of packages, and the largest of them.
+
+    ``compiled`` are the bytes of compiled modules, which ``pip install --no-compile`` leaves out.
+    """
 
     size: int
+    compiled: int
     packages: int
     largest: list[tuple[str, int]]
 
@@ -71,7 +77,7 @@ def measure(extras: Sequence[str] | None = None, page: Path | None = None) -> li
                 times = import_times(python)
     tables = {SIZES: size_rows(sizes), TIMES: time_rows(times)}
     for name, (head, *rows) in tables.items():
-        print_table(name, head, rows)
+        print_table(name, head, [[escape(cell) for cell in row] for row in rows])
     if page is not None:
         write_page(page, tables)
     return claims_of(sizes[BASE], times)
@@ -111,7 +117,9 @@ def installed_in(python: Path) -> Installed:
         one.name: sum(_bytes(path) for path in [one, *one.rglob("*")]) for one in folder.iterdir()
     }
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:4]
-    return Installed(sum(sizes.values()), len(list(folder.glob("*.dist-info"))), largest)
+    compiled = sum(map(_bytes, folder.rglob("__pycache__/*")))
+    packages = len(list(folder.glob("*.dist-info")))
+    return Installed(sum(sizes.values()), compiled, packages, largest)
 
 
 def import_times(python: Path) -> dict[str, Spent]:
@@ -127,12 +135,13 @@ def import_times(python: Path) -> dict[str, Spent]:
 def size_rows(sizes: dict[str, Installed]) -> list[tuple[str, ...]]:
     """Return the head and the rows of the table of sizes."""
     base = sizes[BASE].size
-    rows = [("installed", "MB on disk", "MB more than the base", "packages", "largest, MB")]
+    rows = [("installed", "MB", "not compiled", "more than the base", "packages", "largest, MB")]
     for extra, found in sizes.items():
         largest = ", ".join(f"{name} {size / MEGABYTE:.0f}" for name, size in found.largest)
-        more = f"{(found.size - base) / MEGABYTE:.0f}" if extra else ""
         name = f'`"submax[{extra}]"`' if extra else "`submax`"
-        rows.append((name, f"{found.size / MEGABYTE:.0f}", more, str(found.packages), largest))
+        numbers = (found.size, found.size - found.compiled, found.size - base)
+        megabytes = [f"{number / MEGABYTE:.0f}" for number in numbers]
+        rows.append((name, *megabytes, str(found.packages), largest))
     return rows
 
 

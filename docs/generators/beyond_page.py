@@ -88,7 +88,8 @@ def page() -> str:
         "# Results beyond the paper",
         "Tables and figures are made by `submax reproduce beyond` and `make docs`. Final "
         "regret, mean over the replicas ± standard error, best in bold. The policies have "
-        "default or hand-set parameters; no method was tuned for these problems.",
+        "default or hand-set parameters; no method was tuned for these problems. "
+        "[Rerun every result](rerun.md) has commands, dates and machines.",
     ]
     for name, (title, text, keys) in BEYOND.items():
         if is_published(name):

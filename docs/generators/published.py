@@ -56,6 +56,10 @@ def publish(results: Path, name: str, figures: dict[str, str]) -> None:
     manifest = read_manifest(directory)
     settings = {
         "version": manifest["versions"]["submax"],
+        "run": {
+            "date": str(manifest.get("finished", ""))[:10],
+            "machine": manifest.get("machine", ""),
+        },
         "specification": manifest["specification"],
     }
     text = json.dumps(settings, indent=1, ensure_ascii=False)
@@ -86,11 +90,12 @@ def settings_of(name: str) -> dict[str, Any]:
 
 
 def provenance(name: str) -> str:
-    """A sentence with the command, the seed, the replicas and the version."""
+    """A sentence with the command, the size, the version, the date and the machine of a run."""
     settings = settings_of(name)
-    given = settings["specification"]
+    given, run = settings["specification"], settings["run"]
+    machine = run["machine"] or "machine not recorded"
     return (
         f"`submax reproduce {name}`: seed {given['seed']}, {given['replicas']} replicas, "
-        f"{given['observations']} observations, submax {settings['version']} "
-        f"([data]({group_of(name)}/{name}/summary.csv))."
+        f"{given['observations']} observations, submax {settings['version']}, "
+        f"{run['date']}, {machine} ([data]({group_of(name)}/{name}/summary.csv))."
     )

@@ -69,7 +69,8 @@ def page() -> str:
         "tables and its figures are generated from the files of `submax reproduce` by `make "
         "docs`; only reasons and notes, with the numbers in them, are written by hand. "
         "[Rewards, actions and drift beyond the paper](beyond.md) and [contexts of real "
-        "tables](bakeoff.md) have pages of their own.",
+        "tables](bakeoff.md) have pages of their own. [Rerun every result](rerun.md) has commands, "
+        "dates and machines.",
         "**How a verdict is reached.** A statement consists of comparisons of two means over "
         "replicas in the same random worlds; the left number should be the lower one. A "
         "comparison holds, or does not hold, if the paired difference exceeds two of its standard "

@@ -26,7 +26,8 @@ method, and each class says where it departs from its paper.
 
 Numbers are means ± standard errors over the replicas; the best is bold. Seconds are those of all \
 replicas together for deciding and training, without compilation. Megabytes are the peak memory of \
-a run of 3000 decisions with 4 replicas on a processor, beyond that of random choice."""
+a run of 3000 decisions with 4 replicas on a processor, beyond that of random choice. [Rerun every \
+result](rerun.md) has commands, dates and machines."""
 MEMORY = "memory.csv"
 
 

@@ -4,18 +4,36 @@
 >>> client = Client("http://127.0.0.1:8000", "homepage")
 """
 
-from submax.core.errors import (
-    ConflictError,
-    ForbiddenError,
-    InputError,
-    NotFoundError,
-    StoreError,
-    SubmaxError,
-)
-from submax.live.serving.decision import Decision, Receipt
-from submax.server.client.async_client import AsyncClient
-from submax.server.client.client import Client
-from submax.server.client.messages.deadline_error import DeadlineError
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from submax.core.errors import ConflictError as ConflictError
+    from submax.core.errors import ForbiddenError as ForbiddenError
+    from submax.core.errors import InputError as InputError
+    from submax.core.errors import NotFoundError as NotFoundError
+    from submax.core.errors import StoreError as StoreError
+    from submax.core.errors import SubmaxError as SubmaxError
+    from submax.live.serving.decision import Decision as Decision
+    from submax.live.serving.decision import Receipt as Receipt
+    from submax.server.client.async_client import AsyncClient as AsyncClient
+    from submax.server.client.client import Client as Client
+    from submax.server.client.messages.deadline_error import DeadlineError as DeadlineError
+
+_HOME = {
+    "AsyncClient": "submax.server.client.async_client",
+    "Client": "submax.server.client.client",
+    "ConflictError": "submax.core.errors",
+    "DeadlineError": "submax.server.client.messages.deadline_error",
+    "Decision": "submax.live.serving.decision",
+    "ForbiddenError": "submax.core.errors",
+    "InputError": "submax.core.errors",
+    "NotFoundError": "submax.core.errors",
+    "Receipt": "submax.live.serving.decision",
+    "StoreError": "submax.core.errors",
+    "SubmaxError": "submax.core.errors",
+}
+"""The module of each name; a program with one kind of client need not import the other."""
 
 __all__ = [
     "AsyncClient",
@@ -30,3 +48,13 @@ __all__ = [
     "StoreError",
     "SubmaxError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'submax.client' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from submax.cli import main
+from submax.client import Client
 from submax.live.log.bandits import model_name
 from submax.live.log.rows import training_rows
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.client import Client
 from submax.testing import ManualClock
 
 PAGE_BYTES = 4096

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
+from submax.client import Client
 from submax.core.running import extras
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimator_choice import USUAL
 from submax.schema.learned import Learned
-from submax.server.client import Client
 
 COLUMNS = [
     "policy",

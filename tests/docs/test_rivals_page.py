@@ -27,7 +27,9 @@ def written(folder, rows):
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    settings = '{"version": "1", "specification": {"seed": 1, "replicas": 2, "observations": 3}}'
+    specification = '{"seed": 1, "replicas": 2, "observations": 3}'
+    run = '{"date": "2026-11-17", "machine": "2 cores"}'
+    settings = f'{{"version": "1", "run": {run}, "specification": {specification}}}'
     (folder / "settings.json").write_text(settings, encoding="utf-8")
 
 

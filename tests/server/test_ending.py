@@ -10,9 +10,9 @@ from threading import Thread
 import httpx
 import pytest
 
+from submax.client import Client
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.client import Client
 
 POLICY = """
 import time

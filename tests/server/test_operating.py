@@ -1,7 +1,7 @@
 import pytest
 
 import submax
-from submax.server.client import Client
+from submax.client import Client
 
 ARMS = {"name": "arms", "actions": ["A", "B", "C"], "policy": "thompson-1-1"}
 HOLDOUT = {"holdout": 0.5, "baseline": "A"}

@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 import submax.server.client.messages.attempts
 from submax.cli import main
+from submax.client import Client
 from submax.core.errors import StoreError
 from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
 from submax.server.access.key_registry import KeyRegistry
-from submax.server.client import Client
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8

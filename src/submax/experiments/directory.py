@@ -156,6 +156,7 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
             **{name: metadata.version(name) for key, name in OPTIONAL.items() if is_installed(key)},
         },
         "commit": _commit(),
+        "machine": f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}",
     }
     with whole_file(directory / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())

@@ -6,6 +6,8 @@ import msgspec
 
 COLUMNS = {"regret": "final_mean", "reward": "final_reward_mean", "mistakes": "final_mean"}
 """The column of a published summary that has the mean of each measure."""
+HOME = "https://github.com/submax/submax/blob/main/"
+"""Where the pages can be read without a checkout."""
 BETTER = {"regret": "less", "reward": "more", "mistakes": "fewer"}
 """Which values of a measure are better."""
 
@@ -26,6 +28,11 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numbers: dict[str, tuple[float, float]] = {}
     sentence: str = ""
     quotes: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"{HOME}{self.page}"
 
     def __str__(self) -> str:
         if self.sentence:

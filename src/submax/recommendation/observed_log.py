@@ -7,7 +7,7 @@ import numpy as np
 from submax.evaluation.logs.log import Log
 from submax.recommendation.observed import Observed
 from submax.recommendation.recommendation import Recommendation
-from submax.recommendation.snippets import policy_word
+from submax.recommendation.snippets import policy_word, python_of
 
 
 class ObservedLog(Observed):
@@ -21,8 +21,8 @@ class ObservedLog(Observed):
         """Return code that evaluates the policies, learns the first from the log and serves it."""
         python = (
             "import submax\n\n"
-            f"log = submax.evaluation.Log.read({self._path!r})\n"
-            f"learned = submax.evaluation.learn(log, {found.policy!r})\n"
+            f"log = submax.evaluation.Log.read({python_of(self._path)})\n"
+            f"learned = submax.evaluation.learn(log, {python_of(found.policy)})\n"
             'learned.write("policy.safetensors")'
         )
         policy, runner_up = policy_word(found.policy), policy_word(found.runner_up)

@@ -12,7 +12,7 @@ from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.recommendation.observed import Observed
 from submax.recommendation.recommendation import Recommendation
-from submax.recommendation.snippets import policy_word
+from submax.recommendation.snippets import policy_word, python_of
 
 
 class ObservedStore(Observed):
@@ -51,8 +51,8 @@ class ObservedStore(Observed):
         """Return code that lets the policy decide as a shadow before it is promoted."""
         python = (
             "import submax\n\n"
-            f"bandit = submax.open({self._place!r}, name={self._name!r})\n"
-            f"bandit.set_shadow({found.policy!r})\n"
+            f"bandit = submax.open({python_of(self._place)}, name={python_of(self._name)})\n"
+            f"bandit.set_shadow({python_of(found.policy)})\n"
             "print(bandit.shadow())      # later: how it compares, and then\n"
             "# bandit.promote_shadow()"
         )

@@ -66,7 +66,9 @@ class Recommendation:
             "runner_up": self.runner_up,
             "runner_up_reason": rule.runner_up_reason,
             "extras": dict(rule.extras),
-            "measured": [{"sentence": str(one), "page": one.page} for one in self.evidence],
+            "measured": [
+                {"sentence": str(one), "page": one.page, "url": one.url} for one in self.evidence
+            ],
             "untested": list(self.untested),
             "toml": self.toml,
             "python": self.python,
@@ -87,7 +89,7 @@ class Recommendation:
         yield "\nMeasured"
         for one in self.evidence:
             yield from _wrapped(str(one))
-            yield f"    {one.page}"
+            yield f"    {one.url}"
         yield "\nNot tested"
         for sentence in self.untested:
             yield from _wrapped(sentence)

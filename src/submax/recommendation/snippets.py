@@ -57,7 +57,7 @@ def python_call(answers: Answers, settings: dict[str, Any]) -> str:
     words = [f"actions={_python_actions(answers)}"]
     if answers.context:
         words.append('context={"age": float, "country": ["de", "fr"]}')
-    words += [f"{key}={value!r}" for key, value in settings.items()]
+    words += [f"{key}={python_of(value)}" for key, value in settings.items()]
     lines = ",\n    ".join(words)
     return f'bandit = submax.open(\n    "bandit.db",\n    {lines},\n)'
 
@@ -82,6 +82,19 @@ def policies_toml(policy: Specification, runner_up: Specification) -> str:
 def policy_word(policy: Specification) -> str:
     """Return the policy as a word of a command line."""
     return policy if isinstance(policy, str) else shlex.quote(json.dumps(policy))
+
+
+def python_of(value: Any) -> str:
+    """Return plain data as Python with the quotes of the guides.
+
+    >>> print(python_of({"kind": "thompson", "beta": 9.0, "name": None}))
+    {"kind": "thompson", "beta": 9.0, "name": None}
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{python_of(k)}: {python_of(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(python_of(one) for one in value) + "]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def _names(word: str, count: int) -> list[str]:

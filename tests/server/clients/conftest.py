@@ -6,7 +6,7 @@ from threading import Event, Thread
 import pytest
 
 import submax.server.client.messages.attempts
-from submax.server.client import AsyncClient, Client
+from submax.client import AsyncClient, Client
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
 

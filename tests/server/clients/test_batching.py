@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
+from submax.client import AsyncClient, Client
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
-from submax.server.client import AsyncClient, Client
 from submax.server.client.batching.batches import LARGEST_BATCH
 from submax.server.client.messages.deadline_error import DeadlineError
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import submax.server.client.messages.attempts
+from submax.client import Client
 from submax.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -17,7 +18,6 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server.client import Client
 from submax.server.client.messages.deadline_error import DeadlineError
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}

@@ -1,0 +1,65 @@
+"""A sceptic finds the command, the date and the machine of every result."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
+from submax.experiments.specification import load_named
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+PAGE = (RESULTS / "rerun.md").read_text(encoding="utf-8")
+PAGES = sorted({*RESULTS.glob("*.md")} - {RESULTS / "rerun.md"})
+DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+
+
+@pytest.fixture(autouse=True)
+def _generators(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "generators"))
+
+
+def rows() -> list[list[str]]:
+    lines = [line for line in PAGE.splitlines() if line.startswith("| [")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_table_is_current():
+    import rerun_page
+
+    assert rerun_page.with_tables(PAGE) == PAGE, "run: make docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_a_date_and_leads_to_the_commands(page):
+    text = page.read_text(encoding="utf-8")
+    assert DATE.search(text)
+    assert "](rerun.md" in text
+    assert any(f"]({page.name}" in row[0] for row in rows())
+
+
+def test_every_row_has_a_command_a_date_and_a_word_about_the_machine():
+    for row in rows():
+        assert re.match(r"`(submax|python) ", row[1])
+        assert any(DATE.fullmatch(cell) for cell in row)
+        assert row[-1]
+
+
+def test_commands_can_be_given():
+    for command in re.findall(r"`((?:submax reproduce|python) [^`]+)`", PAGE):
+        program, *words = command.split()
+        if program == "submax":
+            assert load_named(words[1]).name == words[1]
+            help_text = CliRunner().invoke(main, [words[0], "--help"]).stdout
+        else:
+            help_text = (ROOT / words[0]).read_text(encoding="utf-8")
+        for option in (word for word in words if word.startswith("--")):
+            assert option in help_text, command
+
+
+def test_the_words_of_make_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for word in re.findall(r"^make ([\w-]+)", PAGE, flags=re.MULTILINE):
+        assert re.search(rf"^{word}:", makefile, flags=re.MULTILINE), word
