@@ -88,14 +88,15 @@ def install(peer: str) -> Path:
     return python
 
 
-def run_peer(peer: str) -> str:
+def run_peer(peer: str, *arguments: str) -> str:
     """Run the peer's script and return what it prints."""
-    return _run([str(install(peer)), str(HERE / "peers" / f"{peer.lower()}_peer.py")])
+    script = str(HERE / "peers" / f"{peer.lower()}_peer.py")
+    return _run([str(install(peer)), script, *arguments])
 
 
-def ask(peer: str) -> list[PeerRate]:
+def ask(peer: str, *arguments: str) -> list[PeerRate]:
     """Let the peer play its problem once with each of its policies."""
-    output = run_peer(peer)
+    output = run_peer(peer, *arguments)
     # Some peers print warnings of their own on the same stream.
     results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [

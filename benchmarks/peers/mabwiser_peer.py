@@ -19,11 +19,11 @@ class MABWiserPlayer:
 
     def decide(self, count: int) -> list[int]:
         """Predict a batch; the first one is random, because MABWiser predicts only after a fit."""
-        if self._fitted:
-            arms: list[int] = self._bandit.predict(np.zeros((count, 1)))
-        else:
-            arms = self._rng.integers(ARMS, size=count).tolist()
-        return arms
+        if not self._fitted:
+            return self._rng.integers(ARMS, size=count).tolist()
+        arms = self._bandit.predict(np.zeros((count, 1)))
+        # For a single row it returns the arm and no list.
+        return [arms] if count == 1 else arms
 
     def learn(self, arms: list[int], rewards: list[float]) -> None:
         """Learn a batch."""

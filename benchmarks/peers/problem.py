@@ -1,10 +1,13 @@
 """The problem of ``throughput.py`` for the peers: one replica after the other.
 
+With ``--single`` it is that of ``single_steps.py``: 10 arms, and every reward comes at once.
+
 All peers do the same: draw the success probabilities of the arms, then decide a batch, draw its
 rewards, learn. No peer can decide for several replicas together.
 """
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from time import process_time
@@ -12,9 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
-ARMS = 100
+SINGLE = "--single" in sys.argv
+ARMS = 10 if SINGLE else 100
 ALPHA, BETA = 1.0, 9.0
-BATCH = 100
+BATCH = 1 if SINGLE else 100
 OBSERVATIONS = 5000
 REPLICAS = 4
 """Enough to measure a rate: peers take about half a second for these."""

@@ -180,7 +180,7 @@ def main() -> None:
 def _print_peer(peer: str, rates: dict[str, float]) -> None:
     """Print how many decisions a second a peer takes, and how many times as many ours takes."""
     try:
-        found = ask(peer)
+        found = ask(peer, "--single")
     except PeerUnavailableError as error:
         print(f"{peer} does not run here: {error}")
         return
