@@ -1,6 +1,12 @@
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
+from submax.evaluation.ranking.estimators import RANKING_ESTIMATORS
 from submax.evaluation.report.estimate import Estimate
-from submax.evaluation.report.recommendation import ORDER, recommended, rule_of
+from submax.evaluation.report.recommendation import (
+    ORDER,
+    RANKING_ORDER,
+    recommended,
+    rule_of,
+)
 
 
 def estimate(kind, cautions=0, value=0.5):
@@ -35,4 +41,8 @@ def test_the_rule_names_the_estimators_that_were_used_and_no_others():
     assert ", ".join(ORDER) in rule_of(["dm", *reversed(ORDER)])
     assert rule_of(["ips", "dr"]).endswith("among equals the first of dr, ips")
     assert rule_of(["ips", "dm"]).endswith("fewest warnings; dm only if there is no other")
-    assert rule_of(["rips", "sips"]).endswith("among equals the first of rips, sips")
+    assert rule_of(["sips", "rips"]).endswith("among equals the first of rips, sips")
+
+
+def test_rankings_are_recommended_in_the_order_of_the_rule():
+    assert list(RANKING_ESTIMATORS) == list(RANKING_ORDER)

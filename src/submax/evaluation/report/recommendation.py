@@ -24,18 +24,16 @@ ORDER = (
 """Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
 the model of rewards to be right, and both reduce its error. Estimators with parameters of their
 own come after those by name."""
+RANKING_ORDER = ("cascade-dr", "rips", "sips", "pbm", "iips")
+"""The same for estimators of rankings."""
 MODEL_ONLY = "dm"
 """The estimator that is recommended only if there is no other, because nothing corrects the error
 of its model."""
 
 
 def rule_of(estimators: Sequence[str]) -> str:
-    """Return the rule as a reader is told it, about the estimators that were used.
-
-    Estimators that are not in ``ORDER``, such as those of rankings, are preferred as they come.
-    """
-    ordered = [name for name in ORDER if name in estimators]
-    preferred = ordered or [name for name in estimators if name != MODEL_ONLY]
+    """Return the rule as a reader is told it, about the estimators that were used."""
+    preferred = [name for name in (*ORDER, *RANKING_ORDER) if name in estimators]
     rule = "the recommended estimate of a policy is the one with the fewest warnings"
     if len(preferred) > 1:
         rule += f"; among equals the first of {', '.join(preferred)}"
