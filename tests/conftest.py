@@ -3,6 +3,7 @@
 import gc
 import hashlib
 import os
+import platform
 import re
 import shutil
 import sys
@@ -51,7 +52,7 @@ def _compile_quickly() -> None:
 def _processor() -> str:
     """Programs are compiled for one kind of processor: a name for what it can do."""
     information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else list(os.uname())
+    lines = information.read_text().splitlines() if information.exists() else list(platform.uname())
     features = [line for line in lines if line.startswith(("flags", "Features"))] or lines
     return hashlib.sha256(features[0].encode()).hexdigest()[:12]
 

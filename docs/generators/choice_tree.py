@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from submax.recommendation.answers import GOALS, REWARDS, Answers
 from submax.recommendation.condition import Limits
@@ -10,13 +10,16 @@ from submax.recommendation.rule_table import RuleTable
 
 QUESTIONS = {
     "choose": "What is chosen?",
-    "goal": "What matters?",
     "context": "Is there a context?",
     "rewards": "Which rewards?",
+    "goal": "What matters?",
+    "frequency": "How often is the reward 1?",
     "actions": "How many arms?",
     "batch": "Decisions in a batch?",
 }
 """The questions in the order in which the tree asks them."""
+FREQUENCIES = ("often", "seldom", "rare")
+"""The words for rewards 0 and 1; the tree asks for the kind of the rewards first."""
 SIZES = {"arms": (10,), "slots": (2, 3), "number": ()}
 """An example of each kind of action; the sizes of arms are varied."""
 
@@ -43,7 +46,8 @@ def cells(table: RuleTable) -> list[Cell]:
                 "choose": choose,
                 "goal": goal,
                 "context": "yes" if context else "no",
-                "rewards": rewards,
+                "rewards": "0 or 1" if rewards in FREQUENCIES else rewards,
+                "frequency": rewards if rewards in FREQUENCIES else "any",
                 "actions": count.text,
                 "batch": batch.text,
             }
@@ -73,64 +77,54 @@ def _ranges(limits: Sequence[Limits], least: int) -> list[Span]:
 
 
 def mermaid(table: RuleTable) -> str:
-    """The flow chart: each question is asked only if its answer makes a difference.
+    """The flow chart: each question is asked only if its answer makes a difference."""
+    lines = ["flowchart LR"]
 
-    Questions after which the same answers lead to the same policies are drawn once.
-    """
-    chart = _Chart()
-    chart.grow(cells(table), list(QUESTIONS))
-    return "\n".join(["flowchart LR", *chart.lines])
+    def draw(form: str) -> str:
+        node = f"n{sum('-->' not in line for line in lines)}"
+        lines.append(f"    {node}{form}")
+        return node
 
-
-class _Chart:
-    """The lines of a flow chart, and the nodes that are drawn, by what follows from them."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._nodes: dict[tuple[Outcome, ...] | str, str] = {}
-
-    def grow(self, found: list[Cell], questions: Sequence[str]) -> str:
+    def grow(found: list[Cell], questions: Sequence[str]) -> str:
         """Draw what follows from some cells, and return its node."""
         policies = {cell.policy for cell in found}
         if len(policies) == 1:
-            return self._node(policies.pop(), '["<b>{}</b>"]')
+            return draw(f'["{policies.pop()}"]')
         question, *rest = questions
         groups = _groups(found, question, rest)
         if len(groups) == 1:
-            return self.grow(found, rest)
-        key = outcomes(found, questions)
-        if key in self._nodes:
-            return self._nodes[key]
-        node = self._node(key, f'{{{{"{QUESTIONS[question]}"}}}}')
+            return grow(found, rest)
+        node = draw(f'{{"{QUESTIONS[question]}"}}')
         for words, part in groups:
-            self.lines.append(f'    {node} -- "{" · ".join(words)}" --> {self.grow(part, rest)}')
+            lines.append(f'    {node} -- "{" · ".join(words)}" --> {grow(part, rest)}')
         return node
 
-    def _node(self, key: "tuple[Outcome, ...] | str", form: str) -> str:
-        if key not in self._nodes:
-            self._nodes[key] = f"n{len(self._nodes) + 1}"
-            self.lines.append(f"    {self._nodes[key]}{form.format(key)}")
-        return self._nodes[key]
+    grow(cells(table), list(QUESTIONS))
+    return "\n".join(lines)
 
 
-Outcome = tuple[tuple[str, ...], str]
-"""The answers to some questions, and the policy that follows."""
+Shape = str | tuple[Any, ...]
+"""What is drawn of some cells: a policy, or a question with its answers and their shapes."""
 
 
-def outcomes(found: list[Cell], questions: Sequence[str]) -> tuple[Outcome, ...]:
-    """What follows from some cells, by their answers to the questions."""
-    return tuple((tuple(cell.words[one] for one in questions), cell.policy) for cell in found)
+def shape(found: list[Cell], questions: Sequence[str]) -> Shape:
+    """What is drawn of some cells, without the names of nodes."""
+    policies = {cell.policy for cell in found}
+    if len(policies) == 1:
+        return policies.pop()
+    question, *rest = questions
+    groups = _groups(found, question, rest)
+    if len(groups) == 1:
+        return shape(found, rest)
+    return question, *((tuple(words), shape(part, rest)) for words, part in groups)
 
 
 def _groups(
     found: list[Cell], question: str, rest: Sequence[str]
 ) -> list[tuple[list[str], list[Cell]]]:
-    """The cells by answer; answers after which everything is the same are put together."""
-    groups: dict[tuple[Outcome, ...], list[str]] = {}
+    """The cells by answer; answers after which the same is drawn are put together."""
+    groups: dict[Shape, tuple[list[str], list[Cell]]] = {}
     for answer in dict.fromkeys(cell.words[question] for cell in found):
         part = [cell for cell in found if cell.words[question] == answer]
-        groups.setdefault(outcomes(part, rest), []).append(answer)
-    return [
-        (words, [cell for cell in found if cell.words[question] == words[0]])
-        for words in groups.values()
-    ]
+        groups.setdefault(shape(part, rest), ([], part))[0].append(answer)
+    return list(groups.values())

@@ -42,6 +42,15 @@ def folder(run_here, tmp_path_factory):
     return folder
 
 
+def test_policies_that_ignore_the_context_are_named(run_here, tmp_path):
+    text = FILE.replace('kind = "bernoulli"', 'kind = "contextual"\ndimension = 2')
+    text = text.replace('"rcp-submax"]', '"rcp-submax", "ucb1", "linucb"]')
+    (tmp_path / "tiny.toml").write_text(text.replace("[2, 3]", "2"), encoding="utf-8")
+    done = run_here("simulate", tmp_path / "tiny.toml", "--out", tmp_path, "--no-figures")
+    assert done.returncode == 0, done.stderr
+    assert "tiny: the policies rcp-submax, ucb1 do not look at the context" in done.stdout
+
+
 def finals(directory):
     return pq.read_table(directory / "finals.parquet").to_pylist()
 

@@ -33,16 +33,14 @@ def test_the_table_is_current():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_has_a_date_and_leads_to_the_commands(page):
-    text = page.read_text(encoding="utf-8")
-    assert DATE.search(text)
-    assert "](rerun.md" in text
+def test_a_page_leads_to_its_command_and_date(page):
+    assert "](rerun.md" in page.read_text(encoding="utf-8")
     assert any(f"]({page.name}" in row[0] for row in rows())
 
 
 def test_every_row_has_a_command_a_date_and_a_word_about_the_machine():
     for row in rows():
-        assert re.match(r"`(submax|python) ", row[1])
+        assert re.match(r"`(submax|python|make) ", row[1])
         assert any(DATE.fullmatch(cell) for cell in row)
         assert row[-1]
 

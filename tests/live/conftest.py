@@ -1,5 +1,4 @@
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -96,6 +95,9 @@ def _user() -> dict:
     """As whom to run it, where that is not oneself."""
     if os.geteuid() != 0:
         return {}
+    # Windows has no such module, and no PostgreSQL is started there.
+    import pwd
+
     names = {user.pw_name: user for user in pwd.getpwall()}
     user = names.get("postgres") or names["nobody"]
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}

@@ -45,6 +45,17 @@ def word_of(name: str) -> str:
     return name.split(" ")[-1] if "/" in name else name.rpartition(".")[2]
 
 
+def kind_of(word: str) -> str:
+    """The name under which files and commands know a class: relative-ucb for RelativeUCB."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", word).lower()
+
+
+def names_it(text: str, name: str) -> bool:
+    word = word_of(name)
+    words = f"{re.escape(word)}|{re.escape(kind_of(word))}"
+    return re.search(rf"(?<![\w-])(?:{words})(?![\w-])", text) is not None
+
+
 def newest_sections(changelog: str, released: str) -> str:
     """The text above the section of the released version; all of it if there is no such section."""
     heading = re.search(rf"^## \[{re.escape(released)}\]", changelog, flags=re.MULTILINE)
@@ -54,11 +65,7 @@ def newest_sections(changelog: str, released: str) -> str:
 def missing_from(changelog: str, before: str, now: str) -> list[str]:
     version = re.match(r"# submax (\S+)", before).group(1)
     text = newest_sections(changelog, version)
-    return [
-        name
-        for name in changed_names(before, now)
-        if not re.search(rf"(?<![\w-]){re.escape(word_of(name))}(?![\w-])", text)
-    ]
+    return [name for name in changed_names(before, now) if not names_it(text, name)]
 
 
 @pytest.mark.slow
@@ -113,6 +120,17 @@ submax.Client.decide()
         "submax.old",
     ]
     assert missing_from(CHANGELOG, BEFORE, now) == []
+
+
+def test_a_class_may_be_named_by_its_kind():
+    assert [kind_of(name) for name in ("RelativeUCB", "EXP3IX", "UCB1")] == [
+        "relative-ucb",
+        "exp3ix",
+        "ucb1",
+    ]
+    changelog = "## [Unreleased]\n- The policy `relative-ucb`.\n"
+    now = f"{BEFORE}submax.policies.RelativeUCB()\n"
+    assert missing_from(changelog, BEFORE, now) == []
 
 
 def test_a_change_that_only_an_old_section_names_fails():

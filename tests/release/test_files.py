@@ -22,8 +22,6 @@ YAML = [
     ROOT / "recipe" / "recipe.yaml",
     ROOT / "CITATION.cff",
 ]
-CONDA_NAMES = {"matplotlib": "matplotlib-base"}
-"""Packages that have another name in conda."""
 
 
 def read(path: Path):
@@ -63,7 +61,7 @@ def test_ci_runs_words_of_the_makefile_and_the_script_that_runs_here():
     assert ".ci/run" in commands
     words = re.findall(r"\bmake (?:\w+=\S+ )*([\w-]+)", commands)
     assert "test-fast" in words
-    for word in set(words) - {"release"}:
+    for word in set(words):
         assert re.search(rf"^{word}:", MAKEFILE, flags=re.MULTILINE), word
 
 
@@ -148,11 +146,20 @@ def test_the_recipe_has_the_version_and_the_requirements_of_the_package():
     wanted = {f"python {PROJECT['requires-python']}"}
     for requirement in PROJECT["dependencies"]:
         name, limit = re.match(r"([\w-]+)(.*)", requirement).groups()
-        wanted.add(f"{CONDA_NAMES.get(name, name)} {limit}")
+        wanted.add(f"{name} {limit}")
     assert set(recipe["requirements"]["run"]) == wanted
     (script,) = PROJECT["scripts"].items()
     assert recipe["build"]["python"]["entry_points"] == [" = ".join(script)]
     assert (ROOT / recipe["about"]["license_file"]).exists()
+
+
+def test_links_of_recommendations_lead_to_the_home_of_the_project():
+    from submax.recommendation.evidence import HOME
+
+    home = PROJECT["urls"]["Homepage"]
+    assert f"{home}/blob/main/" == HOME
+    assert read(ROOT / "CITATION.cff")["repository-code"] == PROJECT["urls"]["Homepage"]
+    assert read(ROOT / "recipe" / "recipe.yaml")["about"]["homepage"] == PROJECT["urls"]["Homepage"]
 
 
 def test_no_file_names_the_host_of_a_package_index():

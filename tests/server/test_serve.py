@@ -1,5 +1,4 @@
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -283,6 +282,7 @@ def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, eventual
 def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
     server = serve(file)
     server.wait_ready()
+    resource = pytest.importorskip("resource", reason="limits of processes are those of Linux")
     small = (400_000, resource.RLIM_INFINITY)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, small)
     acknowledged = []

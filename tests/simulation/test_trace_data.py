@@ -1,5 +1,7 @@
 """Traces as files and tables, and measures of them."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -43,15 +45,23 @@ def test_a_table_of_pandas_has_every_number(trace):
     assert {"action_0", "action_1"} <= set(slots.to_pandas().columns)
 
 
-def test_a_data_set_of_xarray_if_it_is_installed(trace):
-    try:
-        import xarray  # noqa: F401 - only whether it is there
-    except ImportError:
-        with pytest.raises(MissingExtraError, match="to_xarray needs xarray"):
-            trace.to_xarray()
-        return
+def test_a_data_set_of_xarray_has_the_numbers_of_the_trace(trace):
+    pytest.importorskip("xarray")
     found = trace.to_xarray()
-    assert found.accumulated_regret.shape == (4, 100)
+    assert dict(found.sizes) == {"replica": 4, "step": 100, "slot": 1}
+    one = found.sel(replica=2, step=37)
+    assert float(one.accumulated_regret) == trace.accumulated_regret[2, 36]
+    assert float(one.accumulated_reward) == trace.accumulated_reward[2, 36]
+    assert float(one.reward) == trace.rewards[2, 36]
+    assert int(one.action.item()) == trace.actions[2, 36, 0]
+    mean = found.accumulated_regret.mean("replica").values
+    np.testing.assert_allclose(mean, trace.accumulated_regret.mean(axis=0))
+
+
+def test_a_missing_xarray_is_named(trace, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(MissingExtraError, match="to_xarray needs xarray"):
+        trace.to_xarray()
 
 
 def test_measures_are_those_of_the_decisions(trace):

@@ -131,7 +131,7 @@ def simulate(file: Path, **options: Any) -> None:
     from submax.cli.run import RunOptions, run_experiments
     from submax.experiments.specification import load_file
 
-    run_experiments([load_file(file)], RunOptions(**options))
+    run_experiments([load_file(file)], RunOptions(**options, own_file=True))
 
 
 @main.command()

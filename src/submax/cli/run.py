@@ -53,6 +53,8 @@ class RunOptions:
     all: bool
     device: str | None
     figures: bool
+    own_file: bool = False
+    """Whether the experiments are the user's own, who is told of policies that ignore a context."""
 
     def processes(self, meter: Meter) -> AbstractContextManager[Executor]:
         """Return an executor of processes on this machine, which start when they have work."""
@@ -148,7 +150,9 @@ def _plans(
             continue
         if changed.experiment == "offline":
             require_extra("logs", f"{changed.name}, an experiment on logs,", "pyarrow")
-        rehearse(chosen)
+        ignoring = rehearse(chosen)
+        if ignoring and options.own_file:
+            console.print(_ignored_context(changed.name, ignoring), soft_wrap=True, markup=False)
         directory = options.out / changed.name
         check_directory(directory, changed)
         plans.append(Plan(changed, chosen, directory))
@@ -157,6 +161,16 @@ def _plans(
     for name, reason in refusals:
         console.print(f"{name} is left out: {reason}", soft_wrap=True, markup=False)
     return plans
+
+
+def _ignored_context(experiment: str, policies: Sequence[str]) -> str:
+    """Return a sentence on policies that do not look at the context of their environment."""
+    several = len(policies) > 1
+    verb = "do" if several else "does"
+    return (
+        f"{experiment}: the {'policies' if several else 'policy'} {', '.join(policies)} {verb} not "
+        "look at the context; the default, rcp-adaptive, does."
+    )
 
 
 def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None:

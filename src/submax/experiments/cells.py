@@ -103,17 +103,24 @@ def cells(specification: Specification) -> list[Cell]:
     return found
 
 
-def rehearse(cells: Iterable[Cell]) -> None:
+def rehearse(cells: Iterable[Cell]) -> list[str]:
     """Let every policy take four decisions in every environment, to find errors before the sweep.
+
+    Return the names of policies that do not look at the context of their environment.
 
     Policies from the user's own files are also updated twice. Policies of submax are not, because
     the training of a network would take too long.
     """
+    ignoring: dict[str, None] = {}
     # Making an environment can mean reading a file, so it is made once for all its policies.
     for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
         environment = make_environment(table)
         for cell in {_digest(cell.policy): cell for cell in group}.values():
             _rehearse_policy(cell, environment)
+            facts = policy_of(cell.policy).facts
+            if environment.problem.context_width and facts.learns and not facts.uses_context:
+                ignoring[cell.policy_name] = None
+    return list(ignoring)
 
 
 def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:

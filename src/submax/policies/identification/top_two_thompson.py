@@ -35,7 +35,7 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
     prior of every arm is Beta(``alpha``, ``beta``). The policy stops when one α_a is at least
     1 − δ; δ is ``failure``. It recommends the arm with the highest α_a.
 
-    Reference: Russo (2016), Simple Bayesian algorithms for best-arm identification, section 3.3.
+    Reference: Russo (2016), Simple Bayesian algorithms for best arm identification.
     """
 
     leader: float = 0.5
