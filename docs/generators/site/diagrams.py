@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```mermaid\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", flags=re.MULTILINE)
 SETTINGS = """{
   startOnLoad: false, theme: "neutral", fontFamily: "system-ui, sans-serif",
-  flowchart: {htmlLabels: false}, sequence: {actorMargin: 20, wrap: true},
+  sequence: {actorMargin: 20, wrap: true},
 }"""
 
 

@@ -1,0 +1,91 @@
+"""Every block of Python or shell on a page is run by a test, or stands here with a reason.
+
+The blocks of Python in tutorials, how-to and explanation are run by test_pages.py.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from submax.cli import main
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted(DOCS.rglob("*.md"))
+}
+RUN_ELSEWHERE = ("tutorials/", "how-to/", "explanation/")
+SHELL_IS_RUN_BY = {
+    "how-to/server.md": "test_server_page.py",
+    "how-to/deploy.md": "test_server_page.py",
+    "how-to/monitor.md": "test_server_page.py",
+    "how-to/backup-and-upgrade.md": "test_server_page.py",
+    "how-to/logs.md": "test_logs_guide.py",
+    "tutorials/from-a-log.md": "test_logs_guide.py",
+    "tutorials/behind-http.md": "test_tutorials.py",
+    "tutorials/reproduce-the-paper.md": "test_tutorials.py",
+    "tutorials/simulate-and-compare.md": "test_tutorials.py",
+}
+"""Pages whose shell blocks are followed, and the file of the tests that do it."""
+SHELL_IS_NOT_RUN = {
+    "tutorials/first-bandit.md": "it installs the package from an index",
+    "how-to/choose-a-policy.md": "tests/cli runs the command; one block asks questions",
+    "how-to/dashboard.md": "tests/server/demo runs the demo, which goes on until Ctrl-C",
+    "how-to/experiments.md": "the commands run for hours; test_readme.py runs the file of the page",
+    "how-to/log-designs.md": "it installs a package; tests/evaluation/test_open_bandit.py runs it",
+    "how-to/question-to-figure.md": "its Python blocks draw and compare the same folder",
+    "how-to/sweeps.md": "it needs a cluster; tests/cli/test_dask.py starts a local one",
+    "how-to/web-frameworks.md": "it starts a server; the tests of the examples start their own",
+    "reference/shell-completion.md": "it writes into the files of the user's shell",
+    "research/README.md": "it runs for minutes; test_score.py runs the script on fewer replicas",
+    "research/logs.md": "it runs for hours; the page has the numbers",
+    "research/rare-rewards.md": "it runs for hours; the page has the numbers",
+    "results/rerun.md": "it runs for hours; tests/cli/test_reproduce.py runs small versions",
+    "results/soak.md": "make soak is a word of its own, of 30 minutes",
+}
+"""Pages whose shell blocks are only checked: commands, options and words of make exist."""
+WITH_SHELL = [name for name, text in PAGES.items() if re.search(r"^```sh\n", text, re.MULTILINE)]
+
+
+def blocks(name, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGES[name], re.DOTALL | re.MULTILINE)
+
+
+def test_every_page_with_shell_blocks_is_followed_or_has_a_reason():
+    assert sorted([*SHELL_IS_RUN_BY, *SHELL_IS_NOT_RUN]) == sorted(WITH_SHELL)
+    for file in SHELL_IS_RUN_BY.values():
+        assert (Path(__file__).parent / file).exists()
+
+
+def command_of(words):
+    """The command that a line calls, and the words after its name."""
+    command, context = main, click.Context(main)
+    while isinstance(command, click.Group) and words:
+        command, words = command.get_command(context, words[0]), words[1:]
+    return command, words
+
+
+@pytest.mark.parametrize("name", WITH_SHELL)
+def test_commands_and_options_on_a_page_exist(name):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for line in "".join(blocks(name, "sh")).splitlines():
+        if word := re.match(r"make ([\w-]+)", line):
+            assert re.search(rf"^{word[1]}:", makefile, re.MULTILINE), line
+        if re.match(r"(?:\.venv/bin/)?submax ", line):
+            command, rest = command_of(shlex.split(line, comments=True)[1:])
+            assert command is not None, line
+            known = {option for one in command.params for option in (*one.opts, "--help")}
+            given = {word.partition("=")[0] for word in rest if word.startswith("--")}
+            assert given <= known, line
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in PAGES if not one.startswith(RUN_ELSEWHERE) and blocks(one, "python")]
+)
+def test_blocks_of_python_on_other_pages_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(blocks(name, "python")), name, "exec"), {"__name__": "page"})
