@@ -5,8 +5,8 @@ BIN = $(VENV)/bin
 OUT ?= results
 RELEASE_VENV ?= .venv-release
 # What make release needs to test an installed wheel, and the folders that it tests.
-TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis
-RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema tests/plots tests/live/serving
+TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis pandas
+RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema tests/plots
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30
 # The tests start many processes: each would compile the library anew.

@@ -47,6 +47,7 @@ def test_the_winner_has_the_highest_dr_on_rows_from_which_no_candidate_learned(b
         expected = compare(part, learned, estimators=["dr"], apart=True, seed=seed)
         assert rows[name][key] == pytest.approx(expected.find(name, "dr").value)
     assert "chosen among 3 policies by dr on" in best.notes[0]
+    assert best.to_pandas()["policy"].tolist() == GIVEN
 
 
 def test_a_variant_is_said_to_help_only_if_the_difference_is_clear(best, log, seed):

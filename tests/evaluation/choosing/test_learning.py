@@ -13,7 +13,7 @@ from submax.policies import make_policy, presets
 from submax.policies.classic.thompson import Thompson
 from submax.schema.learned import Learned
 
-OWN = f"{Path(__file__).parents[1] / 'live' / 'weighted.py'}:Weighted"
+OWN = f"{Path(__file__).parents[2] / 'live' / 'weighted.py'}:Weighted"
 COUNTING = ["rcp-submax", "rcp-optimistic", "thompson-1-1", "ucb1", "epsilon-greedy-0.1"]
 REAL_ONLY = {"fourier-thompson", *(name for name in presets() if name.startswith("grid-"))}
 CONTEXT = {"x": float, "country": ["de", "fr"]}

@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.errors import InputError, MissingExtraError
 from submax.core.running import extras
-from submax.evaluation import tuning
+from submax.evaluation.choosing import tuning
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.choosing.tuning import Range, parse_search, tune
 from submax.evaluation.logs.log import Log
@@ -39,6 +39,7 @@ def test_the_best_table_is_chosen_and_evaluated_on_held_out_rows(log):
     assert [one[0] for one in heard] == list(range(1, 9))
     assert found.trials == [(values, value) for _, values, value in heard]
     assert found.chosen_value == max(value for _, value in found.trials)
+    assert found.to_pandas()["value"].tolist() == [value for _, value in found.trials]
     assert found.held_out.estimates[0].value == pytest.approx(log.reward[900:].mean())
 
 

@@ -198,3 +198,5 @@ def test_the_report_of_slates_has_all_numbers_and_the_words_of_slates(rng, tmp_p
     assert facts["", "A"].rows == len(place[0])
     assert facts["", "A"].reward == pytest.approx(slates.reward[place].mean())
     assert sum(found.overview.overlap["new"].rows) == len(slates)
+    table = found.to_pandas("actions")
+    assert table["action"].tolist() == [one.name for one in found.overview.choices]

@@ -19,16 +19,16 @@ def play(seed):
         clock, rng = ManualClock(), np.random.default_rng(seed)
         bandit = submax.Bandit([*PLAIN, LATE], policy="random", clock=clock, **options)
         coming = []
-        for _ in range(300):
-            for one in bandit.decide_many([{}] * 3):
+        for _ in range(100):
+            for one in bandit.decide_many([{}] * 9):
                 wait = delay if one.action == LATE else 1.0
                 if rng.random() < chance:
                     coming.append((clock.now + wait * rng.uniform(0.5, 1.5), one.id))
             clock.now += 2.0
             due = [one for one in coming if one[0] <= clock.now]
             coming = [one for one in coming if one[0] > clock.now]
-            for _, identifier in due:
-                bandit.reward(identifier, 1.0)
+            if due:
+                bandit.reward_many([{"id": one, "value": 1.0} for _, one in due])
         bandit.refit()
         return bandit
 

@@ -107,7 +107,12 @@ class Pages:
 
         async def answer(request: Request, error: Exception) -> Response:
             response = await answered(request, error)
-            return await self._failed(request, response) if wants_page(request) else response
+            if not wants_page(request):
+                return response
+            if response.status_code == 404:
+                path = request.url.path
+                response = failure(404, f"there is no page {path!r:.80}: begin with all bandits")
+            return await self._failed(request, response)
 
         return answer
 

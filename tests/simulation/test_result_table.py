@@ -1,0 +1,66 @@
+"""The tables of a result folder are the same with and without pyarrow."""
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError, MissingExtraError
+from submax.core.running import extras
+from submax.simulation.running.result_table import ResultTable, write_table
+
+
+@pytest.fixture
+def parts(seed):
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "arms": arms,
+            "beta": beta,
+            "shape": "2x3",
+            "sparse": False,
+            "policy": name,
+            "replica": np.arange(3),
+            "regret": np.append(rng.normal(size=2), np.nan),
+        }
+        for arms, beta in ((3, 1), (5, 0.5))
+        for name in ("ucb1", "7")
+    ]
+
+
+def columns_of(table):
+    return {name: table[name].tolist() for name in table.names}
+
+
+def test_a_csv_file_has_the_values_and_types_of_a_parquet_file(parts, tmp_path, monkeypatch):
+    write_table(tmp_path, "finals", parts)
+    parquet = columns_of(ResultTable.read(tmp_path, "finals"))
+    assert [path.name for path in tmp_path.iterdir()] == ["finals.parquet"]
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    write_table(tmp_path, "finals", parts)
+    assert [path.name for path in tmp_path.iterdir()] == ["finals.csv"]
+    text = columns_of(ResultTable.read(tmp_path, "finals"))
+    assert list(text) == list(parquet)
+    for name, values in text.items():
+        np.testing.assert_array_equal(values, parquet[name])
+        assert list(map(type, values)) == list(map(type, parquet[name]))
+
+
+def test_rows_are_found_by_labels_and_by_policy(parts, tmp_path):
+    write_table(tmp_path, "finals", parts)
+    table = ResultTable.read(tmp_path, "finals")
+    assert table.labels == ["arms", "beta", "shape", "sparse"]
+    assert table.distinct("arms", "beta") == [(3, 1.0), (5, 0.5)]
+    chosen = table.where({"arms": 5, "sparse": False}).by_policy()
+    assert list(chosen) == ["ucb1", "7"]
+    np.testing.assert_array_equal(chosen["7"]["regret"], parts[3]["regret"])
+    assert [len(rows["arms"]) for rows in table.groups("arms", "policy").values()] == [3] * 4
+
+
+def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
+    parts, tmp_path, monkeypatch
+):
+    with pytest.raises(InputError, match=r"neither finals\.parquet nor finals\.csv"):
+        ResultTable.read(tmp_path, "finals")
+    write_table(tmp_path, "finals", parts)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "submax\[logs\]"'):
+        ResultTable.read(tmp_path, "finals")
