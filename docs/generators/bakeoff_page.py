@@ -57,7 +57,9 @@ and no parameters chosen for them, and `contextualbandits-softmax`, which is the
 without posterior draws and without SubMax. Its mean ratios are close to those of `rcp-adaptive`, \
 so the lead over the peers comes mostly from the belief and not from the decision rule.
 
-![Ratios to the best peer, and shares with rare rewards](bakeoff/ratios.png)"""
+![Ratios to the best peer, and shares with rare rewards](bakeoff/ratios.png)
+
+*Made by `python docs/generators/bakeoff_page.py results`.*"""
 DENSE_TEXT = """The right label pays 1, any other 0. Rewards come in batches of 100, and each row \
 is met at most once. Lost reward is 1 − mean reward in %, ± its standard error; the lowest is \
 bold. The ratio is the lost reward of `rcp-adaptive` divided by that of the best peer: if it is \

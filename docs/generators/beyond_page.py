@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from markdown_tables import table, with_error
+from markdown_tables import figure_text, table, with_error
 from published import RESULTS, Rows, is_published, provenance, publish, rows_of
 
 FIGURES = {
@@ -95,7 +95,8 @@ def page() -> str:
         if is_published(name):
             rows = rows_of(name)
             parts += [f"## {title}", f"{text} {provenance(name)}"]
-            parts += [_by_configuration(rows, keys), f"![{title}](beyond/{name}/figure.png)"]
+            drawing = figure_text(title, f"beyond/{name}/figure.png", f"submax reproduce {name}")
+            parts += [_by_configuration(rows, keys), drawing]
             if name == "continual":
                 parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
     if is_published("offline"):
@@ -133,7 +134,8 @@ def _offline(rows: Rows) -> list[str]:
         for (file, policy), group in groups.items()
     )
     heads = ("set", "policy", "log", "worth", *estimators)
-    return [f"## {title}", text, table(heads, body), f"![{title}](beyond/offline/figure.png)"]
+    drawing = figure_text(title, "beyond/offline/figure.png", "submax reproduce offline")
+    return [f"## {title}", text, table(heads, body), drawing]
 
 
 def _closer(groups: Mapping[object, Rows]) -> int:

@@ -9,6 +9,11 @@ def table(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def figure_text(title: str, path: str, command: str) -> str:
+    """Return a figure in Markdown, with the command that makes it below it."""
+    return f"![{title}]({path})\n\n*Made by `{command}`.*"
+
+
 def number(value: float, best: float) -> str:
     """Return a number with three or more digits, in bold if it is the best."""
     text = f"{value:.1f}" if value < 100 else f"{value:.0f}"

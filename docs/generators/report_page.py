@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from claims import claim_table, claims_of, overview, paper_claims
-from markdown_tables import table, with_error
+from markdown_tables import figure_text, table, with_error
 from published import RESULTS, Rows, folder_of, provenance, publish, rows_of
 
 from submax.plots import draw_sweep_figure, sweep_figures
@@ -40,6 +40,8 @@ LEAD_POLICIES = ("epsilon-greedy-0.01", "thompson-1-9", "rcp-submax", "rcp-adapt
 """The policies in the figure of the README; the Thompson policy has the true prior."""
 PAPER_POLICIES = 14
 """The first policies of bernoulli.toml are those of the paper and the default."""
+COST_COMMAND = "python benchmarks/run.py --only networks"
+"""Measures the cost of a decision, and draws its figure."""
 
 
 def main(results: Path | None) -> None:
@@ -98,8 +100,8 @@ def page() -> str:
         *ablations(),
         "## Cost of a decision",
         "With a trained CVAE, by rejection sampling, against the number of joint actions "
-        "(`python benchmarks/run.py --only networks`):",
-        "![Cost of a decision](decision-cost.png)",
+        f"(`{COST_COMMAND}`):",
+        figure_text("Cost of a decision", "decision-cost.png", COST_COMMAND),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -331,7 +333,8 @@ def _calibration(name: str) -> str:
 
 
 def _figure(title: str, name: str, file: str) -> str:
-    return f"![{title}]({folder_of(name).relative_to(RESULTS).as_posix()}/{file})"
+    path = f"{folder_of(name).relative_to(RESULTS).as_posix()}/{file}"
+    return figure_text(title, path, f"submax reproduce {name}")
 
 
 if __name__ == "__main__":

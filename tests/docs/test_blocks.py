@@ -89,3 +89,9 @@ def test_commands_and_options_on_a_page_exist(name):
 def test_blocks_of_python_on_other_pages_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(blocks(name, "python")), name, "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("name", [name for name, text in PAGES.items() if "\n![" in text])
+def test_the_command_that_made_a_figure_is_below_it(name):
+    for line in re.findall(r"^!\[.*\]\(.*\)\n+(.*)", PAGES[name], re.MULTILINE):
+        assert re.search(r"`(?:make|submax|python) [^`]+`", line), line

@@ -11,6 +11,9 @@ from submax.core.folder import Folder
 
 WITH_ALL_METHODS = ("Bandit", "Client", "AsyncClient", "Log", "Comparison")
 """Classes whose inherited methods are listed too, because callers use all of them."""
+PACKAGES = {"core", "environments", "live", "policies", "recommendation", "schema", "server"}
+PACKAGES |= {"simulation", "strategies"}
+"""The packages whose names in ``submax`` are on the pages below."""
 
 
 class PublicName(NamedTuple):
@@ -32,6 +35,8 @@ class PythonPage(NamedTuple):
 def python_pages() -> dict[str, str]:
     """Return the text of every page, by its place in the site."""
     top = _top_names()
+    if missing := top.keys() - PACKAGES:
+        raise SystemExit(f"python_pages.py has no page for names of: {', '.join(sorted(missing))}")
     pages = {
         "bandit": PythonPage(
             "Bandit",
@@ -57,7 +62,7 @@ def python_pages() -> dict[str, str]:
             "The classes are in `submax.policies`. Their methods are those of "
             "[Policy](contracts.md).",
             policies.POLICIES,
-            [PublicName("submax.make_policy", "submax.policies.make_policy")],
+            [*top["policies"], *top["recommendation"]],
         ),
         "strategies": _folder_page(
             "Strategies",
