@@ -18,6 +18,7 @@ import msgspec
 from submax._version import __version__
 from submax.core.errors import InputError
 from submax.core.running.extras import is_installed
+from submax.core.running.known_type import known_type
 from submax.core.running.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
 
@@ -111,7 +112,7 @@ def read_specification(directory: Path) -> Specification:
             f"the run in {directory} is not finished: give its command again, which continues it"
         )
     try:
-        return msgspec.convert(manifest["specification"], Specification)
+        return msgspec.convert(manifest["specification"], known_type(Specification))
     except msgspec.ValidationError as error:
         raise InputError(
             f"the specification in {directory / MANIFEST} was changed and cannot be read: {error}; "

@@ -10,6 +10,7 @@ import msgspec
 
 from submax.core.checks import one_of, whole_number
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.policies.specification import PolicySpecification
 
 PAPER = resources.files("submax.experiments") / "paper"
@@ -162,7 +163,7 @@ def parse(text: str, name: str) -> Specification:
         one_of(f"key in {name}.toml:", key, fields)
     table = _with_whole_numbers(table)
     try:
-        given = msgspec.convert({"name": name, **table}, Specification)
+        given = msgspec.convert({"name": name, **table}, known_type(Specification))
     except msgspec.ValidationError as error:
         raise InputError(f"{name}.toml: {_explained(str(error), table)}") from error
     return given.changed(

@@ -4,6 +4,7 @@ from collections import deque
 
 import msgspec
 
+from submax.core.running.known_type import known_type
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 
@@ -48,6 +49,8 @@ class AuditLog:
         after = 0
         while page := self._store.read(STREAM, after):
             for event in page:
-                found.append((event.at, msgspec.msgpack.decode(event.body, type=AuditEntry)))
+                found.append(
+                    (event.at, msgspec.msgpack.decode(event.body, type=known_type(AuditEntry)))
+                )
             after = page[-1].position
         return list(found)[::-1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
@@ -184,7 +185,7 @@ def encoded(value: Any) -> Bytes:
 def decoded(data: Bytes, kind: Any) -> Any:
     """The value from which ``encoded`` made an array."""
     try:
-        return msgspec.msgpack.decode(data.tobytes(), type=kind)
+        return msgspec.msgpack.decode(data.tobytes(), type=known_type(kind))
     except (ValueError, AttributeError) as error:
         raise InputError(
             f"the saved bandit is damaged ({error}): take another copy of the file"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from submax.core.running.known_type import known_type
 from submax.recommendation.answers import Answers
 from submax.recommendation.condition import Condition
 from submax.recommendation.evidence import Evidence
@@ -63,4 +64,4 @@ class RuleTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def rule_table() -> RuleTable:
     """Return the table, which is read once in a process."""
     text = files("submax.recommendation").joinpath("rules.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), RuleTable)
+    return msgspec.convert(tomllib.loads(text), known_type(RuleTable))

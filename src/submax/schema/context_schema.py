@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.checks import did_you_mean, finite, one_of
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000
@@ -281,6 +282,6 @@ def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
     for key in plain:
         one_of(f"key of context {name!r}:", str(key), wanted.__struct_fields__)
     try:
-        return msgspec.convert({"type": wanted.__name__.lower(), **plain}, wanted)
+        return msgspec.convert({"type": wanted.__name__.lower(), **plain}, known_type(wanted))
     except msgspec.ValidationError as error:
         raise InputError(f"context {name!r}: {error}") from error

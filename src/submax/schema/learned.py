@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.whole_file import whole_file
@@ -149,8 +150,8 @@ class Learned(NamedTuple):
                 "Learned.write or submax learn"
             )
         try:
-            schema = msgspec.convert(facts["learned"]["schema"], Schema)
-            origin = msgspec.convert(facts["learned"]["origin"], Origin)
+            schema = msgspec.convert(facts["learned"]["schema"], known_type(Schema))
+            origin = msgspec.convert(facts["learned"]["origin"], known_type(Origin))
             specification = facts["learned"]["policy"]
         except (msgspec.ValidationError, LookupError, TypeError) as error:
             raise InputError(f"{name!r} is from another version of submax: {error}") from error

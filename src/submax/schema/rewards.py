@@ -13,6 +13,7 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
 from submax.core.rewards.scale import Scale
+from submax.core.running.known_type import known_type
 
 SCALES: dict[str, type[Scale]] = {
     "binary": Binary,
@@ -33,7 +34,7 @@ def scale_of(rewards: Mapping[str, Any]) -> Scale:
     kind = rewards["kind"]
     table = {key: value for key, value in rewards.items() if key != "kind"}
     try:
-        return msgspec.convert(table, SCALES[kind])
+        return msgspec.convert(table, known_type(SCALES[kind]))
     except msgspec.ValidationError as error:
         raise InputError(f"rewards of the kind {kind!r}: {error}") from error
 

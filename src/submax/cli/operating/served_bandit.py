@@ -8,6 +8,7 @@ import msgspec
 from submax.cli.operating.operated_bandit import OperatedBandit
 from submax.cli.operating.overview import Overview
 from submax.cli.operating.shown_alarm import ShownAlarm
+from submax.core.running.known_type import known_type
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.serving.decision import Decision, Receipt
@@ -29,7 +30,7 @@ class ServedBandit(OperatedBandit):
             shown["policy"],
             shown["version"],
             shown["counts"],
-            msgspec.convert(shown["arms"], list[ArmStatus]),
+            msgspec.convert(shown["arms"], known_type(list[ArmStatus])),
             shown["notices"],
         )
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.experiments.directory import MANIFEST, read_manifest
 from submax.experiments.following.cell_progress import CELLS, CellProgress, cell_progress
 from submax.experiments.following.planned_cell import PlannedCell
@@ -159,7 +160,7 @@ class ResultsFolder:
         if not self.manifest:
             return None
         try:
-            return msgspec.convert(self.manifest["specification"], Specification)
+            return msgspec.convert(self.manifest["specification"], known_type(Specification))
         except (msgspec.ValidationError, InputError) as error:
             self._add_problem(MANIFEST, error)
             return None

@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 import msgspec
 
+from submax.core.running.known_type import known_type
 from submax.core.running.whole_file import whole_file
 from submax.experiments.following.noted_run import FAILED, RUNNING
 from submax.experiments.following.planned_cell import PlannedCell
@@ -40,7 +41,7 @@ def read_records(directory: Path) -> list[tuple[RunRecord, bool]]:
     found = []
     for path in (directory / PROGRESS).glob(f"*{ENDING}"):
         with suppress(OSError, msgspec.DecodeError):
-            record = msgspec.json.decode(path.read_bytes(), type=RunRecord)
+            record = msgspec.json.decode(path.read_bytes(), type=known_type(RunRecord))
             found.append((record, not record.ended and not _silent(path)))
     return sorted(found, key=lambda one: -one[0].started)
 
@@ -104,7 +105,7 @@ def _clear(folder: Path, cells: Sequence[PlannedCell]) -> None:
     """Remove records of runs that have ended, and old notes about the cells."""
     for path in folder.glob(f"*{ENDING}"):
         with suppress(OSError, msgspec.DecodeError):
-            record = msgspec.json.decode(path.read_bytes(), type=RunRecord)
+            record = msgspec.json.decode(path.read_bytes(), type=known_type(RunRecord))
             if record.ended or _silent(path):
                 path.unlink(missing_ok=True)
     notes = {path.name for path in folder.iterdir()}

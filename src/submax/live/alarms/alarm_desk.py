@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from submax.core.running.known_type import known_type
 from submax.live.alarms.alarm_log import AlarmLog
 from submax.live.alarms.alarm_records import REFITS, Alarm
 from submax.live.alarms.alarm_watch import AlarmWatch, WatchState
@@ -33,7 +34,9 @@ class AlarmDesk:
         self.log.follow()
         data = self._store.get_blob(self._blob)
         try:
-            saved = None if data is None else msgspec.msgpack.decode(data, type=WatchState)
+            saved = (
+                None if data is None else msgspec.msgpack.decode(data, type=known_type(WatchState))
+            )
         except msgspec.DecodeError:
             saved = None
         self.watch.begin(ledger.read_position, saved)

@@ -5,6 +5,7 @@ from collections import OrderedDict
 
 import msgspec
 
+from submax.core.running.known_type import known_type
 from submax.live.archive.archived_segment import ArchivedSegment, segment_key
 from submax.live.archive.segment_reader import SegmentReader
 from submax.live.log.bandits import settings_stream
@@ -40,7 +41,9 @@ class Archive:
         """Learn about segments that are new."""
         stream = settings_stream(self._name)
         while event := self._store.find(stream, segment_key(len(self.segments) + 1)):
-            self.segments.append(msgspec.msgpack.decode(event.body, type=ArchivedSegment))
+            self.segments.append(
+                msgspec.msgpack.decode(event.body, type=known_type(ArchivedSegment))
+            )
 
     def read(self, after: int) -> list[Event]:
         """Some events after a position, in order; at least one if ``after`` is below ``end``."""

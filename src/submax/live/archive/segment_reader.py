@@ -8,6 +8,7 @@ import msgspec
 
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.core.running.known_type import known_type
 from submax.live.archive.archived_page import archived_page
 from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
@@ -165,7 +166,7 @@ class SegmentReader:
     def _decoded(self, eligible: bytes) -> ChoiceIndices:
         """The eligible choices, decoded once for each of the few different values."""
         if eligible not in self._eligible:
-            decoded = msgspec.msgpack.decode(eligible, type=ChoiceIndices)
+            decoded = msgspec.msgpack.decode(eligible, type=known_type(ChoiceIndices))
             self._eligible[eligible] = decoded
         return self._eligible[eligible]
 

@@ -7,6 +7,7 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.guard_rails import GuardRails
 from submax.policies.specification import PolicySpecification
@@ -35,7 +36,7 @@ def _converted(given: object, kind: type[Part], setting: str, word: str) -> Part
         for key in given:
             one_of(word, str(key), kind.__struct_fields__)
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(given, known_type(kind))
     except msgspec.ValidationError as error:
         raise InputError(f"{setting}: {error}") from error
 

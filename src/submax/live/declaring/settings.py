@@ -19,6 +19,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.rewards.scale import Scale
+from submax.core.running.known_type import known_type
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.bandit_options import DURATIONS
 from submax.live.declaring.conversions import CONVERSIONS
@@ -195,7 +196,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         check_bounds(settings)
         try:
             # As it is read back, so that the same declaration is equal to what was written.
-            return msgspec.msgpack.decode(msgspec.msgpack.encode(settings), type=cls)
+            return msgspec.msgpack.decode(msgspec.msgpack.encode(settings), type=known_type(cls))
         except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeError) as error:
             raise InputError(
                 f"the declaration cannot be written down ({error}): give plain values"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.live.log.group_draw import GroupDraw
 from submax.live.store.event import Event
 from submax.schema.context_schema import Value
@@ -144,7 +145,7 @@ def body_of(event: Event, kind: type[Body]) -> Body:
 def decoded_body(body: bytes, position: int, kind: type[Body]) -> Body:
     """Decode the body of the event at a position, which an ``InputError`` names."""
     if kind not in DECODERS:
-        DECODERS[kind] = msgspec.msgpack.Decoder(kind)
+        DECODERS[kind] = msgspec.msgpack.Decoder(known_type(kind))
     try:
         decoded: Body = DECODERS[kind].decode(body)
         return decoded
@@ -170,7 +171,7 @@ def decoded_bodies(
         return []
     many: Any = list[kind]  # type: ignore[valid-type]  # known when this runs
     if many not in DECODERS:
-        DECODERS[many] = msgspec.msgpack.Decoder(many)
+        DECODERS[many] = msgspec.msgpack.Decoder(known_type(many))
     data = b"".join([ARRAY_HEADER, len(bodies).to_bytes(4), *bodies])
     try:
         decoded: list[Body] = DECODERS[many].decode(data)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.lift.group_comparison import GroupComparison
@@ -128,7 +129,7 @@ def _read(store: Store, name: str) -> Snapshot | None:
     if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
         return None
     try:
-        return msgspec.msgpack.decode(data[32:], type=Snapshot)
+        return msgspec.msgpack.decode(data[32:], type=known_type(Snapshot))
     except msgspec.DecodeError:
         return None
 

@@ -10,6 +10,7 @@ import msgspec
 
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
+from submax.core.running.known_type import known_type
 from submax.live.declaring.names import check_bandit
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
@@ -96,7 +97,7 @@ class KeyRegistry:
 
     def _apply(self, event: Event) -> None:
         if event.kind == ADDED:
-            key = msgspec.msgpack.decode(event.body, type=Key)
+            key = msgspec.msgpack.decode(event.body, type=known_type(Key))
             self._keys[key.id] = key
             self.needed = True
         elif event.kind == REVOKED:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from submax.core.errors import InputError, SubmaxError
+from submax.core.running.known_type import known_type
 from submax.live.log.export import Export
 from submax.live.open import open_store
 from submax.policies import make_policy
@@ -98,7 +99,7 @@ def main() -> None:
     """
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=EvaluationJob)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=known_type(EvaluationJob))
     Thread(target=_end_with_server, daemon=True).start()
     warnings.simplefilter("ignore")
     try:

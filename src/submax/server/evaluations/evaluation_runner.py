@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import NotFoundError, StoreError, SubmaxError
+from submax.core.running.known_type import known_type
 from submax.core.running.single_thread import SINGLE_THREAD
 from submax.live.log.export import Export
 from submax.live.store.store import Store
@@ -178,7 +179,7 @@ class EvaluationRunner:
             process.stdin.write(msgspec.json.encode(job) + b"\n")
             process.stdin.flush()
             for line in process.stdout:
-                self._record(number, msgspec.json.decode(line, type=Progress))
+                self._record(number, msgspec.json.decode(line, type=known_type(Progress)))
 
     def _record(self, number: str, line: Progress) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from threading import Thread
 import msgspec
 
 from submax.core.errors import StoreError, SubmaxError
+from submax.core.running.known_type import known_type
 from submax.live.log.export import Export
 from submax.live.open import open_store
 
@@ -43,7 +44,7 @@ def main() -> None:
     """
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=ExportJob)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=known_type(ExportJob))
     Thread(target=_end_with_server, daemon=True).start()
     try:
         job.run()

@@ -13,6 +13,7 @@ from typing import IO
 import msgspec
 
 from submax.core.errors import InputError, StoreError
+from submax.core.running.known_type import known_type
 from submax.live.log.export import Export
 from submax.live.store.store import Store
 from submax.server.exports.export_job import ExportFailure, ExportJob
@@ -73,7 +74,7 @@ class ExportRunner:
             LOG.error("the export of %s failed: %s", job.bandit, complaint)
             raise StoreError("the export was broken off on the server: try again, or see its log")
         if answer:
-            failure = msgspec.json.decode(answer, type=ExportFailure)
+            failure = msgspec.json.decode(answer, type=known_type(ExportFailure))
             raise (StoreError if failure.outage else InputError)(failure.sentence)
 
     def _started(self, complaints: IO[bytes]) -> "subprocess.Popen[bytes]":

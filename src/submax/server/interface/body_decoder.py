@@ -8,6 +8,7 @@ from msgspec import inspect
 
 from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.server.access.key import Key
 from submax.server.access.refused_error import RefusedError
 from submax.server.interface.body import check_unique_keys
@@ -35,7 +36,7 @@ class BodyDecoder:
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
     def decode(self, body: bytes) -> Any:
         """The message; unknown fields, wrong types and repeated keys are refused."""

@@ -8,6 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from submax.core.running.known_type import known_type
 from submax.dashboard.asset_files import Assets
 from submax.dashboard.page import Page
 from submax.dashboard.page_view import PageView
@@ -121,7 +122,7 @@ class Pages:
         status = response.status_code
         title = FAILED_TITLES.get(status, "This did not work")
         page = Page("failed.html", title, refresh_seconds=RETRY_SECONDS if status == 503 else 0)
-        data = msgspec.json.decode(response.body, type=Failure)
+        data = msgspec.json.decode(response.body, type=known_type(Failure))
         view = PageView(page, data, self._viewer(request, None), address_of(request))
         shown = await in_thread(page_response, self._renderer, view)
         shown.status_code = status

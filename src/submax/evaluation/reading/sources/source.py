@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.sources.arrow_table import arrow_table
 from submax.evaluation.reading.sources.binary_file import open_binary
@@ -128,7 +129,7 @@ def _schema_in_metadata(schema: Any) -> Schema | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Schema)
+        return msgspec.json.decode(text, type=known_type(Schema))
     except msgspec.DecodeError as error:
         raise InputError(
             f"the schema in the metadata of the log cannot be read: {error}; export the log again, "

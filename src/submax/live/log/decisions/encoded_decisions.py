@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
+from submax.core.running.known_type import known_type
 from submax.live.log.decisions.body_layout import (
     BodyLayout,
     UnknownLayoutError,
@@ -25,7 +26,7 @@ from submax.schema.menu import ChoiceIndices
 
 FEWEST = 32
 """Bodies of one layout that are worth decoding together; fewer are faster one by one."""
-ELIGIBLE = msgspec.msgpack.Decoder(ChoiceIndices)
+ELIGIBLE = msgspec.msgpack.Decoder(known_type(ChoiceIndices))
 ENCODER = msgspec.msgpack.Encoder()
 Bytes = NDArray[np.uint8]
 

@@ -11,6 +11,7 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
+from submax.core.running.known_type import known_type
 
 RETRIED = (429, 503)
 """Statuses after which the same request is sent again: too many requests, or unavailable."""
@@ -27,7 +28,7 @@ def understood(status: int, answer: bytes, kind: Any) -> Any:
     """The answer as a value of its type, or the error that it reports."""
     if 200 <= status < 300:
         try:
-            return msgspec.json.decode(answer, type=kind)
+            return msgspec.json.decode(answer, type=known_type(kind))
         except msgspec.DecodeError as error:
             raise StoreError(
                 f"the answer is not one of a submax server ({error}): check the address"
