@@ -1,6 +1,6 @@
 """Every block of Python or shell on a page is run by a test, or stands here with a reason.
 
-The blocks of Python in tutorials, how-to and explanation are run by test_pages.py.
+The blocks of Python on the first page, in tutorials, how-to and explanation are run by test_pages.py.
 """
 
 import re
@@ -18,7 +18,7 @@ PAGES = {
     path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted(DOCS.rglob("*.md"))
 }
-RUN_ELSEWHERE = ("tutorials/", "how-to/", "explanation/")
+RUN_ELSEWHERE = ("index.md", "tutorials/", "how-to/", "explanation/")
 SHELL_IS_RUN_BY = {
     "how-to/server.md": "test_server_page.py",
     "how-to/deploy.md": "test_server_page.py",
@@ -32,6 +32,7 @@ SHELL_IS_RUN_BY = {
 }
 """Pages whose shell blocks are followed, and the file of the tests that do it."""
 SHELL_IS_NOT_RUN = {
+    "index.md": "it installs the package from an index",
     "tutorials/first-bandit.md": "it installs the package from an index",
     "how-to/choose-a-policy.md": "tests/cli runs the command; one block asks questions",
     "how-to/dashboard.md": "tests/server/demo runs the demo, which goes on until Ctrl-C",
