@@ -1,6 +1,6 @@
 """Every block of Python or shell on a page is run by a test, or stands here with a reason.
 
-The blocks of Python on the first page, in tutorials, how-to and explanation are run by test_pages.py.
+The blocks of Python on the first page, in tutorials, how-to and explanation: test_pages.py.
 """
 
 import re
