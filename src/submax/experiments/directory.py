@@ -18,9 +18,9 @@ import msgspec
 from submax._version import __version__
 from submax.core.errors import InputError
 from submax.core.running.extras import is_installed
-from submax.core.running.known_type import known_type
 from submax.core.running.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
+from submax.schema.known_type import known_type
 
 MANIFEST = "manifest.json"
 """The file with the specification, versions and times of an experiment."""

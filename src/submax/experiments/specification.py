@@ -10,8 +10,8 @@ import msgspec
 
 from submax.core.checks import one_of, whole_number
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.policies.specification import PolicySpecification
+from submax.schema.known_type import known_type
 
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"

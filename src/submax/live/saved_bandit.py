@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
@@ -20,6 +19,7 @@ from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
 from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
+from submax.schema.known_type import known_type
 from submax.schema.model import Model
 
 KIND = "bandit"

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from submax.core.running.known_type import known_type
 from submax.recommendation.answers import Answers
 from submax.recommendation.condition import Condition
 from submax.recommendation.evidence import Evidence
+from submax.schema.known_type import known_type
 
 Specification = str | dict[str, Any]
 """A policy by name, or as a table with its kind and parameters."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.checks import did_you_mean, finite, one_of
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
+from submax.schema.known_type import known_type
 from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000

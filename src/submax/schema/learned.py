@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.whole_file import whole_file
 from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
+from submax.schema.known_type import known_type
 from submax.schema.learned_checks import check_contents, check_schema
 from submax.schema.model import Model
 from submax.schema.schema import Schema

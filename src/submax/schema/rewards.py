@@ -13,7 +13,7 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
 from submax.core.rewards.scale import Scale
-from submax.core.running.known_type import known_type
+from submax.schema.known_type import known_type
 
 SCALES: dict[str, type[Scale]] = {
     "binary": Binary,

@@ -8,11 +8,11 @@ import msgspec
 from submax.cli.operating.operated_bandit import OperatedBandit
 from submax.cli.operating.overview import Overview
 from submax.cli.operating.shown_alarm import ShownAlarm
-from submax.core.running.known_type import known_type
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.shadow.shadow_report import ShadowReport
+from submax.schema.known_type import known_type
 from submax.server.client.client import Client
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.experiments.directory import MANIFEST, read_manifest
 from submax.experiments.following.cell_progress import CELLS, CellProgress, cell_progress
 from submax.experiments.following.planned_cell import PlannedCell
@@ -23,6 +22,7 @@ from submax.experiments.specification import Specification
 from submax.experiments.statements.illustration_statements import illustration_statements
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
+from submax.schema.known_type import known_type
 from submax.simulation.cell_result import CellResult
 from submax.simulation.cell_store import CellStore
 

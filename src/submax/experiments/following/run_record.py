@@ -10,10 +10,10 @@ from threading import Event, Thread
 
 import msgspec
 
-from submax.core.running.known_type import known_type
 from submax.core.running.whole_file import whole_file
 from submax.experiments.following.noted_run import FAILED, RUNNING
 from submax.experiments.following.planned_cell import PlannedCell
+from submax.schema.known_type import known_type
 
 PROGRESS = "progress"
 """The folder of a result directory with the records of runs; absent once a run has succeeded."""

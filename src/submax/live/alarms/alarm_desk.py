@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from submax.core.running.known_type import known_type
 from submax.live.alarms.alarm_log import AlarmLog
 from submax.live.alarms.alarm_records import REFITS, Alarm
 from submax.live.alarms.alarm_watch import AlarmWatch, WatchState
@@ -12,6 +11,7 @@ from submax.live.alarms.webhook import Webhook
 from submax.live.log.ledger import Ledger
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
+from submax.schema.known_type import known_type
 
 FAILED_REFITS = 3
 """Refits that fail in a row before it is an alarm: one may fail because the store was away."""

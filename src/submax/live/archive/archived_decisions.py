@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.live.archive.segment_schema import ACTION, CONTEXT
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
 from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD
 from submax.schema.context_schema import Category, ContextSchema
+from submax.schema.known_type import known_type
 from submax.schema.menu import ChoiceIndices
 
 ELIGIBLE = msgspec.msgpack.Decoder(known_type(ChoiceIndices))

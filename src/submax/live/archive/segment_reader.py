@@ -8,7 +8,6 @@ import msgspec
 
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
-from submax.core.running.known_type import known_type
 from submax.live.archive.archived_page import archived_page
 from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
@@ -19,6 +18,7 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, identifier_of
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import Event
+from submax.schema.known_type import known_type
 from submax.schema.menu import ChoiceIndices
 
 ENCODER = msgspec.msgpack.Encoder()

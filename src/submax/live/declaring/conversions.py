@@ -7,11 +7,11 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.guard_rails import GuardRails
 from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import ContextSchema
+from submax.schema.known_type import known_type
 from submax.schema.reward_parts import declared_rewards
 
 Part = TypeVar("Part", GuardRails, AlarmSettings)

@@ -19,7 +19,6 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.rewards.scale import Scale
-from submax.core.running.known_type import known_type
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.bandit_options import DURATIONS
 from submax.live.declaring.conversions import CONVERSIONS
@@ -34,6 +33,7 @@ from submax.live.declaring.setting_types import (
 )
 from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import LARGEST, ContextSchema
+from submax.schema.known_type import known_type
 from submax.schema.menu import Menu
 from submax.schema.reward_parts import SLOTS, RewardParts
 from submax.schema.rewards import rewards_of, scale_of

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.live.log.group_draw import GroupDraw
 from submax.live.store.event import Event
 from submax.schema.context_schema import Value
+from submax.schema.known_type import known_type
 from submax.schema.menu import ChoiceIndices, EncodedAction
 from submax.schema.model import EXPECTED
 

@@ -7,7 +7,6 @@ from typing import Any, Self
 import msgspec
 
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.lift.group_comparison import GroupComparison
@@ -20,6 +19,7 @@ from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
+from submax.schema.known_type import known_type
 
 
 class Snapshot(msgspec.Struct, frozen=True):

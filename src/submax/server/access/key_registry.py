@@ -10,10 +10,10 @@ import msgspec
 
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
-from submax.core.running.known_type import known_type
 from submax.live.declaring.names import check_bandit
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
+from submax.schema.known_type import known_type
 from submax.server.access.key import BROWSER_SCOPES, SCOPES, Key, check_name
 
 STREAM = "keys"

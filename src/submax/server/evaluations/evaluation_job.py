@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from submax.core.errors import InputError, SubmaxError
-from submax.core.running.known_type import known_type
 from submax.live.log.export import Export
 from submax.live.open import open_store
 from submax.policies import make_policy
+from submax.schema.known_type import known_type
 from submax.server.evaluations.evaluation_result import EvaluationResult, evaluation_result
 
 NICENESS = 19

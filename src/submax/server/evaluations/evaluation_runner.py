@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import NotFoundError, StoreError, SubmaxError
-from submax.core.running.known_type import known_type
 from submax.core.running.single_thread import SINGLE_THREAD
 from submax.live.log.export import Export
 from submax.live.store.store import Store
+from submax.schema.known_type import known_type
 from submax.server.evaluations.evaluation import Evaluation, Status
 from submax.server.evaluations.evaluation_job import STEPS, EvaluationJob, Progress
 from submax.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError

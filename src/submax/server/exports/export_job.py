@@ -9,9 +9,9 @@ from threading import Thread
 import msgspec
 
 from submax.core.errors import StoreError, SubmaxError
-from submax.core.running.known_type import known_type
 from submax.live.log.export import Export
 from submax.live.open import open_store
+from submax.schema.known_type import known_type
 
 NICENESS = 19
 """The lowest priority: the process runs when decisions leave a core idle."""

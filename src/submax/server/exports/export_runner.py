@@ -13,9 +13,9 @@ from typing import IO
 import msgspec
 
 from submax.core.errors import InputError, StoreError
-from submax.core.running.known_type import known_type
 from submax.live.log.export import Export
 from submax.live.store.store import Store
+from submax.schema.known_type import known_type
 from submax.server.exports.export_job import ExportFailure, ExportJob
 from submax.server.exports.too_many_exports_error import TooManyExportsError
 

@@ -8,12 +8,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from submax.core.running.known_type import known_type
 from submax.dashboard.asset_files import Assets
 from submax.dashboard.page import Page
 from submax.dashboard.page_view import PageView
 from submax.dashboard.renderer import Renderer
 from submax.dashboard.viewer import Viewer
+from submax.schema.known_type import known_type
 from submax.server.access.key import Key
 from submax.server.access.sessions import Sessions, cookie_of
 from submax.server.interface.answers import Failure

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.sources.arrow_table import arrow_table
 from submax.evaluation.reading.sources.binary_file import open_binary
@@ -18,6 +17,7 @@ from submax.evaluation.reading.sources.column_types import mostly_numbers, numer
 from submax.evaluation.reading.sources.csv_source import CsvSource
 from submax.evaluation.reading.sources.json_lines_source import JsonLinesSource
 from submax.evaluation.reading.sources.lazy_frame import LazyFrame
+from submax.schema.known_type import known_type
 from submax.schema.schema import METADATA, Schema
 
 BATCH_ROWS = 1 << 17

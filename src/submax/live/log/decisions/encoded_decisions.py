@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
-from submax.core.running.known_type import known_type
 from submax.live.log.decisions.body_layout import (
     BodyLayout,
     UnknownLayoutError,
@@ -22,6 +21,7 @@ from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
 from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.schema.context_schema import Category, ContextSchema, Number
+from submax.schema.known_type import known_type
 from submax.schema.menu import ChoiceIndices
 
 FEWEST = 32

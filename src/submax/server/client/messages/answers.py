@@ -11,7 +11,7 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.core.running.known_type import known_type
+from submax.schema.known_type import known_type
 
 RETRIED = (429, 503)
 """Statuses after which the same request is sent again: too many requests, or unavailable."""

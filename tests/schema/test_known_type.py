@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).parents[3] / "src" / "submax"
+SOURCES = Path(__file__).parents[2] / "src" / "submax"
 PLAIN = {"dict", "list", "str", "float", "int"}
 FIRST_DECODES = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 import msgspec
-from submax.core.running.known_type import known_type
+from submax.schema.known_type import known_type
 
 known = known_type if sys.argv[1] == "known" else lambda kind: kind
 THREADS = 8
