@@ -4,7 +4,6 @@ The blocks of Python on the first page, in tutorials, how-to and explanation: te
 """
 
 import re
-import shlex
 from pathlib import Path
 
 import click
@@ -70,18 +69,29 @@ def command_of(words):
     return command, words
 
 
-@pytest.mark.parametrize("name", WITH_SHELL)
+def commands(text):
+    """The commands of a page, in its blocks and inside of its sentences."""
+    blocks = "".join(re.findall(r"```(?:sh|console)\n(.*?)```", text, re.DOTALL))
+    yield from re.findall(r"^(?:\w+=\S+ )*(?:\.venv/bin/)?(submax [a-z].*)", blocks, re.MULTILINE)
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    yield from re.findall(r"(?<!`)`(submax [a-z][^`]*)`(?!`)", prose)
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_commands_and_options_on_a_page_exist(name):
+    for line in commands(PAGES[name]):
+        command, rest = command_of(line.split(" #")[0].split()[1:])
+        assert command is not None, line
+        known = {word for one in command.params for word in (*one.opts, *one.secondary_opts)}
+        given = {word.partition("=")[0] for word in rest if word.startswith("--")}
+        assert given <= known | {"--help"}, line
+
+
+@pytest.mark.parametrize("name", WITH_SHELL)
+def test_words_of_make_on_a_page_exist(name):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for line in "".join(blocks(name, "sh")).splitlines():
-        if word := re.match(r"make ([\w-]+)", line):
-            assert re.search(rf"^{word[1]}:", makefile, re.MULTILINE), line
-        if re.match(r"(?:\.venv/bin/)?submax ", line):
-            command, rest = command_of(shlex.split(line, comments=True)[1:])
-            assert command is not None, line
-            known = {option for one in command.params for option in (*one.opts, "--help")}
-            given = {word.partition("=")[0] for word in rest if word.startswith("--")}
-            assert given <= known, line
+    for word in re.findall(r"^make ([\w-]+)", "".join(blocks(name, "sh")), re.MULTILINE):
+        assert re.search(rf"^{word}:", makefile, re.MULTILINE), word
 
 
 @pytest.mark.parametrize(

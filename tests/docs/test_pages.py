@@ -7,10 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-import click
 import pytest
-
-from submax.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -60,30 +57,6 @@ def test_every_page_is_listed(folder):
         rf"\({folder}/([a-z-]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")
     )
     assert sorted(set(listed)) == sorted(page.name for page in (DOCS / folder).glob("*.md"))
-
-
-def commands(page):
-    """The commands of a page, in its blocks and inside of its sentences."""
-    text = page.read_text(encoding="utf-8")
-    blocks = "".join(re.findall(r"```(?:sh|console)\n(.*?)```", text, flags=re.DOTALL))
-    yield from re.findall(r"^(?:\w+=\S+ )*(submax .*)", blocks, flags=re.MULTILINE)
-    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    yield from re.findall(r"(?<!`)`(submax [a-z][^`]*)`(?!`)", prose)
-
-
-@pytest.mark.parametrize("folder", ["tutorials", "how-to", "explanation"])
-def test_commands_and_options_that_a_page_names_exist(folder):
-    context = click.Context(main)
-    found = {word for page in (DOCS / folder).glob("*.md") for word in commands(page)}
-    assert found
-    for line in found:
-        command, words = main, line.split(" #")[0].split()[1:]
-        while words and isinstance(command, click.Group):
-            command = command.get_command(context, words.pop(0))
-            assert command is not None, line
-        options = {one for parameter in command.params for one in parameter.opts}
-        options |= {one for parameter in command.params for one in parameter.secondary_opts}
-        assert {word for word in words if word.startswith("--")} <= options | {"--help"}, line
 
 
 def test_the_parts_of_examples_are_in_the_examples():
