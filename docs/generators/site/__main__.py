@@ -24,14 +24,17 @@ NOTEBOOK_LINE = "\n\n[This page as a notebook]({name})\n"
 
 
 def build(target: Path) -> None:
-    """Build the site into a folder, which is replaced; a warning is an error."""
+    """Build the site into a new folder, or in place of an earlier site; a warning is an error."""
+    if target.exists() and not (target / "objects.inv").is_file():
+        raise SystemExit(f"{target} exists and is no site: name a new folder, such as site")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pages = write_pages(folder / "pages")
         (folder / CONFIGURATION.name).write_text(configuration(pages), encoding="utf-8")
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         subprocess.run(command, cwd=folder, check=True)
-        shutil.rmtree(target, ignore_errors=True)
+        if target.exists():
+            shutil.rmtree(target)
         shutil.move(folder / "site", target)
 
 

@@ -36,7 +36,7 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
 
     The probability that i beats j has the posterior Beta(w_ij + 1, w_ji + 1), with w_ij the wins of
     i against j. The first arm beats the most others in a draw of all these probabilities; only arms
-    for which the upper confidence bounds of most probabilities are above 1/2 are candidates. For
+    with the largest number of upper confidence bounds above 1/2 are candidates. For
     the second arm, the probability that each arm beats the first one is drawn again, that of the
     first arm itself is 1/2, and the arm with the largest draw is taken, among arms whose lower
     bound against the first is at most 1/2. Bounds are w / n ± √(α ln t / n); t is the number of
