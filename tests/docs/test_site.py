@@ -131,7 +131,8 @@ def test_search_finds_words_on_pages_that_are_opened_as_files(browser, built):
     page.on("pageerror", lambda error: failed.append(error))
     page.goto((built / "index.html").as_uri())
     page.keyboard.press("Control+k")
-    page.keyboard.type("quarantine")
+    # The box is filled when it is there: keys that come before are lost.
+    page.get_by_placeholder("Search").fill("quarantine")
     page.get_by_text("Type Receipt").wait_for()
     page.close()
     assert not [url for url in asked if not url.startswith("file:")]
