@@ -137,6 +137,7 @@ def test_rewards_of_noise_alone_leave_no_slopes(seed):
     sums = Sums.empty(3, 21, 0.0).add(features, number, reward, np.ones(2000))
     structure = PriorStructure.sharing(np.array([0] + [1] * 20), 3)
     found = fitted(sums, structure, Prior.vague(2, sums.variance), 0.0, 50)
-    # By least squares alone the 60 slopes would add up to 60 · 3 / 2000.
-    assert np.sum(found.coefficients[:, 1:] ** 2) < 0.3 * 60 * 3 / 2000
+    # By least squares alone the squares of the 60 slopes would add up to about 60 · 3 / 2000.
+    # What is left of them has the mean 0.11 and the standard deviation 0.05 over 100 seeds.
+    assert np.sum(found.coefficients[:, 1:] ** 2) < (0.11 + 10 * 0.05) * 60 * 3 / 2000
     assert found.prior.noise == pytest.approx(1.0, abs=6 * (2 / 2000) ** 0.5)

@@ -3,7 +3,7 @@
 import signal
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from threading import Event
 
 import httpx
@@ -99,13 +99,20 @@ def test_a_file_that_another_program_locks_is_not_ready(serving, tmp_path, event
     eventually(lambda: http.get("/readyz").status_code == 200)
 
 
+@pytest.fixture
+def client_of():
+    """A client with patience, which is closed when the test ends."""
+    with ExitStack() as opened:
+        yield lambda address: opened.enter_context(httpx.Client(base_url=address, timeout=30))
+
+
 @pytest.mark.slow
-def test_a_file_that_cannot_grow_is_not_ready(serve, tmp_path):
+def test_a_file_that_cannot_grow_is_not_ready(serve, client_of, tmp_path):
     """The file and its log may not grow, as on a full disk, and then they may again."""
     resource = pytest.importorskip("resource")
     server = serve(tmp_path / "page.db")
     server.wait_ready()
-    client = httpx.Client(base_url=server.address, timeout=30)
+    client = client_of(server.address)
     client.post("/bandits", json=ARMS)
     process = server.process.pid
     limit = max(one.stat().st_size for one in tmp_path.glob("page.db*"))

@@ -681,7 +681,7 @@ def test_a_high_threshold_leaves_only_arms_with_few_observations(seed):
 
 
 def test_the_growth_table_is_that_of_the_file():
-    with (PAGE.parent / "research" / "sublinear.csv").open(newline="") as file:
+    with (PAGE.parents[1] / "research" / "sublinear.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     table = PAGE.read_text().split("<!-- growth -->")[1]
     lines = [line for line in table.splitlines() if line.startswith("| K =")]

@@ -108,4 +108,4 @@ def test_the_page_of_the_server_lists_every_variable():
     )
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    assert module.table() in (folder / "server.md").read_text(encoding="utf-8")
+    assert module.table() in (folder / "how-to" / "server.md").read_text(encoding="utf-8")

@@ -171,6 +171,7 @@ def compare(
     holds at all looks at a growing log together). One estimate of each
     policy is recommended, by the rule of ``recommendation.py``.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
     >>> log = Log.from_arrays(action, rng.random(2000) < 0.2 + 0.3 * action,
