@@ -16,9 +16,9 @@ import submax
 MODULES_AT_START = set(sys.modules)
 
 from click import Group  # noqa: E402 - what importing submax alone brings is looked at first
-from click.testing import CliRunner  # noqa: E402
+from click.testing import CliRunner  # noqa: E402 - as above
 
-from submax.cli import main as command_line  # noqa: E402
+from submax.cli import main as command_line  # noqa: E402 - as above
 
 HEAVY = ("numpy", "scipy", "click", "rich", "msgspec", "safetensors", "pyarrow", "matplotlib")
 EXPERIMENT = """

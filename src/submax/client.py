@@ -4,8 +4,9 @@
 >>> client = Client("http://127.0.0.1:8000", "homepage")
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from submax.core.running.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from submax.core.errors import ConflictError as ConflictError
@@ -49,12 +50,4 @@ __all__ = [
     "SubmaxError",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'submax.client' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

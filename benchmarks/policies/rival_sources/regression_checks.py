@@ -171,13 +171,13 @@ def _messages() -> Any:
     @contextmanager
     def installed() -> Any:
         package, module = ModuleType("protobufs"), ModuleType("protobufs.adpredictor_pb2")
-        module.Gaussian = module.Feature = _Message  # type: ignore[attr-defined]
-        package.adpredictor_pb2 = module  # type: ignore[attr-defined]
+        module.Gaussian = module.Feature = _Message
+        package.adpredictor_pb2 = module
         names = ("google", "google.protobuf", "google.protobuf.json_format")
         added = {"protobufs": package, "protobufs.adpredictor_pb2": module}
         added |= {name: ModuleType(name) for name in names if name not in sys.modules}
         if "google.protobuf.json_format" in added:
-            added["google.protobuf.json_format"].MessageToDict = vars  # type: ignore[attr-defined]
+            added["google.protobuf.json_format"].MessageToDict = vars
         sys.modules.update(added)
         try:
             yield

@@ -57,7 +57,7 @@ def page() -> str:
 
 def _metrics() -> list[Metric]:
     """Return the metrics of a server that has had one of everything."""
-    metrics = Metrics(lambda: [_ExampleBandit()])  # type: ignore[list-item]  # as far as it is read
+    metrics = Metrics(lambda: [_ExampleBandit()])
     metrics.count("decide", 200, 0.001)
     metrics.count_closed("too slow")
     found = text_string_to_metric_families(metrics.text().decode())

@@ -3,8 +3,9 @@
 >>> from submax.evaluation import Log, compare, learn
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from submax.core.running.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from submax.evaluation.choosing.best_policy import BestPolicy as BestPolicy
@@ -48,12 +49,4 @@ __all__ = [
     "tune",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'submax.evaluation' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)
