@@ -22,7 +22,7 @@ from submax.cli.logs.given_policies import (
     label_of,
     text_or_table,
 )
-from submax.cli.logs.log_reading import column_of, read_log_of
+from submax.cli.logs.log_reading import columns_of, read_log_of
 from submax.cli.logs.output_paths import check_folder
 from submax.core.checks import positive
 from submax.core.errors import InputError
@@ -136,7 +136,7 @@ def ranked_comparison(
                 f"{name} and a column of slates are given, and {name} is for logs with one "
                 f"decision in each row: leave {name} out"
             )
-    columns = dict(column_of(one) for one in options["columns"])
+    columns = columns_of(options["columns"])
     slates = Slates.read(path, columns=columns, policies={name: name for name in policies})
     wanted = {name: options[name] for name in ("estimators", "interval", "level", "seed")}
     return compare_rankings(slates, **wanted)
