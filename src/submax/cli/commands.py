@@ -13,10 +13,20 @@ from submax.core.checks import one_of
 from submax.core.running.single_thread import prefer_single_thread
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
+server.
+
+Serve live decisions, learn from logs, simulate policies, reproduce the paper.
+"""
+"""The first sentence is that of the README."""
+
+
+@click.group(
+    cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
-    """Bandit decisions: reproduce the paper, learn from logs, serve live decisions."""
+    """Prepare every command."""
     prefer_single_thread()
     # As with python -m submax, modules in the current folder can be named, module:Class.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
