@@ -12,7 +12,6 @@ from submax.cli.errors import Commands
 from submax.core.checks import one_of
 from submax.core.running.single_thread import prefer_single_thread
 
-
 PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
 server.
 
@@ -21,9 +20,7 @@ Serve live decisions, learn from logs, simulate policies, reproduce the paper.
 """The first sentence is that of the README."""
 
 
-@click.group(
-    cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
     """Prepare every command."""
