@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from submax.recommendation.evidence import COLUMNS
+from submax.recommendation.published_evidence import COLUMNS
 from submax.recommendation.rule_table import rule_table
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

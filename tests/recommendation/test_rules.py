@@ -23,7 +23,7 @@ from submax import (
     Training,
 )
 from submax.recommendation.answers import GOALS, REWARDS, Answers
-from submax.recommendation.evidence import COLUMNS
+from submax.recommendation.published_evidence import COLUMNS
 from submax.recommendation.rule_table import rule_table
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.snapshot import read_snapshot
 from submax.live.open import open_store
-from submax.live.rollups.sums import Sums
+from submax.live.rollups.decision_sums import DecisionSums
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.recommendation.observed import Observed
@@ -79,7 +79,7 @@ class ObservedStore(Observed):
 def _mean_reward(ledger: Ledger) -> float | None:
     """The mean reward of the last 800 days with decisions, without the holdout."""
     days = ledger.rollups.tiers[-1].groups
-    sums = Sums.of_table(days.rows[days.rest == 0])
+    sums = DecisionSums.of_table(days.rows[days.rest == 0])
     count = float(sums.matured.sum())
     return float(sums.reward.sum()) / count if count else None
 

@@ -3,8 +3,8 @@
 import math
 
 from submax.live.log.ledger import Ledger
+from submax.live.rollups.decision_sums import DecisionSums
 from submax.live.rollups.delay_bins import median_delays
-from submax.live.rollups.sums import Sums
 
 
 def waiting_decisions(ledger: Ledger) -> int:
@@ -35,4 +35,4 @@ def _decisions_per_second(ledger: Ledger) -> float:
         return 0.0
     interval = minutes.groups.leading
     seconds = float(interval.max() - interval.min() + 1) * minutes.resolution.seconds
-    return float(Sums.of_table(minutes.groups.rows).decisions.sum()) / seconds
+    return float(DecisionSums.of_table(minutes.groups.rows).decisions.sum()) / seconds

@@ -22,7 +22,7 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.rollups.rollups import CameRewards, Learned, Rollups
+from submax.live.rollups.rollups import CameRewards, LearnedDecisions, Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -240,7 +240,7 @@ class Ledger:
             self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
             weight = self._weights(rows.propensity[learned])
             self.tally.learned(action, reward, weight)
-            self.rollups.learned(Learned(rows.context[learned], action, reward, weight))
+            self.rollups.learned(LearnedDecisions(rows.context[learned], action, reward, weight))
         compared = np.flatnonzero(
             activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.live.rollups.context_field import ContextField
+from submax.live.rollups.field_cells import FieldCells
 from submax.live.rollups.waiting_rows import WaitingRows
 from submax.schema.context_schema import ContextSchema, Number
 
@@ -35,7 +35,7 @@ class ContextSums:
     the order of the log.
     """
 
-    def __init__(self, fields: Sequence[ContextField], slots: int, width: int) -> None:
+    def __init__(self, fields: Sequence[FieldCells], slots: int, width: int) -> None:
         """No sums; ``width`` is that of encoded contexts."""
         self.fields = list(fields)
         self.slots, self._width = min(slots, MOST_SLOTS), width
@@ -49,7 +49,7 @@ class ContextSums:
         """No sums for the fields of a schema."""
         fields, first = [], 0
         for name, field in zip(schema.names, schema.fields, strict=True):
-            fields.append(ContextField(name, first, field.width, isinstance(field, Number)))
+            fields.append(FieldCells(name, first, field.width, isinstance(field, Number)))
             first += field.width
         return cls(fields[:MOST_FIELDS], slots, schema.width)
 
@@ -175,7 +175,7 @@ class ContextSums:
 class ContextSumsRecord(msgspec.Struct, frozen=True, array_like=True):
     """The state of ``ContextSums`` as it is stored."""
 
-    fields: list[ContextField]
+    fields: list[FieldCells]
     slots: int
     width: int
     choices: list[list[int]]

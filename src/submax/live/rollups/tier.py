@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.live.rollups.decision_sums import COLUMNS, SERIES, series
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
-from submax.live.rollups.sums import COLUMNS, SERIES, series
 
 MOST_CELLS = 32_768
 """Cells of one tier with decisions of a choice in an interval: 1 MB. A bandit with more than a

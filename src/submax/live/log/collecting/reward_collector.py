@@ -12,7 +12,7 @@ from submax.live.declaring.settings import Settings
 from submax.live.log.collecting.early_rewards import EarlyRewards
 from submax.live.log.collecting.given_rewards import GivenRewards
 from submax.live.log.collecting.position_set import PositionSet
-from submax.live.log.collecting.quarantine import Waiting
+from submax.live.log.collecting.quarantine import WaitingReward
 from submax.live.log.collecting.recent_decisions import NOTHING, RecentDecisions
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.pages.acts import Acts
@@ -87,7 +87,7 @@ class RewardCollector:
         self,
         rewards: dict[str, float],
         parts: dict[str, dict[str, float]],
-        waiting: dict[str, Waiting],
+        waiting: dict[str, WaitingReward],
     ) -> None:
         """Take over the rewards of unknown decisions, by id, from a snapshot."""
         given = self.early.given
@@ -211,7 +211,7 @@ class RewardCollector:
             self._counts["activations"] += 1
         else:
             self._counts["rewards"] += 1
-            waiting = Waiting(now + self._quarantine_seconds, acts.sources[place])
+            waiting = WaitingReward(now + self._quarantine_seconds, acts.sources[place])
             dropped = self.early.add(identifier, value, acts.parts.get(place), waiting)
             if dropped:
                 self._counts["dropped from quarantine"] += dropped

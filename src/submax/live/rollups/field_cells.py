@@ -15,7 +15,7 @@ QUANTILES = (0.2, 0.4, 0.6, 0.8)
 """The quantiles of the first numbers of a field that become the edges of its bins."""
 
 
-class ContextField(msgspec.Struct, frozen=True, array_like=True):
+class FieldCells(msgspec.Struct, frozen=True, array_like=True):
     """The columns of a field in encoded contexts, and the cells of its values.
 
     A number belongs to the bin between two ``edges``; they are None until they are known. Of a
