@@ -143,20 +143,20 @@ def lanes(log: str, rows: int) -> list[list[Step]]:
 def run_lanes(
     found: Sequence[Sequence[Step]], folder: Path, log: str, rows: int, out: Path, jobs: int
 ) -> None:
-    """Run lanes one after the other on the log, or at once, each on a copy of the log."""
+    """Run lanes one after the other on the log, or at once, the first on it, others on copies."""
     if jobs == 1:
         for lane in found:
             run_lane(lane, folder, log, rows, out)
         return
-    places = [folder.with_name(f"{folder.name}-{number}") for number in range(len(found))]
-    for place in places:
-        shutil.copytree(folder, place)
+    copies = [folder.with_name(f"{folder.name}-{number}") for number in range(1, len(found))]
+    for copy in copies:
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
     with ThreadPoolExecutor(jobs) as pool:
         work = partial(run_lane, log=log, rows=rows, out=out)
-        for _ in pool.map(work, found, places):
-            pass
-    for place in places:
-        shutil.rmtree(place)
+        list(pool.map(work, found, [folder, *copies]))
+    for copy in copies:
+        shutil.rmtree(copy)
 
 
 def run_lane(lane: Sequence[Step], folder: Path, log: str, rows: int, out: Path) -> None:

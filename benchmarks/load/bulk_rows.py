@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ DECIDED_IN_A_MILLISECOND = 100
 WAITING_BATCHES = 4
 """Batches for each process that are made before they are needed; more would fill the memory."""
 TRANSACTION_BATCHES = 50
+MANY_BATCHES = 50
+"""From this many batches on it is worth while to start processes, each of which takes a second."""
 
 
 class Batch(NamedTuple):
@@ -169,9 +172,13 @@ def _batches(
 
 
 def _made(batches: Sequence[Batch]) -> Iterator[list[Row]]:
-    """The rows of each batch in order, made by as many processes as there are cores."""
+    """The rows of each batch in order; those of many are made by a process on every core."""
+    if len(batches) < MANY_BATCHES:
+        yield from (batch.rows() for batch in batches)
+        return
     processes = len(os.sched_getaffinity(0))
-    with ProcessPoolExecutor(processes) as pool:
+    # A forked process could wait for ever for a lock that a thread of this one held.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         waiting: deque[Future[list[Row]]] = deque()
         for batch in batches:
             waiting.append(pool.submit(batch.rows))

@@ -1,8 +1,8 @@
 """The pages of a server: how long they take with everything that is ever kept, and what they cost.
 
 Times depend on the machine and on what else runs on it. What open pages cost decisions is measured
-in one run, in turns: as decisions a second, which needs a machine that does nothing else, and as
-the processor time that the server needs for the pages, which depends less on it.
+in one run, in pairs of loads: as decisions a second, which needs a machine that does nothing else,
+and as the processor time that the server needs for the pages, which depends less on it.
 """
 
 import os

@@ -57,13 +57,16 @@ def test_a_log_is_extended_and_its_decisions_mature(steps, tmp_path):
     assert ledger.counts["rewards"] == 70
 
 
+@pytest.mark.parametrize("many", [50, pytest.param(2, marks=pytest.mark.slow)])
 def test_rows_that_are_written_past_the_bandit_are_like_those_of_the_bandit(
-    steps, monkeypatch, tmp_path
+    steps, monkeypatch, tmp_path, many
 ):
-    from load import growing_log
+    from load import bulk_rows, growing_log
     from submax.live.log.records import DecisionMade, body_of
     from submax.live.store.sqlite_store import SQLiteStore
 
+    # From two batches on, processes make the rows.
+    monkeypatch.setattr(bulk_rows, "MANY_BATCHES", many)
     monkeypatch.setattr(growing_log, "BATCH", 30)
     log = steps.GrowingLog(tmp_path, 2)
     log.extend(75)
