@@ -154,12 +154,18 @@ def test_the_list_of_policies_and_strategies_is_complete():
     assert set(STRATEGIES.names()) <= strategies
 
 
+OWN_CLASSES = "\n".join(
+    (ROOT / "docs" / "how-to" / f"own-{name}.md").read_text(encoding="utf-8")
+    for name in ("policy", "estimator", "environment")
+)
+
+
 @pytest.mark.slow
-def test_classes_and_tests_of_contributing_pass(tmp_path):
-    """Write every block into the file that its first line names, and run the tests among them."""
-    named = {
-        block.splitlines()[0].removeprefix("# "): block for block in blocks(CONTRIBUTING, "python")
-    }
+def test_classes_of_your_own_and_their_tests_pass(tmp_path):
+    """Write every block with a title into the file of this name, and run the tests among them."""
+    pattern = r'^```python title="(\w+\.py)"\n(.*?)^```'
+    named = dict(re.findall(pattern, OWN_CLASSES, flags=re.DOTALL | re.MULTILINE))
+    assert len(named) == OWN_CLASSES.count('```python title="')
     for name, block in named.items():
         (tmp_path / name).write_text(block, encoding="utf-8")
     tests = [name for name in named if name.startswith("test_")]
@@ -169,7 +175,13 @@ def test_classes_and_tests_of_contributing_pass(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-def test_shapes_in_contributing_are_those_that_an_estimator_gets():
+def test_contributing_is_short_and_leads_to_the_pages():
+    assert len(CONTRIBUTING.splitlines()) <= 100
+    for name in ("policy", "estimator", "environment"):
+        assert f"](docs/how-to/own-{name}.md" in CONTRIBUTING
+
+
+def test_shapes_on_the_page_are_those_that_an_estimator_gets():
     from submax import Feedback, Problem, Slots
     from submax.estimators import Counting
     from submax.testing.rules.examples import some_contexts, some_feedback
@@ -186,7 +198,8 @@ def test_shapes_in_contributing_are_those_that_an_estimator_gets():
         "level_prior": belief.level_prior(),
         "listed": belief.prob_of_all(),
     }
-    section = CONTRIBUTING.split("### An estimator")[1].split("```")[0]
+    page = (ROOT / "docs" / "how-to" / "own-estimator.md").read_text(encoding="utf-8")
+    section = page.split("## A file and its test")[1].split("```")[0]
     shapes = dict(re.findall(r"`(\w+) \[([\w, ]+)\]`", section))
     assert set(shapes) == {*Feedback._fields, "levels", "level_prior", "listed"}
     for name, letters in shapes.items():
