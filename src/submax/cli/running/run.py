@@ -14,8 +14,8 @@ from types import FrameType
 from rich.console import Console
 
 from submax.cli.errors import INTERRUPTED
-from submax.cli.progress import progress
-from submax.cli.report import print_illustration, print_offline, print_sweep
+from submax.cli.running.progress import progress
+from submax.cli.running.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import missing_extra, require_extra
