@@ -24,6 +24,7 @@ SHELL_IS_RUN_BY = {
     "how-to/monitor.md": "test_server_page.py",
     "how-to/backup-and-upgrade.md": "test_server_page.py",
     "how-to/logs.md": "test_logs_guide.py",
+    "how-to/best-arm.md": "test_logs_guide.py",
     "tutorials/from-a-log.md": "test_logs_guide.py",
     "tutorials/behind-http.md": "test_tutorials.py",
     "tutorials/reproduce-the-paper.md": "test_tutorials.py",
