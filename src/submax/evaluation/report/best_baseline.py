@@ -10,7 +10,7 @@ BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
 
 
-def best_policy(estimates: Sequence[Estimate]) -> str:
+def best_baseline(estimates: Sequence[Estimate]) -> str:
     """Return the name of the policy with the highest recommended estimate."""
     values = {
         one.policy: one.value
