@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,13 @@ def test_the_first_lines_print_what_the_readme_shows(tmp_path):
 def test_the_readme_is_short():
     """A stranger decides within a minute."""
     assert len(README.split()) <= 700
+
+
+def test_the_readme_names_every_extra_for_users():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (line,) = re.findall(r"^Extras: .*", README, flags=re.MULTILINE)
+    ours = {"dev", "docs", "bench"}
+    assert set(re.findall(r"`(\w+)`", line)) == set(project["optional-dependencies"]) - ours
 
 
 def test_links_of_the_readme_are_absolute_and_lead_into_the_repository():
