@@ -71,3 +71,12 @@ def test_one_policy_has_no_best(seed):
     log = log_of(np.random.default_rng(seed), 100, CHANCES)
     with pytest.raises(InputError, match="1 policies could be evaluated: give at least two"):
         compare(log, ["always=0"], estimators=["snips"], baseline="best")
+
+
+def test_a_warning_belongs_to_the_answer(seed):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(2, size=500)
+    log = Log.from_arrays(action, rng.random(500) < np.array([0.1, 0.9])[action])
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best")
+    # The propensities had to be estimated.
+    assert found.notes[-1].endswith(", unless a warning concerns these numbers")

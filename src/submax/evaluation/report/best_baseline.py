@@ -27,7 +27,7 @@ def best_baseline(estimates: Sequence[Estimate]) -> str:
 
 
 def best_note(
-    best: str, policies: Sequence[str], differences: Sequence[Difference], level: float
+    best: str, estimates: Sequence[Estimate], differences: Sequence[Difference], level: float
 ) -> str:
     """Return which policies can be the best one, by differences whose intervals hold together.
 
@@ -35,9 +35,12 @@ def best_note(
     others is clearly negative and should not be. Each has the chance (1 − level) / (k − 1), also if
     the data choose which one it is compared with.
     """
+    policies = [one for one in estimates if one.recommended and one.policy != LOGGING_POLICY]
     worse = {one.policy for one in differences if one.recommended and one.interval.high < 0}
-    left = [name for name in policies if name not in worse and name != best]
+    left = [one.policy for one in policies if one.policy not in {*worse, best}]
     sure = f"with {100 * level:g} % confidence, all comparisons together"
+    if any(one.cautions for one in policies):
+        sure += ", unless a warning concerns these numbers"
     if not left:
         return f"the best policy is {best}, {sure}"
     return (

@@ -212,7 +212,7 @@ def compare(
         return _compared(log, candidates, how, baseline)
     best = best_baseline(_compared(log, candidates, how, LOGGING_POLICY).estimates)
     found = _compared(log, candidates, how, best, together=len(candidates) - 1)
-    note = best_note(best, list(candidates), found.differences, level)
+    note = best_note(best, found.estimates, found.differences, level)
     return found._replace(notes=[*found.notes, note])
 
 
