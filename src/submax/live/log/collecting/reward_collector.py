@@ -25,6 +25,9 @@ COMBINE: dict[str, Callable[[float, float], float]] = {
     "max": max,
     "sum": lambda before, value: before + value,
 }
+MANY_REWARDS = 8
+"""If this many times as many rewards are known as decisions mature, each reward is looked up by
+itself; an array of them all would take longer."""
 UNKNOWN, NOT_ACTIVATED, ACTIVATED = range(3)
 """What is known of a decision for which a reward came: nothing, or whether it was activated when it
 was made."""
@@ -164,7 +167,7 @@ class RewardCollector:
         values, reward = self.given.values, np.full(len(positions), np.nan)
         places = np.arange(len(positions))
         # In most logs few decisions get a reward, and those are found by one comparison of arrays.
-        if len(values) < len(positions):
+        if len(values) < MANY_REWARDS * len(positions):
             known = np.fromiter(values, np.int64, len(values))
             places = np.isin(positions, known).nonzero()[0]
         came = positions[places].tolist()
