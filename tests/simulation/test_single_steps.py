@@ -127,6 +127,16 @@ def test_decisions_that_are_computed_together_are_those_of_single_steps(
             assert np.array_equal(one, two)
 
 
+@pytest.mark.parametrize("policy", [Thompson(), Thompson(2.0, 3.0)])
+def test_blocks_of_thompson_sampling_are_its_single_steps(policy, seed):
+    """The first block is short enough for a second one, in which all posteriors are known well."""
+    settings = {"observations": 1000, "replicas": 100, "seed": seed}
+    fast = trace_of(policy, Bernoulli(3), **settings)
+    slow = trace_of(WithoutStepper(policy), Bernoulli(3), **settings)
+    for one, two in zip(fast, slow, strict=True):
+        assert np.array_equal(one, two)
+
+
 def test_many_replicas_step_one_by_one(monkeypatch):
     monkeypatch.setattr(SubMaxStepper, "replay", None)
     trace = trace_of(make_policy("rcp-submax"), replicas=MOST_REPLICAS + 1, observations=400)
