@@ -159,7 +159,7 @@ def test_the_recipe_has_the_version_and_the_requirements_of_the_package():
 
 
 def test_links_of_recommendations_lead_to_the_home_of_the_project():
-    from submax.recommendation.evidence import HOME
+    from submax.recommendation.published_evidence import HOME
 
     home = PROJECT["urls"]["Homepage"]
     assert f"{home}/blob/main/" == HOME

@@ -138,7 +138,8 @@ from submax.cli.logs.options import LOG, POLICY, log_options, split_options
     help="Run the Python code of learned policies whose class is in a file of your own.",
 )
 @log_options
-def evaluate(log: Path, **options: Any) -> None:
+@click.pass_context
+def evaluate(context: click.Context, /, log: Path, **options: Any) -> None:
     """Estimate what other policies would have earned on a log.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
@@ -150,5 +151,15 @@ def evaluate(log: Path, **options: Any) -> None:
     probability of the item at its position, given the items above it.
     """
     from submax.cli.logs.evaluating import run_evaluate
+    from submax.cli.logs.unused_options import refuse_unused_options
 
+    defaults = {one.name: one.get_default(context) for one in context.command.params}
+    nothing = (None, (), False)
+    refuse_unused_options(
+        {
+            name: value
+            for name, value in options.items()
+            if value not in nothing and value != defaults[name]
+        }
+    )
     run_evaluate(log, **options)

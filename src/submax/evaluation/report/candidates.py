@@ -12,13 +12,13 @@ from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimate import LOGGING_POLICY
-from submax.evaluation.report.logged_evidence import check_schema
 from submax.evaluation.targets.classifier_policy import ClassifierPolicy
 from submax.evaluation.targets.fixed_action import ALWAYS, FixedAction
 from submax.evaluation.targets.function_policy import FunctionPolicy
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.evaluation.targets.probability_columns import COLUMNS, probability_columns
 from submax.evaluation.targets.reward_model_policy import REWARD_MODEL, RewardModelPolicy
+from submax.evaluation.targets.same_schema import check_same_schema
 from submax.evaluation.targets.sharpened import Sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.evaluation.targets.variant import parsed_variant
@@ -129,7 +129,7 @@ def checked(
     """
     learned = _already_learned(candidate)
     if learned is not None:
-        check_schema(learned, log)
+        check_same_schema(learned, log)
         return learned
     variant = _variant(candidate, log)
     if variant is not None:
