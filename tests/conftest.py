@@ -197,3 +197,43 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """Opens pages as tabs of one window for each address, since a new window costs a second.
+
+    Tabs share cookies, but no storage of the session.
+    """
+    windows = {}
+
+    def tab(address: str):
+        if address not in windows:
+            size = {"width": 1200, "height": 900}
+            windows[address] = browser.new_context(base_url=address, viewport=size)
+            # A window is closed with its last tab.
+            windows[address].new_page()
+        return windows[address].new_page()
+
+    yield tab
+    for window in windows.values():
+        window.close()
+
+
+@pytest.fixture
+def quiet_tab(tab):
+    """Opens tabs that fail the test if anything is foreign or said in the console."""
+    said, tabs = [], []
+
+    def quiet_tab(address: str):
+        page = tab(address)
+        tabs.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
+        return page
+
+    yield quiet_tab
+    for page in tabs:
+        page.close()
+    assert said == []
