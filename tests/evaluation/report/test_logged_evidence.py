@@ -9,6 +9,7 @@ from submax.core.errors import InputError
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
+from submax.evaluation.models import reward_map
 from submax.evaluation.models.reward_model import fitted_models, fold_numbers
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report import logged_evidence
@@ -182,6 +183,8 @@ def test_choices_that_no_row_took_are_found(seed):
 @pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2", "rcp-submax"])
 @pytest.mark.slow
 def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
+    # Both use the same model of rewards, whatever it is, and kernels take most of the time.
+    monkeypatch.setattr(reward_map, "KERNELS", 0)
     log, learned = slots(seed, rows=400), learn(slots(seed + 1), policy)
     listed = LoggedEvidence(log, seed).about(learned).evidence
     expected = by_hand(log, learned)
