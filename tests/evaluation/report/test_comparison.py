@@ -21,7 +21,7 @@ from submax.schema.menu import Menu
 from submax.schema.schema import Schema
 
 ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]
-LOGS, LEVEL = 250, 0.95
+LOGS, LEVEL = 150, 0.95
 CHANCE = np.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.4, 0.7], [0.5, 0.5, 0.2]])
 LOGGED = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.4, 0.4, 0.2]])
 

@@ -22,7 +22,7 @@ from submax.nn.training.parameters import packed
 from submax.nn.training.training import compilations, train
 from submax.testing.rules.examples import rows_of
 
-pytestmark = pytest.mark.xdist_group("Softmax")
+pytestmark = [pytest.mark.xdist_group("Softmax"), pytest.mark.long_training]
 
 PROBLEM = Problem(Arms(3), context_width=2)
 DESIGN = SoftmaxDesign((3,), 2, 2, 8, "modulation")
