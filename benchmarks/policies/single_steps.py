@@ -130,8 +130,8 @@ COMPARED = {
 }
 """The policies that are compared with other sources, and decisions of a run with new and old
 sources. A decision of the old sources takes the same time in a long run; new ones are faster in a
-long run, because SubMax then computes many decisions together. Hill climbing has slots and a lag
-of 50, and the 50 decisions before the first reward cost little, so its ratio is understated."""
+long run, because many decisions are then computed together. Hill climbing has slots and a lag of
+50, and the 50 decisions before the first reward cost little, so that its ratio is understated."""
 
 
 def compare_sources(before: Path) -> None:

@@ -1,6 +1,7 @@
 """Many single decisions computed together, although each one depends on those before it."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,16 +9,16 @@ from submax.core.arrays import Floats, Integers
 from submax.core.contracts.stepper import Stepper
 from submax.core.contracts.success_draws import SuccessDraws
 
-SHORTEST, LONGEST = 8, 512
-"""Bounds of how many decisions of a replica are computed together. For fewer, single steps are
-faster; more no longer cost less for each decision."""
+LONGEST = 512
+"""Most decisions of a replica that are computed together; more no longer cost less for each."""
 WIDEST = 2**11
 """Bound of how many decisions of all replicas are computed together, so that arrays stay in the
 caches of a processor."""
 MOST_REPLICAS = 50
 """With more replicas single steps are not slower: numbers take longer then than calls of numpy."""
-REST = 32
-"""Single steps that are taken if looking ahead does not pay, before it is tried again."""
+SHORTEST_REST, LONGEST_REST = 32, 1024
+"""Bounds of how many single steps are taken if looking ahead does not pay, before it is tried
+again; every further failure doubles the number."""
 
 
 class LookAheadStepper(Stepper):
@@ -28,12 +29,18 @@ class LookAheadStepper(Stepper):
     follows from them; thus guesses that lead to themselves are the decisions of single steps. A
     policy that has learned for a while changes so little in n decisions that most guesses are right
     at once, and only the replicas with a wrong one are computed again.
+
+    ``replay_cost`` says how many single steps take about as long as one replay, and ``shortest`` is
+    the least number of decisions that are worth one.
     """
+
+    replay_cost: ClassVar[int] = 1
+    shortest: ClassVar[int] = 8
 
     def __init__(self, replicas: int) -> None:
         self.replicas = replicas
-        self._ahead, self._longest = SHORTEST, min(LONGEST, WIDEST // replicas)
-        self._rest = REST
+        self._ahead, self._longest = self.shortest, min(LONGEST, WIDEST // replicas)
+        self._rest = self._next_rest = SHORTEST_REST
 
     def act(self, rng: np.random.Generator) -> Integers:
         index: Integers = self.decide(rng.random((1, self.replicas)))[0]
@@ -83,15 +90,18 @@ class LookAheadStepper(Stepper):
 
     def _adjust(self, decisions: int, replays: int) -> None:
         """Look further ahead if few replays were needed, and less far if many were."""
-        if replays <= 2 + decisions // 16:
+        cost = replays * self.replay_cost
+        if 4 * cost <= decisions:
             self._ahead = min(2 * self._ahead, self._longest)
-        elif 4 * replays > decisions:
+            self._next_rest = SHORTEST_REST
+        elif 2 * cost > decisions:
             self._shorten()
 
     def _shorten(self) -> None:
-        if self._ahead == SHORTEST:
-            self._rest = REST
-        self._ahead = max(self._ahead // 2, SHORTEST)
+        if self._ahead == self.shortest:
+            self._rest = self._next_rest
+            self._next_rest = min(2 * self._next_rest, LONGEST_REST)
+        self._ahead = max(self._ahead // 2, self.shortest)
 
     @property
     @abstractmethod
