@@ -23,7 +23,9 @@ def whole_number(name: str, value: object, *, at_least: int, at_most: int | None
 
 
 def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """Return the value as an int if it is a whole number within the limits; 1e6 is one.
+    """Return the value as an int if it is a whole number within the limits, else raise.
+
+    Floats such as 1e6 are whole numbers too.
 
     >>> as_whole_number("observations", 1e6, at_least=1)
     1000000
@@ -113,7 +115,11 @@ def _finite(value: object) -> TypeGuard[float]:
 
 
 def instance_of(name: str, value: object, kind: type, example: str) -> None:
-    """Refuse a value that is not an instance of ``kind``; a class instead is explained."""
+    """Raise an ``InputError`` unless the value is an instance of ``kind``.
+
+    If a class was passed instead of an instance, the message says so. Otherwise it shows the
+    ``example`` of an allowed value.
+    """
     if isinstance(value, kind):
         return
     if isinstance(value, type):

@@ -68,10 +68,10 @@ class DrawnFigures:
     def _frame(self) -> str:
         """What all figures depend on: the version, and which configurations there are."""
         specification = specification_in(self._directory)
-        shown = {key: specification.get(key) for key in TITLES}
+        titles = {key: specification.get(key) for key in TITLES}
         every = configurations_in(self._directory)
         varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
-        return json.dumps([__version__, shown, varying], sort_keys=True)
+        return json.dumps([__version__, titles, varying], sort_keys=True)
 
     @cached_property
     def _tables(self) -> list[ResultTable]:

@@ -37,8 +37,8 @@ def show_results(root: Path, given: Mapping[str, Any], environment: Mapping[str,
     set_up_log("text", "warning")
     # A SIGTERM before the server handles signals ends the process as well.
     signal.signal(signal.SIGTERM, _interrupt)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}"
+    host_part = f"[{host}]" if ":" in host else host
+    address = f"http://{host_part}:{listening.getsockname()[1]}"
     print(f"submax shows the results in {root} at {address}", file=sys.stderr, flush=True)
     configuration = uvicorn.Config(
         make_app(folders),

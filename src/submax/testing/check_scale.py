@@ -46,8 +46,10 @@ def _check_encoding(scale: Scale, reward: Floats) -> None:
     encoded = encoding.encoded(encoding.levels)
     require(np.allclose(encoded.sum(axis=-1), 1), scale, "an encoded reward must sum to one")
     apart = encoding.levels[:, 0] < encoding.levels[:, -1]
-    told = (encoded[:, 0] != encoded[:, -1]).any(axis=-1)
-    require(np.array_equal(apart, told), scale, "different levels must be encoded differently")
+    encoded_apart = (encoded[:, 0] != encoded[:, -1]).any(axis=-1)
+    require(
+        np.array_equal(apart, encoded_apart), scale, "different levels must be encoded differently"
+    )
     if scale.moves and reward.shape[1]:
         varied = reward.min(axis=1) < reward.max(axis=1)
         rule = "the first and the last level must differ where two rewards do"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from submax.cli.logs.evaluation_report import (
-    Shown,
+    PrintOptions,
     print_comparison,
     print_notes,
     write_estimates,
@@ -46,7 +46,7 @@ class Output(NamedTuple):
     """The folder of the results, what is printed, and the path of the report, if any."""
 
     folder: Path
-    shown: Shown
+    printing: PrintOptions
     report: Path | None
 
 
@@ -70,7 +70,7 @@ def run_evaluate(
     for name, value in (("--half-width", half_width), ("--effect", effect)):
         if value is not None:
             positive(name, value)
-    output = Output(out, Shown(every, half_width, effect), report)
+    output = Output(out, PrintOptions(every, half_width, effect), report)
     if is_of_slates(options["columns"]):
         _print_and_write(ranked_comparison(path, policies, options), (), output)
     else:
@@ -149,7 +149,7 @@ def _print_and_write(found: Comparison, known: Sequence[str], output: Output) ->
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     new_notes = [note for note in found.notes if note not in known]
-    print_comparison(found._replace(notes=new_notes), output.shown)
+    print_comparison(found._replace(notes=new_notes), output.printing)
     click.echo(f"All numbers: {out / ESTIMATES}; {_drawn(out)}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))

@@ -27,10 +27,12 @@ WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
 
 
-class Shown(NamedTuple):
-    """What is printed: ``every`` estimate, and how many rows certain numbers would need.
+class PrintOptions(NamedTuple):
+    """What to print beside the recommended estimates.
 
-    ``half_width`` is that of an interval, and ``effect`` a difference; None if it is not asked for.
+    If ``every``, all estimates are printed. If ``half_width`` or ``effect`` is given, a sentence
+    says how many rows would be needed for an interval of this half-width, or to find a difference
+    as large as this effect.
     """
 
     every: bool = False
@@ -38,58 +40,58 @@ class Shown(NamedTuple):
     effect: float | None = None
 
 
-RECOMMENDED_ONLY = Shown()
+RECOMMENDED_ONLY = PrintOptions()
 """Print only the recommended estimates."""
 
 
-def print_comparison(found: Comparison, shown: Shown = RECOMMENDED_ONLY) -> None:
+def print_comparison(comparison: Comparison, options: PrintOptions = RECOMMENDED_ONLY) -> None:
     """Print the recommended estimate of each policy, or all, with warnings and notes below."""
-    every = shown.every
+    every = options.every
     console = Console()
     wide = Console(width=max(console.width, WIDTH))
-    logged = found.estimates[0]
+    logged = comparison.estimates[0]
     sentences: list[str] = []
-    names = [name for name in found.policies() if name != LOGGING_POLICY]
+    names = [name for name in comparison.policies() if name != LOGGING_POLICY]
     marks = _marks(logged, sentences)
     wide.print(
         f"{LOGGING_POLICY}: {_number(logged.value)} {escape(_interval(logged))}{marks}, the mean "
-        f"reward of {logged.diagnostics.rows} {found.units}"
+        f"reward of {logged.diagnostics.rows} {comparison.units}"
     )
     if every:
         for first in range(0, len(names), POLICIES_PER_TABLE):
-            wide.print(_table(found, names[first : first + POLICIES_PER_TABLE], sentences))
+            wide.print(_table(comparison, names[first : first + POLICIES_PER_TABLE], sentences))
     else:
-        wide.print(_recommended_table(found, sentences))
-    for one in found.differences:
+        wide.print(_recommended_table(comparison, sentences))
+    for one in comparison.differences:
         if one.recommended:
-            wide.print(_difference_line(one, found.units), markup=False, soft_wrap=True)
-    for sentence in _rows_needed(found, shown):
+            wide.print(_difference_line(one, comparison.units), markup=False, soft_wrap=True)
+    for sentence in _rows_needed(comparison, options):
         wide.print(sentence, markup=False, soft_wrap=True)
     for number, sentence in enumerate(sentences, 1):
         wide.print(f"Warning {number}: {sentence}", markup=False, soft_wrap=True)
-    for note in found.notes:
+    for note in comparison.notes:
         wide.print(f"Note: {note}", markup=False, soft_wrap=True)
-    if len(found.estimators()) > 2:
-        told = rule_of(found.estimators()[1:])
-        rule = f"* {told}" if every else f"{told[0].upper()}{told[1:]} (--all prints the others)"
-        wide.print(rule, markup=False, soft_wrap=True)
+    if len(comparison.estimators()) > 2:
+        rule = rule_of(comparison.estimators()[1:])
+        line = f"* {rule}" if every else f"{rule[0].upper()}{rule[1:]} (--all prints the others)"
+        wide.print(line, markup=False, soft_wrap=True)
 
 
-def _rows_needed(found: Comparison, shown: Shown) -> Iterator[str]:
+def _rows_needed(comparison: Comparison, options: PrintOptions) -> Iterator[str]:
     """Yield sentences about how many evaluated rows would be needed, if that is asked for."""
-    for one in found.recommended() if shown.half_width is not None else ():
-        needed = one.rows_needed(shown.half_width or 0.0)
+    for one in comparison.recommended() if options.half_width is not None else ():
+        needed = one.rows_needed(options.half_width or 0.0)
         yield (
-            f"{one.policy}, by {one.estimator}: about {_rows(needed)} evaluated {found.units} "
-            f"give an interval of ±{shown.half_width:g}"
+            f"{one.policy}, by {one.estimator}: about {_rows(needed)} evaluated {comparison.units} "
+            f"give an interval of ±{options.half_width:g}"
         )
-    for difference in found.differences if shown.effect is not None else ():
+    for difference in comparison.differences if options.effect is not None else ():
         if difference.recommended:
-            needed = difference.rows_needed(shown.effect)
+            needed = difference.rows_needed(options.effect)
             yield (
                 f"{difference.policy} minus {difference.baseline}, by {difference.estimator}: "
-                f"about {_rows(needed)} evaluated {found.units} show a difference of "
-                f"{shown.effect:g} in 8 of 10 logs"
+                f"about {_rows(needed)} evaluated {comparison.units} show a difference of "
+                f"{options.effect:g} in 8 of 10 logs"
             )
 
 
@@ -106,16 +108,19 @@ def _difference_line(one: Difference, units: str) -> str:
     )
 
 
-def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
+def _recommended_table(comparison: Comparison, sentences: list[str]) -> Table:
     """Return a table with a row for each policy, the best first."""
-    table = Table(title=f"Expected reward per {found.unit}, {100 * found.level:g} % intervals")
+    table = Table(title=_title(comparison))
     for heading in ("policy", "estimator"):
         table.add_column(heading, no_wrap=heading == "estimator", overflow="fold")
-    headings = ["value", f"effective {found.units}", "rewarded", "largest weight"]
-    headings += ["without support"] * (found.unit == DECISION)
+    headings = ["value", f"effective {comparison.units}", "rewarded", "largest weight"]
+    headings += ["without support"] * (comparison.unit == DECISION)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=heading == "value")
-    ordered = sorted(found.recommended()[1:], key=lambda one: (one.value != one.value, -one.value))
+    # Values that are not a number come last.
+    ordered = sorted(
+        comparison.recommended()[1:], key=lambda one: (math.isnan(one.value), -one.value)
+    )
     for one in ordered:
         about = one.diagnostics
         table.add_row(
@@ -125,9 +130,13 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
             f"{about.effective:.0f} of {about.rows}",
             f"{about.effective_rewards:.1f}",
             f"{about.largest:.3g}",
-            *[f"{about.unsupported:.1%}"] * (found.unit == DECISION),
+            *[f"{about.unsupported:.1%}"] * (comparison.unit == DECISION),
         )
     return table
+
+
+def _title(comparison: Comparison) -> str:
+    return f"Expected reward per {comparison.unit}, {100 * comparison.level:g} % intervals"
 
 
 def print_notes(notes: Sequence[str]) -> None:
@@ -136,22 +145,22 @@ def print_notes(notes: Sequence[str]) -> None:
         click.echo(f"Note: {note}")
 
 
-def write_estimates(directory: Path, found: Comparison) -> None:
+def write_estimates(directory: Path, comparison: Comparison) -> None:
     """Write the estimates, the differences and the slices, each into one CSV file."""
-    write_csv(directory / ESTIMATES, found.rows())
-    if found.differences:
-        write_csv(directory / DIFFERENCES, [one.row() for one in found.differences])
-    if found.slice_rows():
-        write_csv(directory / SLICES, found.slice_rows())
+    write_csv(directory / ESTIMATES, comparison.rows())
+    if comparison.differences:
+        write_csv(directory / DIFFERENCES, [one.row() for one in comparison.differences])
+    if comparison.slice_rows():
+        write_csv(directory / SLICES, comparison.slice_rows())
 
 
-def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
-    table = Table(title=f"Expected reward per {found.unit}, {100 * found.level:g} % intervals")
+def _table(comparison: Comparison, names: list[str], sentences: list[str]) -> Table:
+    table = Table(title=_title(comparison))
     table.add_column("estimator", no_wrap=True)
     for name in names:
         table.add_column(escape(name), justify="right")
-    known = {(one.policy, one.estimator): one for one in found.estimates}
-    for estimator in found.estimators()[1:]:
+    known = {(one.policy, one.estimator): one for one in comparison.estimates}
+    for estimator in comparison.estimators()[1:]:
         estimates = [known.get((name, estimator)) for name in names]
         cells = [
             _cell(one, sentences, "*" if one is not None and one.recommended else "")
@@ -159,15 +168,15 @@ def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
         ]
         table.add_row(estimator, *cells)
     table.add_section()
-    firsts = [next(one for one in found.estimates if one.policy == name) for name in names]
+    firsts = [next(one for one in comparison.estimates if one.policy == name) for name in names]
     diagnostics = [one.diagnostics for one in firsts]
     effective = (f"{one.effective:.0f} of {one.rows}" for one in diagnostics)
-    table.add_row(f"effective {found.units}", *effective)
+    table.add_row(f"effective {comparison.units}", *effective)
     table.add_row("rewarded", *(f"{one.effective_rewards:.1f}" for one in diagnostics))
     table.add_row("largest weight", *(f"{one.largest:.3g}" for one in diagnostics))
     means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in diagnostics)
     table.add_row("mean weight", *means)
-    if found.unit == DECISION:
+    if comparison.unit == DECISION:
         table.add_row("without support", *(f"{one.unsupported:.1%}" for one in diagnostics))
     return table
 

@@ -23,15 +23,15 @@ class ServedBandit(OperatedBandit):
         self._client, self.name = client, name
 
     def overview(self) -> OperatorOverview:
-        shown = self._client.show()
+        details = self._client.show()
         return OperatorOverview(
             self.name,
-            shown["status"],
-            shown["policy"],
-            shown["version"],
-            shown["counts"],
-            msgspec.convert(shown["arms"], known_type(list[ArmStatus])),
-            shown["notices"],
+            details["status"],
+            details["policy"],
+            details["version"],
+            details["counts"],
+            msgspec.convert(details["arms"], known_type(list[ArmStatus])),
+            details["notices"],
         )
 
     def lift(self) -> list[LiftReport]:

@@ -22,7 +22,7 @@ from submax.policies import presets
 
 WIDTH = 80
 """Characters of a line if the terminal is narrower or its width is not known."""
-MOST_FULL = 9
+MAX_FULL_CONFIGURATIONS = 9
 """If there are more configurations than this, only the best policy of each is printed."""
 
 
@@ -96,7 +96,7 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     measures = ["regret"] if specification.measure == "regret" else ["reward", "regret"]
     configurations = finals.configurations()
     for measure in measures:
-        if len(configurations) > MOST_FULL:
+        if len(configurations) > MAX_FULL_CONFIGURATIONS:
             wide.print(_best_table(configurations, finals, measure))
         else:
             for title, group in _groups(configurations).items():
@@ -112,7 +112,10 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
 
 
 def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Group the configurations by all labels but the last that varies: narrow tables."""
+    """Group the configurations by all labels but the last one that varies.
+
+    Each group is printed as a table of its own, which is then narrow.
+    """
     varying = _varying(configurations)
     groups: dict[str, list[dict[str, Any]]] = {}
     for labels in configurations:
@@ -175,7 +178,7 @@ def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measur
 
 
 def _best_table(configurations: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
-    """Return one row for each configuration, if there are too many for a table of all policies."""
+    """Return a table with the best policy of each configuration, if these are too many for all."""
     varying = _varying(configurations)
     table = Table(
         title=f"Lowest final {measure} ± standard error"

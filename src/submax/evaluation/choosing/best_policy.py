@@ -182,10 +182,10 @@ def _about_choice(race: Race, reported: int) -> list[str]:
     close = [name for name in race.contenders() if name != winner]
     if close:
         leads = [(name, race.lead(winner, name)) for name in close]
-        told = ", ".join(
+        rivals = ", ".join(
             f"{name} (behind by {one.value:.2g} ± {one.error:.2g})" for name, one in leads
         )
-        notes.append(f"these rows do not tell {winner} from {told}")
+        notes.append(f"these rows do not tell {winner} from {rivals}")
     return notes
 
 
@@ -197,8 +197,8 @@ def _about_variants(race: Race) -> list[str]:
         if base in race.names:
             gain = race.lead(name, base)
             verdict = "helps" if gain.value > 0 else "hurts"
-            told = f"{name} {verdict if gain.is_clear else 'makes no clear difference'}"
+            text = f"{name} {verdict if gain.is_clear else 'makes no clear difference'}"
             found.append(
-                f"{told}: {gain.value:+.2g} ± {gain.error:.2g} on the choosing rows against {base}"
+                f"{text}: {gain.value:+.2g} ± {gain.error:.2g} on the choosing rows against {base}"
             )
     return found

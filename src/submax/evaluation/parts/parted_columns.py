@@ -13,9 +13,11 @@ from submax.schema.schema import Schema
 
 
 class PartedColumns(TargetPolicy):
-    """The policy ``columns=PATTERN``, whose probabilities are looked up in each part anew.
+    """The policy ``columns=PATTERN``: its probability of an action is a column of the log.
 
-    ``given`` are the probabilities in the rows with the ``numbers``, in increasing order.
+    The log is read in parts, so the probabilities are known for one part at a time: ``given`` are
+    those of the rows of a part, and ``numbers`` the numbers of these rows in the whole log, in
+    increasing order. Both are None until ``in_rows`` is called.
     """
 
     def __init__(
@@ -28,19 +30,25 @@ class PartedColumns(TargetPolicy):
         self._pattern, self._given, self._numbers = pattern, given, numbers
 
     @staticmethod
-    def is_one(candidate: object) -> bool:
-        """Return whether a candidate names columns of the log."""
+    def is_named(candidate: object) -> bool:
+        """Return whether a candidate is a text ``columns=PATTERN``."""
         return isinstance(candidate, str) and candidate.startswith(COLUMNS)
 
     @classmethod
     def of(cls, candidate: str, sample: Log) -> "PartedColumns":
-        """Return the policy after checking that the sample of a log has its columns."""
+        """Return the policy of a text ``columns=PATTERN``; check that the log has these columns.
+
+        ``sample`` is a sample of the rows of the log.
+        """
         pattern = candidate.removeprefix(COLUMNS)
         probability_columns(sample, pattern)
         return cls(pattern)
 
     def in_rows(self, log: Log, numbers: Integers) -> "PartedColumns":
-        """Return the policy with its probabilities in some rows of the log."""
+        """Return the policy with its probabilities in one part of a log.
+
+        ``numbers`` are the numbers of the rows of the part in the whole log.
+        """
         return PartedColumns(self._pattern, probability_columns(log, self._pattern), numbers)
 
     def probabilities(
@@ -48,8 +56,8 @@ class PartedColumns(TargetPolicy):
     ) -> Floats:
         if self._given is None or self._numbers is None:
             raise InputError(
-                f"the probabilities of {self.name} are known in the rows of a part; rows of a part "
-                "are allowed: ask for them by in_rows"
+                f"{self.name} was asked for probabilities without rows of the log; it knows them "
+                "for one part of the log at a time: call in_rows with the part first"
             )
         place = np.searchsorted(self._numbers, numbers)
         return self._given.probabilities(schema, context, place)

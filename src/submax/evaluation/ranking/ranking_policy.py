@@ -6,18 +6,22 @@ from submax.core.arrays import Floats, Integers
 
 
 class RankingPolicy(ABC):
-    """Fills the positions of a slate from the top; M is the number of items."""
+    """Fills the positions of a slate from the top.
+
+    In shapes, n is the number of slates, K that of positions and M that of items.
+    """
 
     @abstractmethod
     def conditional(self, item: Integers) -> Floats:
         """Return the probability of every item at every position, ``[n, K, M]``.
 
-        It is given the items above the position, which are those of the slates ``item [n, K]``.
+        The probabilities at a position are conditional on the items above it, which are taken from
+        the slates ``item [n, K]``.
         """
 
     @abstractmethod
     def marginal(self, slates: int, positions: int) -> Floats | None:
-        """Return the probability of every item at every position whatever is above it.
+        """Return the marginal probability of every item at every position.
 
         ``[n, K, M]``, or ``[1, K, M]`` if it is the same for all slates. None if this would take
         too long to compute.

@@ -200,7 +200,7 @@ def compare(
         )
     candidates = {
         name: PartedColumns.of(str(one), log.sample)
-        if isinstance(log, PartedLog) and PartedColumns.is_one(one)
+        if isinstance(log, PartedLog) and PartedColumns.is_named(one)
         else checked(one, log)
         for name, one in with_every_action(named(policies), log.schema).items()
     }

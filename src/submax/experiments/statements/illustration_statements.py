@@ -25,7 +25,11 @@ ZEROED = (
 
 
 def illustration_statements(directory: Path) -> list[Statement]:
-    """The statements of section 3.3, by the mean over environments: the left number is lower."""
+    """Return the statements of section 3.3, each with its comparisons of two policies.
+
+    The values are means over environments. Each comparison has the policy on the left that should
+    have the lower mean.
+    """
     rewards, zeroed = (_sides(directory, name) for name in ("expected_reward", "zeroed_actions"))
     names = ["rcp-optimistic", "rcp-optimized", "rcp-submax"]
     zeros = "actions with probability 0"
@@ -34,8 +38,8 @@ def illustration_statements(directory: Path) -> list[Statement]:
             "paper",
             RANDOM,
             "The negative policy earns less than random, the three others more",
-            4,
-            [
+            wanted=4,
+            comparisons=[
                 *_ordered(rewards, ["rcp-negative", "random"]),
                 *(one for name in names for one in _ordered(rewards, ["random", name])),
             ],
@@ -44,25 +48,28 @@ def illustration_statements(directory: Path) -> list[Statement]:
             "paper",
             ORDER,
             "Expected reward rises from optimistic to optimized to SubMax",
-            2,
-            list(_ordered(rewards, names)),
+            wanted=2,
+            comparisons=list(_ordered(rewards, names)),
         ),
         Statement(
             "paper",
             ZEROED,
             "The optimized policy zeroes fewer actions than SubMax",
-            1,
-            list(compared(zeros, zeroed.get("rcp-optimized"), zeroed.get("rcp-submax"))),
+            wanted=1,
+            comparisons=list(
+                compared(zeros, zeroed.get("rcp-optimized"), zeroed.get("rcp-submax"))
+            ),
         ),
     ]
 
 
 def _sides(directory: Path, column: str) -> dict[str, Side]:
-    """The values of every policy in all environments."""
+    """Return the values of every policy in all environments, as sides of comparisons."""
     policies = ResultTable.read(directory, FINAL_TABLE).by_policy()
     return {name: Side(name, rows[column]) for name, rows in policies.items()}
 
 
 def _ordered(sides: dict[str, Side], names: Sequence[str]) -> Iterator[PairedComparison]:
+    """Compare the expected rewards of neighbours in ``names``, which should rise."""
     for lower, higher in pairwise(names):
         yield from compared("expected reward", sides.get(lower), sides.get(higher))

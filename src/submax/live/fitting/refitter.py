@@ -44,7 +44,10 @@ if it shares its threads with others."""
 
 
 class Refitter(Learner):
-    """Follows the log, fits versions and publishes them, in the one process that leads."""
+    """Follows the log of one bandit; in the leader, fits and publishes versions.
+
+    ``step`` is called again and again in the background, ``refit`` by users who do not wait.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class Refitter(Learner):
         self._store, self._name, self._live_state = store, name, live_state
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
-        self._fitted_at, self._took = time.monotonic(), 0.0
+        self._fitted_at, self._fit_seconds = time.monotonic(), 0.0
         self._publisher = VersionPublisher(store, name)
         self._versions = VersionFitter(store, name)
         self.alarms = AlarmDesk(store, name, live_state)
@@ -64,14 +67,15 @@ class Refitter(Learner):
             store, name, live_state, clock, self._versions.write_state, self.alarms
         )
         self._compactor = Compactor(store, name, clock, self._follower.may_write)
-        self._started_with: list[Columns] | None = None
-        self._stepped: int | None = None
+        self._history_columns: list[Columns] | None = None
+        # ``Store.appended`` when the last step began: if it has not changed, no event is new.
+        self._appended_before_step: int | None = None
         self._idle_until = 0.0
 
     def has_work(self) -> bool:
         """Whether ``step`` may have anything to do; reads nothing."""
         appended = self._store.appended(log_stream(self._name))
-        is_new = appended is None or appended != self._stepped
+        is_new = appended is None or appended != self._appended_before_step
         return is_new or time.monotonic() >= self._idle_until
 
     def step(self) -> Fitted | None:
@@ -79,7 +83,8 @@ class Refitter(Learner):
         appended = self._store.appended(log_stream(self._name))
         fitted = self._step()
         with self._lock:
-            self._stepped, self._idle_until = appended, time.monotonic() + self._idle_seconds()
+            self._appended_before_step = appended
+            self._idle_until = time.monotonic() + self._idle_seconds()
         return fitted
 
     def _idle_seconds(self) -> float:
@@ -160,9 +165,10 @@ class Refitter(Learner):
             self._follower.write_snapshot()
 
     def _is_time(self) -> bool:
+        """Whether a version is to be fitted now: enough new rows or time, or it is outdated."""
         settings, new = self._live_state.projection.settings, self._new_rows()
         waited = time.monotonic() - self._fitted_at
-        if waited < REST_FACTOR * self._took:
+        if waited < REST_FACTOR * self._fit_seconds:
             return False
         fewest_rows = (
             min(settings.refit_rows, MIN_FIRST_ROWS)
@@ -173,6 +179,7 @@ class Refitter(Learner):
         return new >= settings.refit_rows or waited_enough or self._outdated()
 
     def _new_rows(self) -> int:
+        """The number of matured decisions that the newest version was not fitted to."""
         versions = self._live_state.projection.versions
         history = self._live_state.projection.history
         rows = len(self._follower.ledger.rows) + (0 if history is None else history.rows)
@@ -238,11 +245,11 @@ class Refitter(Learner):
 
     def _history(self) -> list[Columns]:
         """The rows that the bandit was started with; they never change."""
-        if self._started_with is None and self._live_state.projection.history is not None:
-            self._started_with = read_history(
+        if self._history_columns is None and self._live_state.projection.history is not None:
+            self._history_columns = read_history(
                 self._store, self._name, self._live_state.projection.history
             )
-        return self._started_with or []
+        return self._history_columns or []
 
     def _fit_unless_deleted(self, fit_input: FitInput) -> Fitted | None:
         try:
@@ -297,7 +304,7 @@ class Refitter(Learner):
         self._live_state.follow()
         self._publisher.delete_old_models(projection)
         self._fitted_at = time.monotonic()
-        self._took = self._fitted_at - begin
+        self._fit_seconds = self._fitted_at - begin
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 

@@ -67,9 +67,9 @@ class DenoisingDesign(Design[DenoisingModel]):
         rows = batch.reward.shape[0]
         step = jax.random.randint(keys[0], (rows,), 1, self.steps + 1)
         noise = jax.random.normal(keys[1], (rows, self.action_width))
-        shown = jax.random.bernoulli(keys[2], 1 - UNCONDITIONED, (rows, 1))
-        hidden = batch._replace(reward=batch.reward * shown)
-        return jax.vmap(self.loss, in_axes=(None, 0, 0, 0))(model, hidden, step, noise)
+        conditioned = jax.random.bernoulli(keys[2], 1 - UNCONDITIONED, (rows, 1))
+        masked = batch._replace(reward=batch.reward * conditioned)
+        return jax.vmap(self.loss, in_axes=(None, 0, 0, 0))(model, masked, step, noise)
 
     def loss(
         self, model: DenoisingModel, example: Example, step: jax.Array, noise: jax.Array

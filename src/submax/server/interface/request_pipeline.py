@@ -44,7 +44,7 @@ RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate of its own: more than one
 process can answer, so that only a runaway client meets it."""
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Shown = Callable[[Any, Request, Key | None], Awaitable[Response]]
+Responder = Callable[[Any, Request, Key | None], Awaitable[Response]]
 """Makes the response from the answer of an operation, for a request with this key."""
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
@@ -74,10 +74,10 @@ class RequestPipeline:
         self._service, self._rate = service, rate
         self._limit = RateLimit()
 
-    def endpoint(self, operation: Operation, shown: Shown | None = None) -> Endpoint:
+    def endpoint(self, operation: Operation, respond: Responder | None = None) -> Endpoint:
         """The endpoint of an operation, with all steps around it.
 
-        ``shown`` makes the response from the answer; without it the answer is sent as JSON.
+        ``respond`` makes the response from the answer; without it the answer is sent as JSON.
         """
         decoder = None if operation.body is None else BodyDecoder(operation.body)
 
@@ -95,8 +95,8 @@ class RequestPipeline:
                 await self._audit(operation, call, found)
             if isinstance(found, Response):
                 return found
-            if shown is not None and isinstance(request, Request):
-                return await shown(found, request, key)
+            if respond is not None and isinstance(request, Request):
+                return await respond(found, request, key)
             return Response(ENCODER.encode(found), operation.status, media_type=JSON)
 
         return self._counted(operation.name, answer)

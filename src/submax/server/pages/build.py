@@ -67,7 +67,7 @@ def overview(bandit: Bandit, span: str | None) -> OverviewPage:
     unit = unit_of(bandit)
     percent = unit == "percent"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
-    shown = rollups or Rollups()
+    known = rollups or Rollups()
     return OverviewPage(
         bandit.name,
         [
@@ -83,7 +83,7 @@ def overview(bandit: Bandit, span: str | None) -> OverviewPage:
             "reward of the holdout": _ratio(held_out.reward[0], held_out.matured[0]),
             "version": float(bandit.version),
         },
-        reward_series(shown, span, _control(bandit), (0.0, 1.0) if percent else UNBOUNDED),
+        reward_series(known, span, _control(bandit), (0.0, 1.0) if percent else UNBOUNDED),
         bandit.published_at[-100:],
         [] if bandit.settings.shadow is None else shadow_sentences(bandit, bandit.shadow()),
         unit,
@@ -99,7 +99,7 @@ def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -
     number = 0 if slot is None else names.index(slot)
     choices = [one.name for one in bandit.menu.slots[number].choices] if names else []
     found = [one for one in bandit.arms() if one.slot == names[number]] if names else []
-    shown, pages = page_number(page), math.ceil(len(found) / MOST_ARMS)
+    current, pages = page_number(page), math.ceil(len(found) / MOST_ARMS)
     if pages > 1:
         found.sort(key=lambda one: -one.decisions)
     return ArmsPage(
@@ -107,9 +107,9 @@ def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -
         names,
         names[number] if names else "",
         bool(bandit.settings.context.width) and bandit.policy.facts.uses_context,
-        found[(shown - 1) * MOST_ARMS : shown * MOST_ARMS],
+        found[(current - 1) * MOST_ARMS : current * MOST_ARMS],
         share_series(rollups, span, choices, number),
-        shown,
+        current,
         pages,
         len(found),
         leader(bandit.menu, bandit.ledger().tally),
@@ -161,16 +161,16 @@ def versions(bandit: Bandit) -> VersionsPage:
 def health(bandit: Bandit) -> HealthPage:
     """Whether a bandit works as it should."""
     rollups = bandit.rollups()
-    shown, counts, total = rollups or Rollups(), bandit.counts(), _total(rollups)
+    known, counts, total = rollups or Rollups(), bandit.counts(), _total(rollups)
     return HealthPage(
         bandit.name,
         alerts(bandit, rollups),
         counts,
         counts.get("decisions", 0) - counts.get("matured", 0),
-        _delay_bins(shown),
+        _delay_bins(known),
         arm_delays(bandit, rollups),
         bandit.settings.longest_wait if math.isfinite(bandit.settings.longest_wait) else None,
-        shown.least_propensity if total.matured[0] else None,
+        known.least_propensity if total.matured[0] else None,
         float(total.effective[0]) if total.matured[0] else None,
         bandit.failures,
         [alarm_details(one) for one in bandit.alarms()],

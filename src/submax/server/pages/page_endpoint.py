@@ -61,8 +61,8 @@ class Pages:
         for one in operations:
             if one.page is not None:
                 data = pipeline.endpoint(one)
-                shown = self._failing(pipeline.endpoint(one, partial(self._shown, one.page)))
-                yield one.path, _chosen(shown, data)
+                page = self._failing(pipeline.endpoint(one, partial(self._rendered, one.page)))
+                yield one.path, _chosen(page, data)
                 yield "/index.json" if one.path == "/" else f"{one.path}.json", data
         yield BANDIT, self._to_overview(pipeline.endpoint(_shows_bandit(operations)))
 
@@ -76,7 +76,7 @@ class Pages:
         headers = {"Cache-Control": kept, "X-Content-Type-Options": "nosniff"}
         return Response(found.content, headers=headers, media_type=found.media)
 
-    async def _shown(self, page: Page, data: Any, request: Request, key: Key | None) -> Response:
+    async def _rendered(self, page: Page, data: Any, request: Request, key: Key | None) -> Response:
         """The page that shows an answer, made in a thread so that decisions go on."""
         view = PageView(page, data, self._viewer(request, key), address_of(request))
         return await in_thread(page_response, self._renderer, view, known_tag(request))
@@ -124,12 +124,12 @@ class Pages:
         page = Page("failed.html", title, refresh_seconds=RETRY_SECONDS if status == 503 else 0)
         data = msgspec.json.decode(response.body, type=known_type(Failure))
         view = PageView(page, data, self._viewer(request, None), address_of(request))
-        shown = await in_thread(page_response, self._renderer, view)
-        shown.status_code = status
+        rendered = await in_thread(page_response, self._renderer, view)
+        rendered.status_code = status
         for name in ("allow", "retry-after"):
             if name in response.headers:
-                shown.headers[name] = response.headers[name]
-        return shown
+                rendered.headers[name] = response.headers[name]
+        return rendered
 
     def _viewer(self, request: Request, key: Key | None) -> Viewer:
         """Who looks at a page; ``key`` is None if the page needs none, or failed."""

@@ -18,7 +18,7 @@ class LazyFrame:
         self._query = query
 
     @staticmethod
-    def is_one(source: Any) -> bool:
+    def is_query(source: Any) -> bool:
         """Return whether an object is a query that has not been run."""
         return _is_polars(source) or _is_duckdb(source)
 

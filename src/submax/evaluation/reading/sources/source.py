@@ -71,7 +71,7 @@ def _from_file(path: Path) -> Source:
 
 def source_of_table(source: Any) -> Source:
     """Open a data frame, a lazy one, or anything that pyarrow turns into a table."""
-    if LazyFrame.is_one(source):
+    if LazyFrame.is_query(source):
         return _from_lazy_frame(LazyFrame(source))
     table, as_text = arrow_table(source)
     schema = table.schema

@@ -1,4 +1,10 @@
-"""Statements of a store in SQLite."""
+"""Statements of a store in SQLite.
+
+The column ``place`` is the row id of an event: the number of its stream, shifted by
+``POSITION_BITS``, plus its position. The events of a stream are thus one range of places. The
+columns ``gap`` (the distance to the position of the previous event of the stream) and ``checksum``
+are the seal of an event: they show whether it was changed or its neighbours are lost.
+"""
 
 import sqlite3
 
@@ -17,11 +23,13 @@ STREAM = "(SELECT number FROM streams WHERE name = ?)"
 BEGIN = f"(SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)"
 """The place before the first event of a stream."""
 ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
+"""The earlier event that a new event is about, such as the decision of a reward."""
 FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
 RANGE = f"""
 FROM events, {BEGIN}
 WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
+"""At most so many events of a stream, after a position."""
 READ = f"SELECT position, {ROW} {RANGE}"
 READ_COLUMNS = f"SELECT {COLUMNS_ROW} {RANGE}"
 READ_SEALED = f"""
@@ -41,7 +49,10 @@ AND place < (number + 1) << {POSITION_BITS} WHERE name = ? ORDER BY place LIMIT 
 
 
 def seal_first(connection: sqlite3.Connection, stream: str) -> None:
-    """Make the first event that is left the first one of its stream, after others were deleted."""
+    """Seal the first event that is left as the first of its stream, after others were deleted.
+
+    Otherwise the deleted events would look lost, because the seal names the previous event.
+    """
     row = connection.execute(FIRST_EVENT, (stream,)).fetchone()
     if row is None:
         forget_stream(connection, stream)

@@ -2,15 +2,18 @@
 
 from typing import Any, NamedTuple
 
-TRIAL_SECONDS = 90.0
-"""Seconds within which a server has tried a policy: its limit is 60, and it may have to wait."""
+TRIAL_ANSWER_SECONDS = 90.0
+"""How long a client waits for an answer if the server first tries out a policy. The server stops a
+trial after 60 seconds, and other trials may come before it."""
 
 
 class Call(NamedTuple):
-    """A request: its method, its path after that of the bandit, its body, the type of its answer.
+    """A request to a server, or to one of its bandits.
 
-    ``until`` is the time, by the monotonic clock, after which it is given up; None: never. A call
-    whose policy the server tries first is ``slow``: its answer may take ``TRIAL_SECONDS``.
+    ``path`` is relative to the address of the ``Caller``: ``/keys`` at a server, ``/decide`` at a
+    bandit. The answer is decoded as ``kind``. ``until`` is the time, by the monotonic clock, after
+    which the client gives up; None means never. A call is ``slow`` if it brings a policy that the
+    server tries out first: its answer may take ``TRIAL_ANSWER_SECONDS``.
     """
 
     method: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from submax.core.checks import non_negative, positive, whole_number
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.attempts import Attempts
-from submax.server.client.messages.call import TRIAL_SECONDS, Call
+from submax.server.client.messages.call import TRIAL_ANSWER_SECONDS, Call
 from submax.server.client.messages.deadline_error import GRACE_SECONDS
 
 
@@ -40,5 +40,5 @@ class ClientOptions:
 
     def attempts_for(self, address: Address, call: Call) -> Attempts:
         """The attempts of one request."""
-        seconds = max(self.timeout, TRIAL_SECONDS) if call.slow else self.timeout
+        seconds = max(self.timeout, TRIAL_ANSWER_SECONDS) if call.slow else self.timeout
         return Attempts(address.place, self.attempts, seconds, call.until)

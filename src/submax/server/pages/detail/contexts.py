@@ -43,9 +43,9 @@ def contexts_page(bandit: Bandit, field: str | None, slot: str | None) -> Contex
     slots = [one.name for one in bandit.menu.slots[: sums.slots]]
     place = _place("field", field, fields)
     slot_number = _place("slot", slot, slots)
-    shown, sentences = None, []
+    details, sentences = None, []
     if fields and slots:
-        shown = field_details(bandit, sums, rollups.contexts.is_warm, place, slot_number)
+        details = field_details(bandit, sums, rollups.contexts.is_warm, place, slot_number)
         sentences = _sentences(bandit, sums, slot_number)
     return ContextsPage(
         bandit.name,
@@ -54,7 +54,7 @@ def contexts_page(bandit: Bandit, field: str | None, slot: str | None) -> Contex
         slots[slot_number] if slots else "",
         bandit.policy.facts.uses_context,
         sentences,
-        shown,
+        details,
     )
 
 
