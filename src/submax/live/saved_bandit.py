@@ -155,8 +155,8 @@ def _policy(path: str, header: dict[str, Any], own: Policy[Any] | None, trust: b
         return own
     if names_file(specification.data) and not trust:
         raise InputError(
-            f"{path!r} holds a bandit whose policy is a file of code, {header['policy']!r:.80}, "
-            "which would be run: if you know that file, pass trust=True"
+            f"{path!r} holds a bandit whose policy {header['policy']!r:.200} names code outside "
+            "submax, which would be run: if you know this code, pass trust=True"
         )
     return specification.build()
 
