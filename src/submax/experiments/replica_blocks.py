@@ -13,11 +13,11 @@ from submax.simulation.cell_result import STORED_NUMBERS, CellResult
 from submax.simulation.cell_store import CellStore
 
 BLOCKS = "replica_blocks"
-"""The key of the manifest with the numbers of replicas that were run together, in order."""
+"""The key of the manifest with the size of every replica block, in order."""
 
 
 def replica_blocks(directory: Path, specification: Specification) -> list[int]:
-    """The numbers of replicas that were run together, and then those that are added now.
+    """Return the size of every replica block: those in the directory, and the one to be added.
 
     The replicas that a directory has stay as they are. Further ones are a block of their own, with
     random numbers of their own, so that the first replicas equal those of the smaller run.
@@ -39,7 +39,7 @@ def replica_blocks(directory: Path, specification: Specification) -> list[int]:
 
 
 def in_blocks(cell: Cell, counts: Sequence[int]) -> list[Cell]:
-    """The cell once for each block of replicas, with the block's number of replicas."""
+    """Return the cell once for each block of replicas, with the block's number of replicas."""
     found, first = [], 0
     for count in counts:
         found.append(msgspec.structs.replace(cell, replicas=count, first_replica=first))

@@ -84,7 +84,7 @@ def _endpoints_by_path(
         found.setdefault(one.path, {})[one.method] = pipeline.endpoint(one)
     for path, endpoint in pages.endpoints(all_operations, pipeline):
         found.setdefault(path, {})["GET"] = endpoint
-    # Pages of declared origins may decide and reward; a browser asks first.
+    # Pages of declared origins may decide and reward; a browser sends a preflight first.
     for one in all_operations:
         if one.scope in BROWSER_SCOPES:
             found[one.path]["OPTIONS"] = pipeline.preflight
@@ -92,7 +92,10 @@ def _endpoints_by_path(
 
 
 def quick_endpoints(pipeline: RequestPipeline) -> dict[bytes, Endpoint]:
-    """The endpoints of frequent operations, by the last part of their path."""
+    """The endpoints of frequent operations, by the last part of their path.
+
+    ``QuickProtocol`` answers them without the routes of the application.
+    """
     return {
         one.path.rpartition("/")[2].encode(): pipeline.endpoint(one)
         for one in operations()

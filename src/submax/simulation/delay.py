@@ -13,16 +13,20 @@ class Step(NamedTuple):
 
 
 class Delay(ABC):
-    """A schedule of when rewards come back to the policy, the oldest first."""
+    """A schedule of when rewards come back to the policy, the oldest first.
+
+    Only a ``RandomDelay`` lets rewards overtake each other: its schedule has only decisions, and
+    the wait of every reward is drawn.
+    """
 
     @abstractmethod
     def schedule(self, observations: int) -> Iterator[Step]:
-        """Steps whose decisions add up to ``observations``."""
+        """Yield steps whose decisions add up to ``observations``."""
 
     @property
     @abstractmethod
     def length(self) -> int:
-        """The delay as one number, for tables and figures."""
+        """The delay as one number of decisions, the label ``delay`` in tables and figures."""
 
     @property
     def immediate(self) -> bool:

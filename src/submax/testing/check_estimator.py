@@ -11,7 +11,8 @@ from submax.testing.rules.estimator_fit import check_fit
 from submax.testing.rules.examples import cases, some_feedback
 from submax.testing.rules.require import on_problem, require_equal_copy, require_instance
 
-TAUGHT = 30
+FEEDBACK_ROWS = 30
+"""Rows of feedback that the estimator learns from before it is checked again."""
 
 
 def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
@@ -28,10 +29,10 @@ def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
 
 
 def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:
-    feedback = some_feedback(problem, replicas, TAUGHT, seed)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh = estimator.init(problem, replicas, np.random.default_rng(seed))
-    taught = estimator.fit(fresh, feedback, np.random.default_rng(seed))
-    for params in (fresh, taught):
+    fitted = estimator.fit(fresh, feedback, np.random.default_rng(seed))
+    for params in (fresh, fitted):
         check_belief(estimator, problem, replicas, params, seed)
         check_draws(estimator, problem, replicas, params, seed)
     check_fit(estimator, problem, replicas, seed)

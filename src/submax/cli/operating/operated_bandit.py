@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from submax.cli.operating.operator_overview import OperatorOverview
-from submax.cli.operating.shown_alarm import ShownAlarm
+from submax.cli.operating.printed_alarm import PrintedAlarm
 from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.shadow.shadow_report import ShadowReport
@@ -69,7 +69,7 @@ class OperatedBandit(ABC):
         """Undo the last promotion; return the policy and the version that decide now."""
 
     @abstractmethod
-    def alarms(self) -> list[ShownAlarm]:
+    def alarms(self) -> list[PrintedAlarm]:
         """The last 100 alarms, newest first."""
 
     @abstractmethod

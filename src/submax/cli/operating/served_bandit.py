@@ -7,7 +7,7 @@ import msgspec
 
 from submax.cli.operating.operated_bandit import OperatedBandit
 from submax.cli.operating.operator_overview import OperatorOverview
-from submax.cli.operating.shown_alarm import ShownAlarm
+from submax.cli.operating.printed_alarm import PrintedAlarm
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.serving.decision import Decision, Receipt
@@ -73,9 +73,9 @@ class ServedBandit(OperatedBandit):
         version = self._client.roll_back_shadow()
         return self._client.show()["policy"], version
 
-    def alarms(self) -> list[ShownAlarm]:
+    def alarms(self) -> list[PrintedAlarm]:
         return [
-            ShownAlarm(one["kind"], one["at"], one["active"], one["sentence"])
+            PrintedAlarm(one["kind"], one["at"], one["active"], one["sentence"])
             for one in self._client.alarms()
         ]
 

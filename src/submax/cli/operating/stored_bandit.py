@@ -7,8 +7,8 @@ from typing import Any
 from submax.cli.inspection import chosen_bandit, opened_for_reading
 from submax.cli.operating.operated_bandit import VERBS, OperatedBandit
 from submax.cli.operating.operator_overview import OperatorOverview
+from submax.cli.operating.printed_alarm import PrintedAlarm
 from submax.cli.operating.read_bandit import opened_for_writing, read_bandit
-from submax.cli.operating.shown_alarm import ShownAlarm
 from submax.live.alarms.alarm_log import AlarmLog
 from submax.live.audit_log import COMMAND_LINE, AuditEntry, AuditLog
 from submax.live.bandit import Bandit
@@ -27,9 +27,10 @@ from submax.server.access.key import time_text
 
 
 class StoredBandit(OperatedBandit):
-    """A bandit in the store ``place``; without a name, the only one of the store.
+    """A bandit in the store at ``place``; without a name, the only one of the store.
 
-    What is only looked at may be in use by another process. What is changed in a file may not.
+    Methods that only read also work while another process uses the store. Methods that change
+    something open the store for writing, which fails if another process uses an SQLite file.
     """
 
     def __init__(self, place: str, name: str | None) -> None:
@@ -104,11 +105,11 @@ class StoredBandit(OperatedBandit):
             version = bandit.roll_back_shadow(by=COMMAND_LINE)
             return bandit.settings.policy, version
 
-    def alarms(self) -> list[ShownAlarm]:
+    def alarms(self) -> list[PrintedAlarm]:
         with opened_for_reading(self._place) as store:
             alarms = AlarmLog(store, chosen_bandit(bandit_names(store), self.name)).follow()
         return [
-            ShownAlarm(one.kind, time_text(one.at), one.active, one.sentence)
+            PrintedAlarm(one.kind, time_text(one.at), one.active, one.sentence)
             for one in reversed(alarms)
         ]
 

@@ -12,7 +12,11 @@ from submax.server.client.messages.options import ClientOptions
 
 
 class LoopState:
-    """The connections and waiting requests of a client in one event loop."""
+    """The connections and waiting requests of an ``AsyncClient`` in one event loop.
+
+    ``decide`` and ``reward`` send a batch of requests. Decisions that are asked for in one turn of
+    the loop are sent together at once; rewards are gathered for a moment.
+    """
 
     def __init__(
         self,
@@ -23,12 +27,12 @@ class LoopState:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.pool = StreamPool(address, options.connections)
-        self.decisions = TaskBatches(decide, options.connections, 0.0)
+        self.decisions = TaskBatches(decide, options.connections, gather=0.0)
         self.rewards = TaskBatches(reward, options.connections, options.gather)
         self.queued: set[asyncio.Task[object]] = set()
         """Rewards whose receipts nobody awaits."""
         self.errors: list[BaseException] = []
-        """Why rewards were not stored whose receipts nobody awaited."""
+        """The errors of those rewards, which ``flush`` reports."""
 
     def check_replaceable(self) -> None:
         """Refuse a second event loop while the first one is still there."""

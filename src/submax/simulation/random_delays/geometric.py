@@ -13,11 +13,11 @@ from submax.simulation.random_delays.random_delay import RandomDelay
 
 @dataclass(frozen=True)
 class Geometric(RandomDelay):
-    """A reward that is out comes back after each further decision with the same probability.
+    """A pending reward comes back after each further decision with the same probability.
 
     P(delay = d) = p (1 − p)^d with p = 1 / (1 + m): the delay has no memory and the mean m.
-    m is ``mean``, or the number of the action in ``means``. With probability ``missing`` the reward
-    never comes back.
+    m is ``mean``, or, if ``means`` are given, that of the action that was taken. With probability
+    ``missing`` the reward never comes back.
     """
 
     mean: float = 10.0

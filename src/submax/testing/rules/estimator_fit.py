@@ -22,13 +22,14 @@ from submax.testing.rules.examples import (
 from submax.testing.rules.leaves import copied, unchanged
 from submax.testing.rules.require import require
 
-TAUGHT = 30
+FEEDBACK_ROWS = 30
+"""Rows of feedback that the estimator learns from."""
 
 
 def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:
     """Check what feedback does to the belief and, above all, what it does not."""
     fresh = estimator.init(problem, replicas, np.random.default_rng(seed))
-    feedback = some_feedback(problem, replicas, TAUGHT, seed + 1)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed + 1)
     before, given = copied(fresh), copied(feedback)
     fitted = estimator.fit(fresh, feedback, np.random.default_rng(seed))
     require(unchanged(before, fresh), estimator, "fit must not change the parameters it was given")

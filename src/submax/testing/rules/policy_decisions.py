@@ -17,7 +17,7 @@ from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, p_value_in_st
 from submax.testing.rules.leaves import copied, unchanged
 from submax.testing.rules.require import require, require_shape
 
-TAUGHT = 12
+FEEDBACK_ROWS = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (5, 0, 1, 70)
 """Decisions of a call; 5 come first, because a message about them is easier to understand than one
@@ -31,7 +31,7 @@ many as elsewhere in the suite."""
 
 def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
     """Check shapes, probabilities and repeatability of decisions, fresh and after feedback."""
-    feedback = some_feedback(problem, replicas, TAUGHT, seed)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     for state in _states(policy, problem, replicas, feedback, seed):
         for rows in ROWS:
             context = some_contexts(problem, replicas, rows, seed)
@@ -68,7 +68,7 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
     replicas = REPLICAS[-1] if policy.facts.trains_models else MANY
-    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), replicas)
+    feedback = repeated(some_feedback(problem, 1, FEEDBACK_ROWS, seed), replicas)
     for state in _states(policy, problem, replicas, feedback, seed):
         for rows in (1, ROWS[-1]):
             context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)

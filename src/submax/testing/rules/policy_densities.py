@@ -24,7 +24,8 @@ REAL = (
     Problem(Mixed((2,), (0.0,), (3.0,))),
 )
 """Problems that a class may refuse, when it is made for listed actions."""
-TAUGHT = 20
+FEEDBACK_ROWS = 20
+"""Rows of feedback that the policy learns from."""
 ROWS = (0, 1, 5)
 REPLICAS = 4
 """As many as elsewhere in the suite: networks are compiled once for each number of replicas."""
@@ -49,7 +50,7 @@ def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
 
 
 def _states(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Iterator[Any]:
-    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), replicas)
+    feedback = repeated(some_feedback(problem, 1, FEEDBACK_ROWS, seed), replicas)
     rng = np.random.default_rng(seed)
     fresh = policy.init(problem, replicas, rng)
     yield fresh
@@ -83,7 +84,7 @@ def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int
 
 def _check_absence(policy: Policy[Any], state: Any, seed: int) -> None:
     """Rows of weight 0 and feedback without rows change nothing, and replicas stay apart."""
-    feedback = some_feedback(state.problem, REPLICAS, TAUGHT, seed + 1)
+    feedback = some_feedback(state.problem, REPLICAS, FEEDBACK_ROWS, seed + 1)
     after = _asked(policy, _updated(policy, state, feedback, seed), seed)
     require_close(
         _asked(policy, _updated(policy, state, padded(feedback), seed), seed),

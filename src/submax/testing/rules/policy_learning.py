@@ -21,14 +21,15 @@ from submax.testing.rules.examples import (
 from submax.testing.rules.leaves import copied, leaves, unchanged
 from submax.testing.rules.require import require
 
-TAUGHT = 12
+FEEDBACK_ROWS = 12
+"""Rows of feedback that the policy learns from."""
 ROWS = 3
 
 
 def check_learning(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
     """Check what feedback does to the state and, above all, what it does not."""
     state = _taught(policy, problem, replicas, seed)
-    feedback = some_feedback(problem, replicas, TAUGHT, seed + 1)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed + 1)
     context = some_contexts(problem, replicas, ROWS, seed)
     learned = _check_purity(policy, state, feedback, seed)
     before, after = (_decisions(policy, one, context) for one in (state, learned))
@@ -150,7 +151,7 @@ def _check_refusals(policy: Policy[Any], state: Any, feedback: Feedback) -> None
 
 def _taught(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
     rng = np.random.default_rng(seed)
-    feedback = some_feedback(problem, replicas, TAUGHT, seed)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     state = policy.init(problem, replicas, rng)
     return policy.update(policy.record(state, feedback.action), feedback, rng)
 

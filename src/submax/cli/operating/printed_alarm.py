@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class ShownAlarm(NamedTuple):
+class PrintedAlarm(NamedTuple):
     """An alarm in one sentence; ``at`` is its time as a text, in UTC."""
 
     kind: str
