@@ -19,9 +19,10 @@ FIRST_STEPS, STEPS = 5, 1
 
 @dataclass(frozen=True)
 class SlotSettings:
-    """Settings of a belief about slots with these ``sizes``.
+    """Settings of a belief about slots with these ``sizes`` (numbers of choices).
 
-    ``effects`` is the largest number of effects; beyond it the effects of ``pairs`` are left out.
+    ``effects`` is the largest number of effects; beyond it the effects of ``pairs`` of choices are
+    left out.
     The others are explained in `BeliefSettings`.
     """
 

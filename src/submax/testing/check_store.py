@@ -10,7 +10,7 @@ from submax.live.store.event import AppendResult, Entry
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
 from submax.testing.rules.require import require
-from submax.testing.rules.store_blobs import check_pieces, check_segments
+from submax.testing.rules.store_blobs import check_blobs, check_segments
 from submax.testing.rules.store_events import (
     ALL,
     EVERY_BYTE,
@@ -39,7 +39,7 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
         check_texts,
         check_paging,
         check_streams,
-        check_pieces,
+        check_blobs,
         _check_giving_up,
         _check_deleting,
         _check_sealed,

@@ -25,7 +25,9 @@ class Blocks(NamedTuple):
 class PolicySums(NamedTuple):
     """Sums about a policy, and for each estimator those of its terms.
 
-    ``moments`` are those of the weights minus 1 and of w (r − q̂). ``by_reward`` is the sum of the
+    Sums of two parts of a log are added up, so that a log that does not fit into memory is
+    evaluated part by part. ``moments`` are those of the importance weights w minus 1, and of
+    w (r − q̂) with the reward r and the predicted reward q̂. ``by_reward`` is the sum of the
     weights of rows with each of the usual rewards. ``plain`` are the sums of the terms without a
     threshold, for estimators that have one.
     """

@@ -8,7 +8,11 @@ from submax.experiments.statements.statement import Source, Statement
 
 
 class Claim(NamedTuple):
-    """A statement before it is tested; ``comparisons`` yields those that the results allow."""
+    """A statement before it is tested.
+
+    ``comparisons`` yields one comparison for every configuration whose cells were run; ``wanted``
+    is how many there are if all were run. The other fields are those of `Statement`.
+    """
 
     source: Source
     quote: str

@@ -11,7 +11,7 @@ CLASSIC = [
     *(f"climbing-epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)),
     "climbing-dropout-thompson",
 ]
-"""The paper's classic methods with a value network, by climbing over joint choices."""
+"""The paper's classic methods with a value network; they search joint actions by hill climbing."""
 
 Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
 
@@ -88,5 +88,8 @@ CLAIMS = [
 
 
 def combinatorial_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.3, by accumulated reward: the left number is the lower one."""
+    """Return the statements of section 4.3, tested by the accumulated rewards of policies.
+
+    Each comparison has the policy on the left that should earn less.
+    """
     return [claim.tested(finals) for claim in CLAIMS]

@@ -17,8 +17,8 @@ class BayesUCB(IndexPolicy):
     """Take the arm with the highest quantile of the level 1 − 1 / (t + 1) of its posterior.
 
     The prior of an arm is Beta(α, β), its posterior Beta(α + successes, β + failures), and t is the
-    number of pulls of all arms. With ``pending``, see `IndexPolicy`; a pending pull counts as its
-    expected reward.
+    number of pulls of all arms. If ``pending``, pulls whose reward has not come back count, too,
+    see `IndexPolicy`; a pending pull counts as its expected reward.
 
     Reference: Kaufmann, Cappé and Garivier (2012), with c = 0 as in their experiments.
     """

@@ -17,7 +17,8 @@ class IMED(IndexPolicy):
 
     n is the arm's number of pulls and kl the divergence between Bernoulli distributions. An arm
     that was never pulled is taken first. With single decisions the regret reaches the lower bound
-    of Lai and Robbins asymptotically (proof in the reference). With ``pending``, see `IndexPolicy`.
+    of Lai and Robbins asymptotically (proof in the reference). If ``pending``, pulls whose reward
+    has not come back count, too, see `IndexPolicy`.
 
     Reference: Honda and Takemura (2015).
     """

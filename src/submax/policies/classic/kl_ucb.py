@@ -18,7 +18,8 @@ class KLUCB(IndexPolicy):
 
     n is the arm's number of pulls, t that of all arms, kl the divergence between Bernoulli
     distributions, and c is ``exploration``; the authors recommend c = 0. An arm that was never
-    pulled is taken first. With ``pending``, see `IndexPolicy`.
+    pulled is taken first. If ``pending``, pulls whose reward has not come back count, too, see
+    `IndexPolicy`.
 
     Reference: Garivier and Cappé (2011).
     """

@@ -17,7 +17,8 @@ class MOSS(IndexPolicy):
 
     n is the arm's number of pulls, K the number of arms, and T the ``horizon``. If the horizon is
     None, T is the number of pulls so far, as in the anytime variant. An arm that was never pulled
-    is taken first. With ``pending``, see `IndexPolicy`.
+    is taken first. If ``pending``, pulls whose reward has not come back count, too, see
+    `IndexPolicy`.
 
     Reference: Audibert and Bubeck (2009); Degenne and Perchet (2016) on the anytime variant.
     """

@@ -18,7 +18,7 @@ class UCB1(IndexPolicy):
 
     n is the arm's number of pulls, t that of all arms, and c is ``exploration``. The mean is
     divided by the span of the rewards if their bounds are known. An arm that was never pulled is
-    taken first. With ``pending``, see `IndexPolicy`.
+    taken first. If ``pending``, pulls whose reward has not come back count, too, see `IndexPolicy`.
 
     Reference: Auer et al. (2002).
     """

@@ -5,22 +5,26 @@ from submax.testing.rules.require import require
 from submax.testing.rules.store_events import EVERY_BYTE
 
 
-def check_pieces(store: Store) -> None:
-    """A blob is what was last written under its name."""
-    require(store.get_blob("piece") is None, store, "nothing is kept under a new name")
+def check_blobs(store: Store) -> None:
+    """Check that a blob is what was last put under its name, until it is deleted."""
+    require(store.get_blob("blob") is None, store, "a new name has no blob")
     for data in (EVERY_BYTE, b"", b"\0", EVERY_BYTE * 4096):
-        store.put_blob("piece", data)
+        store.put_blob("blob", data)
         store.put_blob("other 🦆", data[::-1])
-        require(store.get_blob("piece") == data, store, "the last data put under a name are kept")
-        require(store.get_blob("other 🦆") == data[::-1], store, "data are kept by their names")
+        require(store.get_blob("blob") == data, store, "a blob is what was last put under its name")
+        require(
+            store.get_blob("other 🦆") == data[::-1],
+            store,
+            "blobs with different names are different",
+        )
     for _ in range(2):
-        store.delete_blob("piece")
-        require(store.get_blob("piece") is None, store, "data that were dropped are gone")
-    require(store.get_blob("other 🦆") is not None, store, "data of other names are not dropped")
+        store.delete_blob("blob")
+        require(store.get_blob("blob") is None, store, "a deleted blob is gone")
+    require(store.get_blob("other 🦆") is not None, store, "blobs with other names are not deleted")
 
 
 def check_segments(store: Store) -> None:
-    """Segments are kept by bandit and name."""
+    """Check that segments are stored by bandit and name."""
     require(store.get_segment("page", "1") is None, store, "a segment is unknown at first")
     store.put_segment("page", "1", EVERY_BYTE)
     store.put_segment("page", "2", b"2")

@@ -43,7 +43,7 @@ def reward_body(reward: Mapping[str, Any]) -> bytes:
         numbers = value if isinstance(value, (list, tuple)) else [value]
     for one in numbers:
         _finite(one)
-    return encoded({word: given for word, given in reward.items() if given is not None})
+    return encoded({name: given for name, given in reward.items() if given is not None})
 
 
 def encoded(body: object) -> bytes:
@@ -56,13 +56,13 @@ def encoded(body: object) -> bytes:
         ) from error
 
 
-def joined(word: str, bodies: Sequence[bytes]) -> bytes:
-    """A table with one word, under which all bodies are listed.
+def joined(key: str, bodies: Sequence[bytes]) -> bytes:
+    """Return a JSON object with one key, whose value is the list of all bodies.
 
     >>> joined("rewards", [b"{}", b"{}"])
     b'{"rewards":[{},{}]}'
     """
-    return b'{"%b":[%b]}' % (word.encode(), b",".join(bodies))
+    return b'{"%b":[%b]}' % (key.encode(), b",".join(bodies))
 
 
 def _plain(value: object) -> object:
@@ -73,7 +73,7 @@ def _plain(value: object) -> object:
 
 
 def _finite(value: object) -> object:
-    """Refuse NaN and infinity: JSON has no word for them, and null would mean "missing"."""
+    """Refuse NaN and infinity: JSON cannot express them, and null would mean "missing"."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"a number must be finite, not {value}")
     return value
