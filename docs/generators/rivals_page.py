@@ -14,7 +14,7 @@ from pathlib import Path
 import published
 from markdown_tables import number, table, with_error
 from rivals_differences import differences_of, is_paired, publish_differences, recommended
-from rivals_tables import of_all_tables, overview
+from rivals_tables import against_plain, of_all_tables, overview
 
 from submax.experiments.specification import load_named, rival_experiments
 
@@ -39,7 +39,8 @@ PAIRS = """It is computed replica by replica, except in {names}, of which only m
 published: there the two means are treated as independent."""
 MISSING = """## Not run yet
 
-`{name}` is not run yet: its [tuning](tuning.md#joint-choices-methods-of-the-related-work) is unfinished."""
+`{name}` is not run yet: \
+[its tuning](tuning.md#joint-choices-methods-of-the-related-work) is unfinished."""
 MEMORY = "memory.csv"
 REGIMES = {
     "bakeoff-dense-rivals": ", the right label pays",
@@ -71,6 +72,8 @@ def page() -> str:
     pairs = PAIRS.format(names=alone) if alone else "It is computed replica by replica."
     parts = [INTRODUCTION.format(pairs=pairs), *(section(name) for name in names)]
     parts += [MISSING.format(name=name) for name in rival_experiments() if name not in names]
+    on_tables = [name for name in names if name in REGIMES]
+    parts += [against_plain(on_tables)] if on_tables else []
     remarks = published.RESULTS / "rivals" / "remarks.md"
     if remarks.is_file():
         parts.append(remarks.read_text(encoding="utf-8").strip())

@@ -8,14 +8,51 @@ from bakeoff_scores import HELD_OUT, RANDOM
 from markdown_tables import number, table, with_error
 from rivals_differences import differences_of, recommended
 
+from submax.experiments.paired_comparison import DECISIVE_ERRORS
+
 HELP = """One row for each policy, over all {tables} tables. *Share* is its regret divided by that \
 of random choice, the mean of all tables. *Ratio* is its regret divided by that of \
-`{default}`, the geometric mean of the tables; its standard error is that of the tables. \
+`{default}`, the geometric mean of the tables, with two standard errors over the tables on either \
+side, on a logarithmic scale. \
 {held_out}*Less* and *more* are the numbers of tables on which the policy has less or more regret \
 than `{default}`, by more than two standard errors of the difference. Seconds are the sum of all \
 tables."""
 FAIR = """*Held out* is the ratio on the {count} tables on which nothing about `{default}` was \
 chosen ([care was not equal](bakeoff.md)): only there the comparison is fair. """
+
+PLAIN = {
+    "sample-average-ucb": "neural-ucb",
+    "sample-average-sampling": "neural-ucb",
+    "variance-network-ucb": "neural-ucb",
+    "doubly-robust-gradient": "policy-gradient",
+    "actor-critic": "policy-gradient",
+    "preference-optimization": "policy-gradient",
+    "advantage-conditioned": "rcp-softmax-submax",
+    "bayes-submax": "rcp-softmax-submax",
+    "rcp-continual-submax": "rcp-softmax-submax",
+}
+"""Methods of the related work, and the method that is closest to each without its idea."""
+PLAIN_TEXT = """## What each method changes
+
+Each method is close to another one that lacks its idea. The ratio of their regrets, over the \
+tables as above, says what the idea does; below 1 it helps. All settings are defaults: the width \
+of the bound is 0.1 for `neural-ucb` and `variance-network-ucb`, and 1 for `sample-average-ucb`; \
+`rcp-continual-submax` trains 300 steps, and the others as long as held-out rows say."""
+
+
+def against_plain(names: Iterable[str]) -> str:
+    """Return the ratios of regrets between methods and the ones that they change."""
+    tables = {name: _by_file(name) for name in names}
+    body = [
+        (
+            f"`{changed}`",
+            f"`{plain}`",
+            *(_ratio(by_file, by_file, changed, plain) for by_file in tables.values()),
+        )
+        for changed, plain in PLAIN.items()
+    ]
+    head = ("method", "compared with", *(f"`{name}`" for name in tables))
+    return f"{PLAIN_TEXT}\n\n{table(head, body)}"
 
 
 def overview(name: str, memory: dict[str, str]) -> str:
@@ -71,15 +108,16 @@ def _share(by_file: dict[str, dict[str, dict[str, str]]], policy: str) -> float:
 def _ratio(
     by_file: dict[str, dict[str, dict[str, str]]], files: Iterable[str], policy: str, default: str
 ) -> str:
-    """Return the geometric mean of a policy's regret divided by the default's, and its error."""
+    """Return the geometric mean of a policy's regret divided by the default's, with its range."""
     logs = [
         math.log(_regret(by_file[file][policy]) / _regret(by_file[file][default])) for file in files
     ]
     mean = sum(logs) / len(logs)
     variance = sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
-    # The error of a logarithm is that of the ratio relative to the ratio.
-    error = math.exp(mean) * math.sqrt(variance / len(logs))
-    return "1" if policy == default else f"{math.exp(mean):.2f} ± {error:.2f}"
+    width = DECISIVE_ERRORS * math.sqrt(variance / len(logs))
+    if policy == default:
+        return "1"
+    return f"{math.exp(mean):.2f} ({math.exp(mean - width):.2f} to {math.exp(mean + width):.2f})"
 
 
 def _counts(name: str, policy: str) -> tuple[str, str]:

@@ -73,6 +73,15 @@ def test_differences_belong_to_the_published_means(name):
         assert one.mean == pytest.approx(means[where] - means[*where[:-1], recommended(name)])
 
 
+@pytest.mark.parametrize("name", RIVALS)
+def test_whatever_is_decidedly_ahead_is_named_in_the_readme(name):
+    from rivals_differences import differences_of
+
+    readme = (GENERATORS.parents[1] / "README.md").read_text(encoding="utf-8")
+    ahead = {cell[-1] for cell, one in differences_of(name).items() if one.is_less}
+    assert {policy for policy in ahead if f"`{policy}`" not in readme} == set()
+
+
 def test_unfinished_experiments_are_not_published():
     from published import is_published
 

@@ -98,12 +98,15 @@ def test_tables_are_joined_by_ratios_to_the_default(pages, tmp_path, monkeypatch
     lines = rivals_tables.overview("bakeoff-dense-rivals", {"neural-ucb": "7"}).splitlines()
     # The logarithms of 2, 8 and 1 to the base 2 are 1, 3 and 0: their mean is 4/3, and the
     # standard error of the mean is √(7/3/3) = 0.88. On b and c: 3 and 0, 1.5 ± 1.5.
-    ratio, error = 2 ** (4 / 3), 2 ** (4 / 3) * math.log(2) * math.sqrt(7 / 9)
-    fair, fair_error = 2**1.5, 2**1.5 * math.log(2) * 1.5
-    ratios = f"{ratio:.2f} ± {error:.2f} | {fair:.2f} ± {fair_error:.2f}"
+    width = 2 * math.sqrt(7 / 9)
+    wide = f"{2 ** (4 / 3):.2f} ({2 ** (4 / 3 - width):.2f} to {2 ** (4 / 3 + width):.2f})"
+    ratios = f"{wide} | {2**1.5:.2f} ({2**-1.5:.2f} to {2**4.5:.2f})"
     assert lines[-2] == f"| `neural-ucb` | 0.40 | {ratios} | 0 | 2 | 6.0 | 7 |"
     assert lines[-3] == "| `rcp-adaptive` | 0.13 | 1 | 1 | 0 | 0 | 6.0 |  |"
     assert "on the 2 tables" in lines[0]
+    monkeypatch.setattr(rivals_tables, "PLAIN", {"neural-ucb": "rcp-adaptive"})
+    changes = rivals_tables.against_plain(["bakeoff-dense-rivals"])
+    assert changes.splitlines()[-1] == f"| `neural-ucb` | `rcp-adaptive` | {wide} |"
     assert "| c | 100 ± 1.0 | **20.0** ± 1.0 | **20.0** ± 1.0 |" in rivals_tables.of_all_tables(
         "bakeoff-dense-rivals"
     )
