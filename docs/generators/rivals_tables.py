@@ -69,14 +69,14 @@ def overview(name: str, memory: dict[str, str]) -> str:
             *([_ratio(by_file, fair, policy, default)] if fair else []),
             *_counts(name, policy),
             number(sum(_seconds(rows[policy]) for rows in by_file.values()), -1.0),
-            memory.get(policy, ""),
+            *([memory.get(policy, "")] if memory else []),
         )
         for policy in sorted(policies, key=lambda one: shares[one])
     ]
     held_out = FAIR.format(count=len(fair), default=default) if fair else ""
     text = HELP.format(tables=len(by_file), default=default, held_out=held_out)
     ratios = ("ratio", *(["held out"] if fair else []))
-    head = ("policy", "share", *ratios, "less", "more", "seconds", "megabytes")
+    head = ("policy", "share", *ratios, "less", "more", "seconds", *["megabytes"] * bool(memory))
     return f"{text}\n\n{table(head, body)}"
 
 
