@@ -1,4 +1,4 @@
-# The words of the README. Each works on a machine with only Python >= 3.11 and make.
+# The targets that the README names. Each works on a machine with only Python >= 3.11 and make.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin

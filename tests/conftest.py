@@ -27,6 +27,7 @@ XLA_FLAGS = (
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=0",
 )
 UNREAD = "test_schemathesis.py"
 """To read this file takes a second, since it opens an application; its tests are all slow."""
@@ -69,6 +70,20 @@ _compile_quickly()
 prefer_single_thread()
 
 
+@pytest.fixture(autouse=True)
+def compile_quickly(request) -> None:
+    """Networks of a few units are trained for a few steps: to optimize programs would take longer.
+
+    Groups of tests that train networks have the name of a class. Tests whose trainings are long
+    have the mark ``long_training``.
+    """
+    group = request.node.get_closest_marker("xdist_group")
+    trains = group is not None and group.args[0][0].isupper()
+    if trains and not request.node.get_closest_marker("long_training"):
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr("submax.nn.training.compiling.CPU_LEVEL", 0)
+
+
 @pytest.fixture(scope="session")
 def seed() -> int:
     """Tests that take it pass for any seed; ``SUBMAX_TEST_SEED`` chooses another."""
@@ -84,6 +99,7 @@ def pytest_addoption(parser) -> None:
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
     config.pluginmanager.register(ModulesWithExamples())
+    config.addinivalue_line("markers", "long_training: its programs are compiled with care")
     if config.getoption("write_slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTests())
     # A kept program may be read while another process writes it: then it is compiled again.

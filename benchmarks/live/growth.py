@@ -2,8 +2,9 @@
 
 ``python benchmarks/live/growth.py --rows 1e4,1e5,1e6 --out growth.csv`` measures every size and
 policy and appends each number to the file as soon as it is known. The same command goes on where it
-was interrupted. Every step runs in a process of its own, one at a time. The logs are kept in
-``--folder``; one decision takes about 600 bytes there.
+was interrupted. Every step runs in a process of its own, one at a time; with ``--jobs 4`` four at a
+time, each on a copy of the log. The logs are kept in ``--folder``; one decision takes about 600
+bytes there.
 
 Processor time is measured, except for the time of a decision and of opening, which include the
 waiting for the disk.
@@ -14,12 +15,16 @@ import csv
 import json
 import os
 import platform
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 # The folder of the benchmarks, if the script is run by itself.
@@ -43,8 +48,8 @@ TRAINED = "network (softmax)"
 """The policy that trains a model on the last 100,000 rows."""
 TRAINED_ROWS = 100_000
 """The network is measured up to this many rows; with more its training is given the same number."""
-BEFORE, AFTER = ("fill", "read", "size"), ("export", "opening")
-"""Steps that do not depend on a policy: before versions are fitted, and after."""
+Step = tuple[str, str]
+"""The name of a step, and the policy that it is measured with."""
 SMALL = (10_000, 100_000)
 """The sizes that ``run.py`` measures, in some minutes."""
 LIMITS = {
@@ -65,6 +70,8 @@ class Cell(NamedTuple):
     rows: int
 
 
+WRITING = Lock()
+"""Held while results are written, since steps that are run at once have the same file."""
 Results = dict[Cell, dict[str, float]]
 
 
@@ -75,12 +82,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("growth.csv"), help="file of the results")
     parser.add_argument("--folder", type=Path, help="folder of the logs; else a temporary one")
     parser.add_argument("--logs", nargs="+", choices=WIDTHS, default=list(WIDTHS))
-    parser.add_argument("--without", nargs="+", default=[], help="policies to leave out")
+    parser.add_argument("--without", nargs="+", default=[], help="policies or steps to leave out")
+    parser.add_argument("--jobs", type=int, default=1, help="steps that are run at once")
     given = parser.parse_args(words)
     sizes = sorted(int(float(one)) for one in given.rows.split(","))
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
-        run(sizes, folder, given.out, given.logs, given.without)
+        run(sizes, folder, given.out, given.logs, given.without, given.jobs)
     results = results_of(given.out)
     show(results)
     print_claims(claims(results))
@@ -97,34 +105,71 @@ def measure() -> list[Claim]:
 
 
 def run(
-    sizes: Sequence[int], folder: Path, out: Path, logs: Sequence[str], without: Sequence[str]
+    sizes: Sequence[int],
+    folder: Path,
+    out: Path,
+    logs: Sequence[str],
+    without: Sequence[str],
+    jobs: int = 1,
 ) -> None:
     """Measure what the file does not have yet."""
     for log in logs:
         for rows in sizes:
-            for step, policy in steps(log, rows):
-                cell = Cell(log, policy if step == "update" else "", rows)
-                if policy in without or step in steps_done(out, cell):
-                    continue
-                print(f"{log}, {rows} rows: {step} {policy}", flush=True)
-                # The log must be as long as the step needs it, in another folder too.
-                place = folder / log.replace(" ", "-")
-                filled = run_step("fill", place, log, cell)
-                write(
-                    out, cell, step, filled if step == "fill" else run_step(step, place, log, cell)
-                )
+            place = folder / log.replace(" ", "-")
+            found = [
+                [one for one in lane if not _left_out(one, without)] for lane in lanes(log, rows)
+            ]
+            run_lane(found[0], place, log, rows, out)
+            run_lanes(found[1:], place, log, rows, out, jobs)
 
 
-def steps(log: str, rows: int) -> Iterator[tuple[str, str]]:
-    """The steps for one size, each with a policy."""
-    first = next(iter(POLICIES[log]))
-    for step in BEFORE:
-        yield step, first
-    for policy in POLICIES[log]:
-        if policy != TRAINED or rows <= TRAINED_ROWS:
-            yield "update", policy
-    for step in AFTER:
-        yield step, first
+def _left_out(one: Step, without: Sequence[str]) -> bool:
+    step, policy = one
+    return step in without or (step == "update" and policy in without)
+
+
+def lanes(log: str, rows: int) -> list[list[Step]]:
+    """The steps for one size: those of a lane need each other, different lanes only the first."""
+    first, *others = [one for one in POLICIES[log] if one != TRAINED or rows <= TRAINED_ROWS]
+    return [
+        [("fill", first)],
+        [("read", first), ("size", first), ("compact", first)],
+        [("update", first), ("opening", first)],
+        *[[("update", one)] for one in others],
+        [("export", first)],
+    ]
+
+
+def run_lanes(
+    found: Sequence[Sequence[Step]], folder: Path, log: str, rows: int, out: Path, jobs: int
+) -> None:
+    """Run lanes one after the other on the log, or at once, the first on it, others on copies."""
+    if jobs == 1:
+        for lane in found:
+            run_lane(lane, folder, log, rows, out)
+        return
+    copies = [folder.with_name(f"{folder.name}-{number}") for number in range(1, len(found))]
+    for copy in copies:
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
+    with ThreadPoolExecutor(jobs) as pool:
+        work = partial(run_lane, log=log, rows=rows, out=out)
+        list(pool.map(work, found, [folder, *copies]))
+    for copy in copies:
+        shutil.rmtree(copy)
+
+
+def run_lane(lane: Sequence[Step], folder: Path, log: str, rows: int, out: Path) -> None:
+    """Run the steps of a lane that the file does not have yet, one after the other."""
+    for step, policy in lane:
+        cell = Cell(log, policy if step == "update" else "", rows)
+        if step in steps_done(out, cell):
+            continue
+        print(f"{log}, {rows} rows: {step} {policy}", flush=True)
+        # The log must be as long as the step needs it, in another folder too.
+        filled = run_step("fill", folder, log, cell)
+        measured = filled if step == "fill" else run_step(step, folder, log, cell)
+        write(out, cell, step, measured)
 
 
 def run_step(step: str, folder: Path, log: str, cell: Cell) -> dict[str, float]:
@@ -140,13 +185,10 @@ def run_step(step: str, folder: Path, log: str, cell: Cell) -> dict[str, float]:
 
 def write(out: Path, cell: Cell, step: str, measured: dict[str, float]) -> None:
     """Append what a step measured, and that the step is done."""
-    new = not out.exists()
-    with out.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(FIELDS)
-        for name, value in {**measured, f"step {step}": 1.0}.items():
-            writer.writerow((*cell, name, f"{value:.6g}", machine()))
+    found = {**measured, f"step {step}": 1.0}
+    rows = [(*cell, name, f"{value:.6g}", machine()) for name, value in found.items()]
+    with WRITING, out.open("a", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows if file.tell() else [FIELDS, *rows])
 
 
 def steps_done(out: Path, cell: Cell) -> set[str]:

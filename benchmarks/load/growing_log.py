@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 import submax
+from load.bulk_rows import append, numbers
 from submax.live.declaring.declare import ContextIgnoredWarning
+from submax.live.log.bandits import log_stream
 from submax.testing import ManualClock
 
 ARMS = [f"arm-{number}" for number in range(10)]
@@ -72,10 +74,22 @@ class GrowingLog:
             with self.open("random") as bandit:
                 # Version 0 is uniform; the last version would decide more slowly.
                 bandit.publish(0)
-                while self.decisions < decisions:
-                    events += self.add(bandit, min(BATCH, decisions - self.decisions))
-                    self.clock.now += BATCH_SECONDS
+                events += self.add(bandit, min(BATCH, decisions - self.decisions))
+                self.clock.now += BATCH_SECONDS
+            events += self._append(decisions - self.decisions)
             self.mature()
+        return events
+
+    def _append(self, decisions: int) -> int:
+        """Write decisions like the last one, past the bandit; return the number of events."""
+        if decisions == 0:
+            return 0
+        whole, rest = divmod(decisions, BATCH)
+        sizes = [BATCH] * whole + ([rest] if rest else [])
+        stream, now = log_stream(NAME), self.clock.now
+        events = append(self.path, stream, sizes, now, BATCH_SECONDS, REWARDED)
+        self.decisions += decisions
+        self.clock.now += BATCH_SECONDS * len(sizes)
         return events
 
     def add(self, bandit: submax.Bandit, decisions: int) -> int:
@@ -87,9 +101,9 @@ class GrowingLog:
         return len(made) + len(given)
 
     def contexts(self, count: int) -> list[dict[str, float]]:
-        """Some contexts; numbers have three decimals, as measured ones often do."""
-        numbers = self._rng.normal(size=(count, len(self.names))).round(3).tolist()
-        return [dict(zip(self.names, row, strict=True)) for row in numbers]
+        """Some contexts."""
+        rows = numbers(self._rng, count, len(self.names))
+        return [dict(zip(self.names, row, strict=True)) for row in rows]
 
     def mature(self) -> None:
         """Let time pass until every decision is mature, and remember how far the log has come."""

@@ -13,7 +13,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
@@ -45,16 +46,9 @@ Measured = dict[str, float]
 
 def fill(log: GrowingLog, rows: int, policy: Any) -> Measured:
     """Extend the log."""
-    wall = time.perf_counter()
-    events = 0
-
-    def work() -> None:
-        nonlocal events
-        events = log.extend(rows)
-
-    spent = seconds(work)
-    wall = time.perf_counter() - wall
-    return {"filled_events": events, "fill_cpu_s": spent, "fill_wall_s": wall}
+    begin = time.perf_counter()
+    events = log.extend(rows)
+    return {"filled_events": events, "fill_wall_s": time.perf_counter() - begin}
 
 
 def read(log: GrowingLog, rows: int, policy: Any) -> Measured:
@@ -72,6 +66,8 @@ def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
     with log.open(policy) as bandit:
         # While the log was written, version 0 was held.
         bandit.publish()
+        # Without a snapshot the log is read first, which the step `read` measures.
+        bandit.ledger()
         scratch = seconds(lambda: fitted(bandit))
         after_scratch = peak()
         count = TRAINED_UPDATES if bandit.policy.facts.trains_models else UPDATES
@@ -81,7 +77,8 @@ def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
             log.mature()
             spent.append(seconds(lambda: fitted(bandit)))
         memory = resident()
-        quiet, during = decide_times(log, bandit, count)
+        with turns_of_the_server():
+            quiet, during = decide_times(log, bandit, count)
     log.mature()
     return {
         "scratch_cpu_s": scratch,
@@ -101,6 +98,20 @@ def fitted(bandit: Any) -> None:
     result = bandit.refit()
     if not result:
         raise RuntimeError(f"nothing was measured, because no version was fitted: {result.reason}")
+
+
+@contextmanager
+def turns_of_the_server() -> Iterator[None]:
+    """Threads take turns as often as in the server."""
+    # Imported here, because the server must not count as memory of the bandit.
+    from submax.server.run import SWITCH_SECONDS
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def decide_times(log: GrowingLog, bandit: Any, updates: int) -> tuple[list[float], list[float]]:
@@ -165,10 +176,14 @@ def opening(log: GrowingLog, rows: int, policy: Any) -> Measured:
 
 
 def size(log: GrowingLog, rows: int, policy: Any) -> Measured:
-    """Bytes on disk; if there is a command that compacts, the same after it, on a copy."""
-    found = {"bytes_per_decision": log.bytes / log.decisions}
+    """Bytes on disk."""
+    return {"bytes_per_decision": log.bytes / log.decisions}
+
+
+def compact(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Bytes on disk after compaction, on a copy; nothing if there is no command that compacts."""
     if not can_compact():
-        return found
+        return {}
     folder = log.folder / "copy"
     shutil.copytree(log.path.parent, folder / "store")
     try:
@@ -181,7 +196,6 @@ def size(log: GrowingLog, rows: int, policy: Any) -> Measured:
     finally:
         shutil.rmtree(folder)
     return {
-        **found,
         "compacted_bytes_per_decision": compacted,
         "compact_cpu_s": spent,
         "compacted_export_rows_per_s": log.decisions / exporting,
@@ -200,6 +214,7 @@ STEPS = {
     "export": export,
     "opening": opening,
     "size": size,
+    "compact": compact,
 }
 
 if __name__ == "__main__":

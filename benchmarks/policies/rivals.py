@@ -9,24 +9,28 @@ and all five experiments with rivals are run. The results are in OUT/results, on
 experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
 memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
 finished already is not run again. Many processes share one GPU: start `nvidia-cuda-mps-control -d`
-before, or they wait for each other most of the time. --quick runs few replicas and a shorter
-tuning, to see that everything works.
+before, or they wait for each other most of the time. --only runs some parts, such as
+`--only combinatorial-rivals memory`. --quick runs few replicas and a shorter tuning, to see that
+everything works.
 """
 
 import argparse
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tuning import PROBLEMS, policy
+from candidate_runs import QUICK_COMPILING
+from tuning import CANDIDATES, NEIGHBOURS, PROBLEMS, policy
 
 HERE = Path(__file__).parent
 EXPERIMENTS = HERE.parents[1] / "src" / "submax" / "experiments" / "rivals"
 TUNED = ("contextual-rivals", "combinatorial-rivals")
 UNTUNED = ("pricing-rivals", "bakeoff-dense-rivals", "bakeoff-rare-rivals")
+MEMORY = "memory"
 NAMES = {"rcp-continual-cvae-submax": "rcp-continual-submax"}
 """Names in the experiment of methods that are tuned under another name."""
 
@@ -36,17 +40,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--jobs", type=int, help="number of processes; as many as cores if absent")
     parser.add_argument("--quick", action="store_true", help="few replicas, to see that it works")
+    parser.add_argument("--only", choices=[*TUNED, *UNTUNED, MEMORY], nargs="+", help="some parts")
     given = parser.parse_args()
     jobs = ["--jobs", str(given.jobs)] if given.jobs else []
-    for problem in TUNED:
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_COMPILING}"
+    wanted = given.only or [*TUNED, *UNTUNED, MEMORY]
+    for problem in (one for one in TUNED if one in wanted):
         rows = tuned(problem, given.out / "tuning", given.jobs, given.quick)
         file = given.out / "tuned" / f"{problem}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         text = (EXPERIMENTS / f"{problem}.toml").read_text(encoding="utf-8")
         file.write_text(with_best(text, problem, rows), encoding="utf-8")
         call("-m", "submax", "simulate", str(file), *options(given), *jobs)
-    call("-m", "submax", "reproduce", *UNTUNED, *options(given), *jobs)
-    call(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
+    untuned = [one for one in UNTUNED if one in wanted]
+    if untuned:
+        call("-m", "submax", "reproduce", *untuned, *options(given), *jobs)
+    if MEMORY in wanted:
+        call(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
 
 
 def options(given: argparse.Namespace) -> list[str]:
@@ -61,9 +71,9 @@ def tuned(problem: str, folder: Path, workers: int | None, quick: bool) -> list[
     first, second = folder / f"{problem}-1.csv", folder / f"{problem}-2.csv"
     few = ["--replicas", "2", "--observations", "2000"] if quick else []
     several = ["--workers", str(workers)] if workers else []
-    if not complete(first, problem, 24):
+    if not complete(first, problem, CANDIDATES):
         call(str(HERE / "tuning.py"), problem, "--out", str(first), *few, *several)
-    if not complete(second, problem, 12):
+    if not complete(second, problem, NEIGHBOURS):
         around = ["--around", str(first)]
         call(str(HERE / "tuning.py"), problem, *around, "--out", str(second), *few, *several)
     return rows_of(first) + rows_of(second)

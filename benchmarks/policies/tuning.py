@@ -18,17 +18,14 @@ Candidates that are in the file of --out already are not run again.
 
 import argparse
 import csv
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from candidate_runs import SEED, Candidate, tune
 from rival_candidates import CONTEXTUAL_RIVALS, JOINT_RIVALS, OWN_OF_RIVALS, rival
 
-SEED = 7
-"""Seed of the worlds; the reported experiments have seed 2024."""
 CANDIDATES = 24
 """Candidates of every method in the first round."""
 NEIGHBOURS = 12
@@ -36,7 +33,7 @@ NEIGHBOURS = 12
 HIDDEN = (16, 32, 64, 128)
 STEPS = (40, 75, 150, 300, 600, 1200)
 RATES = (3e-4, 1e-3, 3e-3)
-OBSERVATIONS, BATCH = 10000, 1000
+OBSERVATIONS = 10000
 
 Search = dict[str, tuple[float, float]]
 """The own parameter of each method, with the bounds between which it is log-uniform."""
@@ -75,9 +72,7 @@ EPSILON = 0.05
 """The ε of ε-greedy is not tuned: the experiments report four values."""
 
 
-COLUMNS = ("method", "parameters", "score", "regrets", "rewards")
-
-Candidate = tuple[str, dict[str, Any]]
+Named = tuple[str, dict[str, Any]]
 """The name of a method, and the table of a policy."""
 
 
@@ -100,7 +95,7 @@ def policy(method: str, network: dict[str, Any], own: float, batch: int) -> dict
     return {"kind": method, OWN[method]: own, **epsilon, **sized}
 
 
-def candidates(search: Search, batch: int) -> list[Candidate]:
+def candidates(search: Search, batch: int) -> list[Named]:
     """Return the candidates of all methods, and random choice: name and table of each."""
     rng = np.random.default_rng(SEED)
     networks = [
@@ -113,7 +108,7 @@ def candidates(search: Search, batch: int) -> list[Candidate]:
     ]
     # The places in the range of the own parameter are spread evenly, in random order.
     places = {method: rng.permutation(CANDIDATES) for method in search}
-    found: list[Candidate] = [("random", {"kind": "random"})]
+    found: list[Named] = [("random", {"kind": "random"})]
     for method, (low, high) in search.items():
         for network, place in zip(networks, places[method], strict=True):
             own = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
@@ -121,10 +116,10 @@ def candidates(search: Search, batch: int) -> list[Candidate]:
     return found
 
 
-def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[Candidate]:
+def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[Named]:
     """Return random choice, and candidates around the best one of every method in ``rows``."""
     rng = np.random.default_rng(SEED)
-    found: list[Candidate] = [("random", {"kind": "random"})]
+    found: list[Named] = [("random", {"kind": "random"})]
     for method in search:
         found_before = (row for row in rows if row["method"] == method)
         best = min(found_before, key=lambda row: float(row["score"]))
@@ -156,25 +151,6 @@ PROBLEMS: dict[str, tuple[Search, list[dict[str, Any]], int]] = {
 }
 
 
-def run(
-    table: dict[str, Any], environment: dict[str, Any], replicas: int, observations: int
-) -> tuple[float, float]:
-    """Return the mean final regret and reward of one candidate in one environment."""
-    from submax.experiments.cells import make_environment, policy_of
-    from submax.simulation.batch_flush import BatchFlush
-    from submax.simulation.simulate import simulate
-
-    trace = simulate(
-        make_environment(environment),
-        policy_of(table),
-        observations=observations,
-        replicas=replicas,
-        delay=BatchFlush(BATCH),
-        seed=SEED,
-    )
-    return float(trace.final_regret.mean()), float(trace.final_reward.mean())
-
-
 def parameters(table: dict[str, Any]) -> str:
     """Return the parameters of a candidate in one line."""
     names = {"hidden", "steps", "learning_rate", *OWN.values()}
@@ -201,9 +177,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    # Several processes share the memory of a GPU, and each has one thread for numpy.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     search, environments, batch = PROBLEMS[arguments.problem]
     if arguments.around:
         with arguments.around.open(encoding="utf-8", newline="") as file:
@@ -212,56 +185,9 @@ def main() -> None:
         made = candidates(search, batch)
     if arguments.only:
         made = [one for one in made if one[0] in ("random", *arguments.only)]
-    known = rows_of(arguments.out)
-    context = multiprocessing.get_context("spawn")
-    with (
-        ProcessPoolExecutor(arguments.workers, context) as pool,
-        arguments.out.open("w", encoding="utf-8", newline="") as file,
-    ):
-        futures = [
-            [
-                pool.submit(run, table, one, arguments.replicas, arguments.observations)
-                for one in environments
-            ]
-            if (method, parameters(table)) not in known
-            else []
-            for method, table in made
-        ]
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        # Rows of an earlier call come first, so that none is lost if this call is stopped as well.
-        writer.writerows(known.values())
-        file.flush()
-        base: list[float] = []
-        for (method, table), parts in zip(made, futures, strict=True):
-            if not parts:
-                row = known[method, parameters(table)]
-                base = base or list(map(float, row["regrets"].split()))
-                continue
-            ends = [part.result() for part in parts]
-            base = base or [end[0] for end in ends]
-            score = float(np.mean([end[0] / low for end, low in zip(ends, base, strict=True)]))
-            regrets, rewards = (" ".join(f"{end[k]:.1f}" for end in ends) for k in (0, 1))
-            writer.writerow(
-                dict(
-                    zip(
-                        COLUMNS,
-                        (method, parameters(table), f"{score:.3f}", regrets, rewards),
-                        strict=True,
-                    )
-                )
-            )
-            file.flush()
-            print(f"{score:.3f}  {method:26s} {parameters(table):60s} {regrets}", flush=True)
-
-
-def rows_of(file: Path) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the rows of an earlier call, by method and parameters."""
-    if not file.exists():
-        return {}
-    with file.open(encoding="utf-8", newline="") as opened:
-        rows = csv.DictReader(opened)
-        return {(row["method"], row["parameters"]): row for row in rows if row["rewards"]}
+    named = [Candidate(method, parameters(table), table) for method, table in made]
+    sizes = (arguments.replicas, arguments.observations)
+    tune(named, environments, sizes, arguments.workers, arguments.out)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from choice_tree import mermaid
 
-from submax.recommendation.evidence import Evidence
+from submax.recommendation.published_evidence import PublishedEvidence
 from submax.recommendation.rule_table import Rule, RuleTable, rule_table
 from submax.recommendation.snippets import policies_toml
 
@@ -42,7 +42,7 @@ def _rule(rule: Rule, table: RuleTable) -> str:
     return "\n\n".join(lines)
 
 
-def _measured(evidence: Evidence) -> str:
+def _measured(evidence: PublishedEvidence) -> str:
     page = evidence.page.removeprefix("docs/")
     return f"{evidence} ([page](../{page}))"
 

@@ -20,8 +20,8 @@ QUESTIONS = {
 """The questions in the order in which the tree asks them."""
 FREQUENCIES = ("often", "seldom", "rare")
 """The words for rewards 0 and 1; the tree asks for the kind of the rewards first."""
-SIZES = {"arms": (10,), "slots": (2, 3), "number": ()}
-"""An example of each kind of action; the sizes of arms are varied."""
+SIZES: dict[str, tuple[int, ...]] = {"slots": (2, 3), "number": ()}
+"""An example of each kind of action but arms, whose number is varied."""
 
 
 class Cell(NamedTuple):
@@ -37,10 +37,10 @@ def cells(table: RuleTable) -> list[Cell]:
     batches = _ranges([rule.when.batch for rule in table.rules], 1)
     found = []
     for choose, goal, context, rewards, batch in product(
-        SIZES, GOALS, (False, True), REWARDS, batches
+        ("arms", *SIZES), GOALS, (False, True), REWARDS, batches
     ):
-        for count in arms if choose == "arms" else [SIZES_OF_OTHERS]:
-            sizes = (count.example,) if choose == "arms" else SIZES[choose]
+        for count in arms if choose == "arms" else [ANY_SIZE]:
+            sizes = SIZES.get(choose, (count.example,))
             answers = Answers(sizes, context, rewards, batch.example, goal)
             words = {
                 "choose": choose,
@@ -62,7 +62,7 @@ class Span(NamedTuple):
     example: int
 
 
-SIZES_OF_OTHERS = Span("any", 0)
+ANY_SIZE = Span("any", 0)
 
 
 def _ranges(limits: Sequence[Limits], least: int) -> list[Span]:
@@ -85,21 +85,17 @@ def mermaid(table: RuleTable) -> str:
         lines.append(f"    {node}{form}")
         return node
 
-    def grow(found: list[Cell], questions: Sequence[str]) -> str:
-        """Draw what follows from some cells, and return its node."""
-        policies = {cell.policy for cell in found}
-        if len(policies) == 1:
-            return draw(f'["{policies.pop()}"]')
-        question, *rest = questions
-        groups = _groups(found, question, rest)
-        if len(groups) == 1:
-            return grow(found, rest)
+    def draw_tree(tree: Shape) -> str:
+        """Draw a policy or a question with what follows from it, and return its node."""
+        if isinstance(tree, str):
+            return draw(f'["{tree}"]')
+        question, *answers = tree
         node = draw(f'{{"{QUESTIONS[question]}"}}')
-        for words, part in groups:
-            lines.append(f'    {node} -- "{" · ".join(words)}" --> {grow(part, rest)}')
+        for words, part in answers:
+            lines.append(f'    {node} -- "{" · ".join(words)}" --> {draw_tree(part)}')
         return node
 
-    grow(cells(table), list(QUESTIONS))
+    draw_tree(shape(cells(table), list(QUESTIONS)))
     return "\n".join(lines)
 
 

@@ -70,7 +70,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def read(cls) -> "Costs":
-        """The costs of the two files, those of growth at its largest size."""
+        """The costs of the two files, each of growth at the largest size that has it."""
         with FILE.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         postgres = [row for row in rows if row["store"] == "PostgreSQL"]
@@ -80,14 +80,14 @@ class Costs(NamedTuple):
         logs = {
             rows: cell
             for (log, policy, rows), cell in growth.cells.items()
-            if log == CONTEXT and not policy and "export_rows_per_s" in cell
+            if log == CONTEXT and not policy
         }
         policies = {
             rows: cell
             for (log, policy, rows), cell in growth.cells.items()
             if log == CONTEXT and "default" in policy and "update_cpu_ms" in cell
         }
-        largest = logs[max(logs)]
+        largest = {name: value for rows in sorted(logs) for name, value in logs[rows].items()}
         return cls(
             float(one["server_cpu_us"]),
             float(one["postgres_cpu_us"]),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -25,7 +26,7 @@ def steps(monkeypatch):
 @pytest.mark.slow
 def test_every_step_measures_something(steps, tmp_path):
     measured = {}
-    for name in ("fill", "read", "size", "update", "export", "opening"):
+    for name in ("fill", "read", "size", "compact", "update", "export", "opening"):
         log = steps.GrowingLog(tmp_path, 2)
         measured |= steps.STEPS[name](log, ROWS, "linucb")
     assert measured["filled_events"] == ROWS + ROWS // 10
@@ -54,6 +55,44 @@ def test_a_log_is_extended_and_its_decisions_mature(steps, tmp_path):
         ledger = bandit.ledger()
     assert ledger.counts["decisions"] == ledger.counts["matured"] == 700
     assert ledger.counts["rewards"] == 70
+
+
+@pytest.mark.parametrize("many", [50, pytest.param(2, marks=pytest.mark.slow)])
+def test_rows_that_are_written_past_the_bandit_are_like_those_of_the_bandit(
+    steps, monkeypatch, tmp_path, many
+):
+    from load import bulk_rows, growing_log
+    from submax.live.log.records import DecisionMade, body_of
+    from submax.live.store.sqlite_store import SQLiteStore
+
+    # From two batches on, processes make the rows.
+    monkeypatch.setattr(bulk_rows, "MANY_BATCHES", many)
+    monkeypatch.setattr(growing_log, "BATCH", 30)
+    log = steps.GrowingLog(tmp_path, 2)
+    log.extend(75)
+    store = SQLiteStore(log.path, read_only=True)
+    assert list(store.damage()) == []
+    events = store.read("bandit/log")
+    store.close()
+    assert [event.position for event in events] == list(range(3, 3 + 75 + 8))
+    assert [event.kind for event in events] == 2 * (["decision"] * 30 + ["reward"] * 3) + (
+        ["decision"] * 15 + ["reward"] * 2
+    )
+    # The bandit wrote the first batch.
+    step = growing_log.BATCH_SECONDS
+    first = events[0].at
+    assert [event.at - first for event in events] == [0.0] * 33 + [step] * 33 + [2 * step] * 17
+    made = [body_of(event, DecisionMade) for event in events if event.kind == "decision"]
+    others = [msgspec.structs.replace(one, action=[0], context=[]) for one in made]
+    assert others == [others[0]] * 75
+    assert len({tuple(one.context) for one in made}) == 75
+    rewards = [event for event in events if event.kind == "reward"]
+    assert {event.body for event in rewards} == {rewards[0].body}
+    assert {event.key.split()[2] for event in rewards} == {"reward"}
+    by_key = {event.key: event for event in events}
+    for event in rewards:
+        assert event.about_position == by_key[event.about].position
+        assert event.about_at == by_key[event.about].at
 
 
 def test_a_log_is_extended_uniformly_also_after_a_version_was_fitted(steps, tmp_path):
@@ -98,6 +137,38 @@ def test_results_are_appended_and_a_step_is_done_once(monkeypatch, tmp_path):
     assert claim.holds
 
 
+def test_steps_that_run_at_once_have_copies_of_the_log(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from live import growth
+
+    run, out = [], tmp_path / "growth.csv"
+
+    def run_step(step, folder, log, cell):
+        if step == "fill":
+            folder.mkdir(exist_ok=True)
+            (folder / "log").write_text("log")
+        else:
+            assert (folder / "log").read_text() == "log"
+            run.append((step, cell.policy, folder))
+        return {}
+
+    monkeypatch.setattr(growth, "run_step", run_step)
+    growth.run([100_001], tmp_path, out, ["20 numbers"], ["compact", "linear (linucb)"], jobs=3)
+    folders = {(step, policy): folder for step, policy, folder in run}
+    default = "Bayesian features (default)"
+    assert set(folders) == {
+        ("read", ""),
+        ("size", ""),
+        ("update", default),
+        ("opening", ""),
+        ("export", ""),
+    }
+    assert folders["read", ""] == folders["size", ""]
+    assert folders["update", default] == folders["opening", ""]
+    assert len(set(folders.values())) == 3
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["20-numbers"]
+
+
 @pytest.mark.slow
 def test_it_runs_from_any_folder_with_a_relative_path_to_submax(tmp_path):
     script = BENCHMARKS / "live" / "growth.py"
@@ -114,7 +185,7 @@ import runpy, sys
 
 script, *words = sys.argv[1:]
 module = runpy.run_path(script)
-module["main"].__globals__["steps"] = lambda log, rows: [("fill", "counting (default)")]
+module["main"].__globals__["lanes"] = lambda log, rows: [[("fill", "counting (default)")]]
 sys.argv = [script, *words]
 module["main"]()
 """

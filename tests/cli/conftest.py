@@ -64,7 +64,7 @@ def _in_this_process(jobs: int, meter: Meter | None = None) -> Iterator[Executor
 
 def _run_here(*arguments: str | Path) -> Done:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("submax.cli.run.local_executor", _in_this_process)
+        patch.setattr("submax.cli.running.run.local_executor", _in_this_process)
         found = CliRunner().invoke(main, [str(one) for one in arguments])
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception

@@ -29,7 +29,7 @@ def touched(directory, policies, figure):
 @pytest.fixture(scope="module", autouse=True)
 def _quick_drawing():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("submax.cli.run._draw", touched)
+        patch.setattr("submax.cli.running.run._draw", touched)
         yield
 
 

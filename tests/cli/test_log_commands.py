@@ -297,6 +297,25 @@ def test_wrong_options_of_evaluate_write_nothing(folder, options, sentence):
     assert files(folder) == ["log.csv", "log.safetensors"]
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--read parts --combine profit=click:1", "--combine does not go with --read parts"),
+        ("--read parts --learn-from click", "--learn-from does not go with --read parts"),
+        ("--read parts --slice age", "--slice does not go with --read parts"),
+        ("--read parts --column reward=click,buy", "--column reward=A,B does not go with --read"),
+        ("--jobs 2", "--jobs does not go with --read whole"),
+        ("--scheduler tcp://h:1", "--scheduler does not go with --read whole"),
+        ("--read parts --jobs 2 --scheduler tcp://h:1", "--jobs does not go with --scheduler"),
+    ],
+)
+def test_options_of_evaluate_that_would_be_ignored_are_refused(folder, options, sentence):
+    said = refused("evaluate", "log.parquet", "--policy", "random", *options.split())
+    assert sentence in said
+    assert "unused-option" in said
+    assert files(folder) == ["log.csv"]
+
+
 def test_a_log_of_two_rows_is_evaluated_too(folder):
     (folder / "small.csv").write_text("action,reward,propensity\nA,1,0.5\nB,0,0.5\n")
     said = done("evaluate", "small.csv", "--policy", "random")

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from submax.cli.progress import progress
+from submax.cli.running.progress import progress
 
 CELLS = [SimpleNamespace(key=str(number), decisions=100) for number in range(3)]
 

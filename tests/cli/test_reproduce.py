@@ -232,7 +232,7 @@ def test_only_leaves_out_experiments_without_a_match(run_here, tmp_path):
 def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "submax.cli.run.run_experiments", lambda found, options: asked.extend(found)
+        "submax.cli.running.run.run_experiments", lambda found, options: asked.extend(found)
     )
     assert CliRunner().invoke(main, ["reproduce", *names]).exit_code == 0
     assert [one.name for one in asked] == list(dict.fromkeys(expected))

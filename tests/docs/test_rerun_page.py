@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from submax.cli import main
 from submax.experiments.specification import load_named
 
 ROOT = Path(__file__).parents[2]
@@ -45,19 +43,11 @@ def test_every_row_has_a_command_a_date_and_a_word_about_the_machine():
         assert row[-1]
 
 
-def test_commands_can_be_given():
-    for command in re.findall(r"`((?:submax reproduce|python) [^`]+)`", PAGE):
-        program, *words = command.split()
-        if program == "submax":
-            assert load_named(words[1]).name == words[1]
-            help_text = CliRunner().invoke(main, [words[0], "--help"]).stdout
-        else:
-            help_text = (ROOT / words[0]).read_text(encoding="utf-8")
-        for option in (word for word in words if word.startswith("--")):
-            assert option in help_text, command
-
-
-def test_the_words_of_make_exist():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for word in re.findall(r"^make ([\w-]+)", PAGE, flags=re.MULTILINE):
-        assert re.search(rf"^{word}:", makefile, flags=re.MULTILINE), word
+def test_experiments_and_scripts_exist():
+    """The options of commands are checked on every page by test_blocks.py."""
+    for name in re.findall(r"`submax reproduce ([\w-]+)", PAGE):
+        assert load_named(name).name == name
+    for path, rest in re.findall(r"`python (\S+)([^`]*)`", PAGE):
+        text = (ROOT / path).read_text(encoding="utf-8")
+        for option in re.findall(r"--[\w-]+", rest):
+            assert option in text, path

@@ -4,7 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
-from submax.cli.report import print_sweep
+from submax.cli.running.report import print_sweep
 from submax.experiments.cells import cells, run_cell
 from submax.experiments.results import FinishedCell, write_results
 from submax.experiments.specification import parse

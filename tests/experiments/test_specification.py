@@ -15,7 +15,7 @@ from submax.experiments.specification import (
     parse,
     policy_name,
 )
-from submax.experiments.statements.bernoulli_statements import CLASSIC, STRONG
+from submax.experiments.statements.bernoulli_comparisons import CLASSIC, STRONG
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 
 OWN = """

@@ -18,6 +18,7 @@ import click
 HERE = Path(__file__).parent
 CURRENT, RELEASED = HERE / "current.txt", HERE / "released.txt"
 PARTS = (
+    "client",
     "environments",
     "estimators",
     "evaluation",

@@ -6,6 +6,7 @@ class or command stands for all of its methods and options.
 """
 
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 
@@ -37,12 +38,18 @@ def changed_names(before: str, now: str) -> list[str]:
     return sorted(name for name in changed if not name.startswith(beginnings))
 
 
-def word_of(name: str) -> str:
-    """What the changelog must contain: the option, the command, the path, or the last name."""
+def words_of(name: str) -> list[str]:
+    """What one item of the changelog must name: an option and its command, a class and its method.
+
+    A path stands for itself, and so do a class, a function and a command.
+    """
     if name.startswith("$ "):
-        option = name.partition(" -")[2]
-        return f"-{option.partition(',')[0]}" if option else name.removeprefix("$ ")
-    return name.split(" ")[-1] if "/" in name else name.rpartition(".")[2]
+        command, _, option = name.removeprefix("$ submax ").partition(" -")
+        return [command, f"-{option.partition(',')[0]}"] if option else [command]
+    if "/" in name:
+        return [name.split(" ")[-1]]
+    *_, owner, last = name.split(".")
+    return [owner, last] if owner[0].isupper() else [last]
 
 
 def kind_of(word: str) -> str:
@@ -50,10 +57,20 @@ def kind_of(word: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", word).lower()
 
 
-def names_it(text: str, name: str) -> bool:
-    word = word_of(name)
+def items_of(text: str) -> list[str]:
+    """The code in each item of the changelog: what stands in backticks."""
+    items = re.split(r"^- ", text, flags=re.MULTILINE)
+    return ["\n".join(re.findall(r"`([^`]+)`", item)) for item in items]
+
+
+def has_word(code: str, word: str) -> bool:
     words = f"{re.escape(word)}|{re.escape(kind_of(word))}"
-    return re.search(rf"(?<![\w-])(?:{words})(?![\w-])", text) is not None
+    return re.search(rf"(?<![\w-])(?:{words})(?![\w-])", code) is not None
+
+
+def names_it(text: str, name: str) -> bool:
+    words = words_of(name)
+    return any(all(has_word(code, word) for word in words) for code in items_of(text))
 
 
 def newest_sections(changelog: str, released: str) -> str:
@@ -95,7 +112,8 @@ submax.old()
 """
 CHANGELOG = """# Changelog
 ## [Unreleased]
-- `Client` and `submax follow`; `decide` takes a unit; `old` is gone; `--host`.
+- `Client` and `submax follow`; `Bandit.decide` takes a unit; `old` is gone.
+- `submax serve --host`.
 ## [1.0.0]
 - `Shadow`, `--quiet`
 """
@@ -120,6 +138,38 @@ submax.Client.decide()
         "submax.old",
     ]
     assert missing_from(CHANGELOG, BEFORE, now) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("- An old shadow decides.", "submax.Shadow"),
+        ("- `Shadow` is gone, and we decide otherwise.", "submax.Bandit.decide"),
+        ("- `Bandit` is faster.\n- `Client.decide` is new.", "submax.Bandit.decide"),
+        ("- `submax demo --host`", "$ submax serve --host"),
+        ("- `shadowed`", "submax.Shadow"),
+    ],
+)
+def test_a_word_somewhere_in_the_changelog_is_not_enough(line, name):
+    assert not names_it(f"## [Unreleased]\n{line}\n", name)
+
+
+def test_a_class_and_its_methods_may_be_named_apart_in_one_item():
+    assert names_it("- `Bandit` has `decide`\n  and `reward`.\n", "submax.Bandit.reward")
+
+
+def test_the_page_on_stability_names_every_part():
+    page = (ROOT / "docs" / "reference" / "stability.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith("| names of `submax`")]
+    assert set(re.findall(r"`(\w+)`", row)) == {"submax", *record().PARTS}
+
+
+def test_every_public_module_of_the_package_is_recorded():
+    import submax
+
+    modules = {name for name in submax.__all__ if inspect.ismodule(getattr(submax, name))}
+    # These two need packages of others, so that submax does not import them.
+    assert modules | {"gymnasium", "sklearn"} == set(record().PARTS)
 
 
 def test_a_class_may_be_named_by_its_kind():

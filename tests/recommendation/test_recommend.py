@@ -90,6 +90,10 @@ def test_the_default_is_said_to_be_beaten_where_it_was():
         ({"actions": 5, "rewards": "often", "batch": 0}, "invalid-input"),
         ({"actions": 5}, "missing-answer"),
         ({"source": "http://127.0.0.1:8000"}, "not-a-log"),
+        ({"actions": 5, "rewards": "often", "bandit": "b"}, "unused-option"),
+        ({"actions": 5, "rewards": "often", "columns": {"reward": "r"}}, "unused-option"),
+        ({"actions": 5, "rewards": "often", "declare": "d.toml"}, "unused-option"),
+        ({"source": "log.csv", "bandit": "b"}, "unused-option"),
     ],
     ids=str,
 )
@@ -97,6 +101,11 @@ def test_wrong_answers_are_refused(wrong, code):
     with pytest.raises(submax.InputError) as caught:
         submax.recommend(**wrong)
     assert caught.value.code == code
+
+
+def test_a_misspelled_word_is_refused():
+    with pytest.raises(TypeError, match="reward"):
+        submax.recommend(actions=5, reward="rare")
 
 
 @pytest.mark.parametrize(

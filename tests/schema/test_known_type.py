@@ -62,16 +62,42 @@ def test_every_type_that_is_decoded_is_known():
     assert unknown == []
 
 
+NOT_BY_PLACE = 2**31
+PLACE_OF_TYPE = {
+    "json.Decoder": 0,
+    "msgpack.Decoder": 0,
+    "convert": 1,
+    "json.decode": NOT_BY_PLACE,
+    "msgpack.decode": NOT_BY_PLACE,
+}
+"""Which argument of each function of msgspec is the type, if it is not given by its name."""
+
+
 def _decoded(call: ast.Call) -> ast.expr | None:
     """The type that a call gives to msgspec, if it is such a call."""
-    name = ast.unparse(call.func)
-    if name in ("msgspec.json.Decoder", "msgspec.msgpack.Decoder"):
-        return call.args[0]
-    if name == "msgspec.convert":
-        return call.args[1]
-    if name in ("msgspec.json.decode", "msgspec.msgpack.decode"):
-        return next((one.value for one in call.keywords if one.arg == "type"), None)
-    return None
+    place = PLACE_OF_TYPE.get(ast.unparse(call.func).removeprefix("msgspec."))
+    if place is None:
+        return None
+    by_keyword = [one.value for one in call.keywords if one.arg == "type"]
+    return (call.args[place : place + 1] + by_keyword + [None])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("msgspec.convert(data, Kind)", "Kind"),
+        ("msgspec.convert(data, type=Kind)", "Kind"),
+        ("msgspec.json.Decoder(Kind)", "Kind"),
+        ("msgspec.msgpack.Decoder(type=Kind, strict=False)", "Kind"),
+        ("msgspec.json.decode(data, type=Kind)", "Kind"),
+        ("msgspec.json.decode(data)", None),
+        ("msgspec.json.Decoder()", None),
+        ("json.loads(data)", None),
+    ],
+)
+def test_the_type_of_a_call_is_found(text, kind):
+    found = _decoded(ast.parse(text, mode="eval").body)
+    assert (None if found is None else ast.unparse(found)) == kind
 
 
 def _safe(kind: ast.expr) -> bool:

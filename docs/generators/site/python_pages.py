@@ -47,8 +47,9 @@ def python_pages() -> dict[str, str]:
         "client": PythonPage(
             "Clients",
             "Clients call a server over HTTP. They have the words of a bandit, and need only the "
-            "standard library and msgspec.",
-            {"": _by_name(top["server"])},
+            "standard library and msgspec. All names are in `submax.client`, which also has the "
+            "[errors](../errors.md) of `submax`.",
+            {"": [one for one in _exported(submax.client) if not _is_elsewhere(one, top)]},
         ),
         "contracts": PythonPage(
             "Contracts and problems",
@@ -119,6 +120,12 @@ def _top_names() -> dict[str, list[PublicName]]:
         if hasattr(value, "__qualname__"):
             found[value.__module__.split(".")[1]].append(PublicName(f"submax.{name}", _home(value)))
     return found
+
+
+def _is_elsewhere(one: PublicName, top: Mapping[str, list[PublicName]]) -> bool:
+    """Whether another page has the name; the clients themselves have no other page."""
+    others = (name for package, names in top.items() if package != "server" for name in names)
+    return one.home in {name.home for name in others}
 
 
 def _home(value: Any) -> str:

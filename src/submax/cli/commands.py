@@ -1,7 +1,6 @@
 """The commands that run experiments, and their options; ``run`` does the work."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,79 +8,26 @@ import click
 
 from submax._version import __version__
 from submax.cli.errors import Commands
+from submax.cli.running.run_options import run_options
 from submax.core.checks import one_of
 from submax.core.running.single_thread import prefer_single_thread
 
+PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
+server.
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+Serve live decisions, learn from logs, simulate policies, reproduce the paper.
+"""
+"""The first sentence is that of the README."""
+
+
+@click.group(cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
-    """Bandit decisions: reproduce the paper, learn from logs, serve live decisions."""
+    """Prepare every command."""
     prefer_single_thread()
     # As with python -m submax, modules in the current folder can be named, module:Class.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
-
-
-def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that all commands that run an experiment have in common."""
-    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
-        click.option(
-            "--replicas",
-            type=int,
-            metavar="N",
-            help="Independent replicas of each cell (one policy in one configuration); that of the "
-            "experiment's file if absent.",
-        ),
-        click.option(
-            "--only",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated.",
-        ),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path),
-            default=Path("results"),
-            show_default=True,
-            help="Directory for the results, with one folder for each experiment.",
-        ),
-        click.option(
-            "--jobs", type=int, metavar="N", help="Number of processes; as many as cores if absent."
-        ),
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Run the cells on the cluster of this Dask scheduler.",
-        ),
-        click.option(
-            "--seed",
-            type=int,
-            metavar="S",
-            help="Seed of all random numbers; that of the experiment's file if absent.",
-        ),
-        click.option(
-            "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
-        ),
-        click.option(
-            "--all",
-            is_flag=True,
-            help="Run all policies, also those that the file lists as more_policies.",
-        ),
-        click.option(
-            "--device",
-            type=click.Choice(["cpu", "gpu"]),
-            help="Where networks are trained; the GPU if absent and JAX finds one.",
-        ),
-        click.option(
-            "--figures/--no-figures",
-            default=True,
-            help="Whether figures are drawn at the end; submax plot draws them later.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @main.command()
@@ -99,7 +45,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
 
     To resume a run that was stopped, give the same command again.
     """
-    from submax.cli.run import RunOptions, run_experiments
+    from submax.cli.running.run import RunOptions, run_experiments
     from submax.experiments.specification import (
         bakeoff_experiments,
         beyond_experiments,
@@ -128,7 +74,7 @@ def simulate(file: Path, **options: Any) -> None:
 
     To resume a run that was stopped, give the same command again.
     """
-    from submax.cli.run import RunOptions, run_experiments
+    from submax.cli.running.run import RunOptions, run_experiments
     from submax.experiments.specification import load_file
 
     run_experiments([load_file(file)], RunOptions(**options, own_file=True))
@@ -176,7 +122,7 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
     if not listed and not any(options.values()):
         from submax.cli.logs.evaluation_plot import is_evaluation, redraw_evaluation
-        from submax.cli.run import redraw
+        from submax.cli.running.run import redraw
 
         (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
         return
@@ -248,7 +194,7 @@ def compare(
 @main.command()
 def policies() -> None:
     """List the policies that can be given by name, with their parameters."""
-    from submax.cli.report import print_policies
+    from submax.cli.running.report import print_policies
 
     print_policies()
 

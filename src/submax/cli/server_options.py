@@ -1,28 +1,25 @@
 """The options of ``submax serve`` and ``submax dashboard``, made from tables of options."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
 
+from submax.cli.option_list import Command, Option, with_all
 from submax.server.running.serve_options import OPTIONS
 from submax.server.running.server_option import ServerOption
 
 
-def server_options(command: Callable[..., None]) -> Callable[..., None]:
+def server_options(command: Command) -> Command:
     """Add all options of the server; their texts are read by ``ServeOptions``."""
     return with_options(command, OPTIONS)
 
 
-def with_options(
-    command: Callable[..., None], options: Sequence[ServerOption]
-) -> Callable[..., None]:
+def with_options(command: Command, options: Sequence[ServerOption]) -> Command:
     """Add options to a command, which gets their texts, or None for those that are absent."""
-    for one in reversed(options):
-        command = _option(one)(command)
-    return command
+    return with_all(command, [_option(one) for one in options])
 
 
-def _option(one: ServerOption) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _option(one: ServerOption) -> Option:
     notes = f"{one.variable}; default: {one.default_text}" if one.default_text else one.variable
     explained = f"{one.help}  [{notes}]"
     if one.flag:

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
+from submax.core.field_values import converted, required
 
 Kind = TypeVar("Kind")
 FILE_MODULE = "submax_file_"
@@ -112,13 +113,13 @@ class Folder(Generic[Kind]):
         for key in values:
             one_of(f"key of {self.word} {table['kind']!r}:", key, fields)
         for name, field in fields.items():
-            if name not in values and _required(field):
+            if name not in values and required(field):
                 raise InputError(f"{self.word} {table['kind']!r} needs a value for {name!r}")
         types_of = typing.get_type_hints(found)
         made = {
             key: nested[key].build({"kind": value} if isinstance(value, str) else value, nested)
             if isinstance(value, (str, Mapping)) and key in nested
-            else _converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
+            else converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
             for key, value in values.items()
         }
         for key in made.keys() & nested.keys():
@@ -283,67 +284,3 @@ def _loaded(path: Path) -> types.ModuleType | None:
         del sys.modules[name]
         raise InputError(f"{path} cannot be imported: {one_line(error)}") from error
     return module
-
-
-def _required(field: "dataclasses.Field[Any]") -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def _converted(where: str, value: Any, wanted: Any) -> Any:
-    """The value for a field of type ``wanted``, or an error.
-
-    If that is wanted, an int becomes a float, a float without fraction an int, a list a tuple and
-    a table a record; any other value must have the type already.
-    """
-    origin, options = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin in (typing.Union, types.UnionType):
-        return _first_that_fits(where, value, options)
-    if wanted is Any or (origin is typing.Literal and value in options):
-        return value
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if wanted is int and isinstance(value, float) and value.is_integer():
-        # TOML writes a million as 1e6, which is a float.
-        return int(value)
-    if dataclasses.is_dataclass(wanted) and isinstance(value, Mapping):
-        return _record(where, value, wanted)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_converted(where, item, options[0]) for item in value)
-    if origin is tuple and not isinstance(value, tuple):
-        raise InputError(
-            f"{where} must be a list, not {value!r}; if a list stands for several "
-            "configurations, write a list within a list, [[...]]"
-        )
-    plain = origin or wanted
-    is_type = isinstance(plain, type) and isinstance(value, plain)
-    if not is_type or (isinstance(value, bool) and plain is not bool):
-        name = getattr(plain, "__name__", str(wanted))
-        raise InputError(f"{where} must be of type {name}, not {value!r}")
-    return value
-
-
-def _record(where: str, table: Mapping[str, Any], wanted: Any) -> Any:
-    """A dataclass that is no registered class, such as ``Training``, from a table of its fields."""
-    hints = typing.get_type_hints(wanted)
-    for key in table:
-        one_of(f"key of {where}:", key, hints)
-    return wanted(
-        **{key: _converted(f"{key} of {where}", value, hints[key]) for key, value in table.items()}
-    )
-
-
-def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
-    for option in options:
-        try:
-            return _converted(where, value, option)
-        except InputError:
-            continue
-    names = " or ".join(map(_type_name, options))
-    raise InputError(f"{where} must be of type {names}, not {value!r}")
-
-
-def _type_name(option: Any) -> str:
-    """The name of a type; of a literal its values."""
-    if typing.get_origin(option) is typing.Literal:
-        return " or ".join(map(repr, typing.get_args(option)))
-    return str(getattr(option, "__name__", option))

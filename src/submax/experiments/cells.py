@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import msgspec
 
@@ -18,9 +18,9 @@ from submax.core.contracts.context_ignored_warning import ignored_contexts_allow
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, MissingExtraError, one_line
-from submax.core.folder import Folder
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
+from submax.experiments.configurations import configurations
 from submax.experiments.specification import Specification, own_file, policy_name
 from submax.policies.specification import PolicySpecification
 from submax.simulation import DELAYS
@@ -201,16 +201,6 @@ def named_policies(
         yield name, policy
 
 
-def configurations(
-    specification: Specification,
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every combination of the values that are listed for the environment and the delay."""
-    yield from itertools.product(
-        _combinations(specification.environment, ENVIRONMENTS),
-        _combinations(specification.delay, DELAYS),
-    )
-
-
 def make_environment(table: Mapping[str, Any]) -> Environment[Any]:
     """An environment from its table."""
     return ENVIRONMENTS.build(table, {})
@@ -224,49 +214,6 @@ def make_delay(table: Mapping[str, Any]) -> Delay:
 def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
     """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
     return PolicySpecification.of(specification).build()
-
-
-def _combinations(table: Mapping[str, Any], folder: Folder[Any]) -> Iterator[dict[str, Any]]:
-    lists = _tuple_fields(table, folder)
-    choices = [
-        value if isinstance(value, list) and not _is_one_value(key, value, lists) else [value]
-        for key, value in table.items()
-    ]
-    for key, value in table.items():
-        if value == []:
-            raise InputError(
-                f"{key} = [] has no value, and a list must have at least one; an empty list as "
-                "the value itself is written [[]]"
-            )
-    for values in itertools.product(*choices):
-        yield dict(zip(table, values, strict=True))
-
-
-def _tuple_fields(table: Mapping[str, Any], folder: Folder[Any]) -> dict[str, int]:
-    """The fields whose value is itself a list, with the depth of the list, such as 1 for means."""
-    kind = table.get("kind")
-    found = folder.find(kind) if isinstance(kind, str) else None
-    if not dataclasses.is_dataclass(found):
-        return {}
-    return {name: depth for name, hint in get_type_hints(found).items() if (depth := _depth(hint))}
-
-
-def _depth(hint: Any) -> int:
-    """How many tuples are within each other in a type."""
-    inner = [_depth(one) for one in get_args(hint)]
-    return max(inner, default=0) + (get_origin(hint) is tuple)
-
-
-def _is_one_value(key: str, value: Any, lists: Mapping[str, int]) -> bool:
-    """Whether a list is the value of a field and does not stand for several configurations."""
-    return value != [] and _list_depth(value) <= lists.get(key, 0)
-
-
-def _list_depth(value: Any) -> int:
-    """How many lists are within each other in a value."""
-    if not isinstance(value, list):
-        return 0
-    return 1 + max(map(_list_depth, value), default=0)
 
 
 def _labels(environment: Environment[Any], delay: Delay) -> Labels:

@@ -12,7 +12,8 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.cells import configurations, make_environment, named_policies, policy_of
+from submax.experiments.cells import make_environment, named_policies, policy_of
+from submax.experiments.configurations import configurations
 from submax.experiments.directory import write_csv
 from submax.experiments.results import CURVE_TABLE, FINAL_TABLE, SUMMARY
 from submax.experiments.specification import Specification

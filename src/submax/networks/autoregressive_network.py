@@ -4,7 +4,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.running.stored import stored
@@ -70,11 +69,18 @@ class AutoregressiveNetwork(NamedTuple):
         """
         begin = int(first_choices(sizes)[slot])
         end = begin + sizes[slot]
-        hidden = np.maximum(reached + self.slot_bias[:, :, slot : slot + 1], 0)
-        hidden = np.maximum(hidden @ self.second_weight + self.second_bias, 0)
-        logits = hidden @ self.head_weight[..., begin:end] + self.head_bias[..., begin:end]
-        probabilities: Floats = special.softmax(logits, axis=-1)
-        return probabilities
+        # In place where possible, because most of the time goes into reading and writing arrays.
+        hidden = reached + self.slot_bias[:, :, slot : slot + 1]
+        np.maximum(hidden, 0, out=hidden)
+        hidden = hidden @ self.second_weight
+        hidden += self.second_bias
+        np.maximum(hidden, 0, out=hidden)
+        mass: Floats = hidden @ self.head_weight[..., begin:end]
+        mass += self.head_bias[..., begin:end]
+        mass -= np.maximum.reduce(mass, axis=-1, keepdims=True)
+        np.exp(mass, out=mass)
+        mass /= np.add.reduce(mass, axis=-1, keepdims=True)
+        return mass
 
     def of_slot(self, slot: int, sizes: tuple[int, ...]) -> Weights:
         """Return what each choice of a slot adds to the first layer: ``[R, L, K, H]``."""

@@ -16,8 +16,9 @@ GOALS: tuple[str, ...] = get_args(Goal)
 NUMBER = "number"
 """The answer to the first question if the action is a number, such as a price."""
 OFTEN, SELDOM = 0.2, 0.03
-"""Means of rewards 0 and 1, at least which they come often or seldom. The published runs have means
-of about 0.5, 0.1 and 0.01: the limits lie between them on a logarithmic scale."""
+"""Rewards 0 and 1 come often if their mean is at least 0.2, seldom if it is at least 0.03, and are
+rare otherwise. The published runs have means of about 0.5, 0.1 and 0.01: the limits lie between
+them on a logarithmic scale."""
 SPARSE = 0.5
 """Mean below which counts are sparse. The published runs have the means 2 and 0.1."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from submax.recommendation.answers import Answers
-from submax.recommendation.evidence import Evidence
+from submax.recommendation.published_evidence import PublishedEvidence
 from submax.recommendation.rule_table import Rule, Specification
 from submax.recommendation.snippets import policies_toml
 
@@ -28,7 +28,7 @@ class Recommendation:
     settings: dict[str, Any]
     python: str
     commands: str
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[PublishedEvidence, ...]
     untested: tuple[str, ...]
     assumed: tuple[str, ...] = ()
 

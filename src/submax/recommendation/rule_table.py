@@ -9,7 +9,7 @@ import msgspec
 
 from submax.recommendation.answers import Answers
 from submax.recommendation.condition import Condition
-from submax.recommendation.evidence import Evidence
+from submax.recommendation.published_evidence import PublishedEvidence
 from submax.schema.known_type import known_type
 
 Specification = str | dict[str, Any]
@@ -49,7 +49,7 @@ class RuleTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rules: tuple[Rule, ...]
     caveats: tuple[Caveat, ...]
-    evidence: dict[str, Evidence]
+    evidence: dict[str, PublishedEvidence]
 
     def rule_for(self, answers: Answers) -> Rule:
         """Return the first rule whose condition allows the answers; a test shows there is one."""

@@ -7,23 +7,32 @@ from typing import Any
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.live.open import POSTGRES, SERVERS
+from submax.recommendation.log_file import LogFile
 from submax.recommendation.observed import Observed
 from submax.recommendation.observed_log import ObservedLog
 from submax.recommendation.observed_store import ObservedStore
+from submax.recommendation.unused_options import refuse_unused
 
 SQLITE = b"SQLite format 3\x00"
 """The first bytes of every file of SQLite."""
 
 
 def opened_source(
-    source: str | Path | Log, bandit: str | None, reading: Mapping[str, Any]
+    source: str | Path | Log,
+    bandit: str | None,
+    columns: Mapping[str, Any],
+    declare: Path | None,
 ) -> Observed:
-    """Read a log, or a bandit of a store."""
+    """Read a log, or a bandit of a store; options that the source does not use are refused."""
     if isinstance(source, Log):
-        return ObservedLog(source, "log.parquet")
+        refuse_unused("a Log", bandit=bandit, columns=columns, declare=declare)
+        return ObservedLog(source, None)
     if is_store(source):
+        refuse_unused("a store", columns=columns, declare=declare)
         return ObservedStore(str(source), bandit)
-    return ObservedLog(Log.read(source, **reading), str(source))
+    refuse_unused("the file of a log", bandit=bandit)
+    file = LogFile(str(source), columns, declare)
+    return ObservedLog(file.read(), file)
 
 
 def is_store(source: str | Path) -> bool:

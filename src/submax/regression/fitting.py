@@ -21,7 +21,7 @@ of the variance of the rewards. Without it the variance of a few components, suc
 of a handful of actions, often becomes zero by chance and stays there."""
 
 
-class Moments(NamedTuple):
+class CoefficientMoments(NamedTuple):
     """Sums over the components of the coefficients, ``[groups, kinds]``, and over the rows.
 
     ``squares`` are the squared posterior means and ``variances`` the posterior variances, both
@@ -62,7 +62,7 @@ def fitted(
     return found
 
 
-def moments_of(posterior: Posterior) -> Moments:
+def moments_of(posterior: Posterior) -> CoefficientMoments:
     """Return the moments from which the prior is fitted."""
     structure, inverse, mean = posterior.structure, posterior.inverse, posterior.mean
     own = np.einsum("kff->kf", inverse).sum(axis=0)
@@ -85,7 +85,7 @@ def moments_of(posterior: Posterior) -> Moments:
         variances[:, kind] += np.bincount(structure.groups, variance, len(squares))
     fit = float(np.sum(mean * times(posterior.gram, mean)))
     residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
-    return Moments(squares, variances, max(residual, 0.0), float(used))
+    return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
 
 
 def _along_variance(posterior: Posterior) -> Floats:

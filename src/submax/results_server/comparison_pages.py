@@ -109,7 +109,7 @@ def _statement(one: Statement) -> m.StatementRow:
     return m.StatementRow(one.source, one.quote, one.text, str(one.verdict), one.summary, closest)
 
 
-def _rows(found: Sequence[PairedDifference], folder: ResultsFolder) -> list[m.DifferenceRow]:
+def _rows(found: Sequence[PairedDifference], folder: ResultsFolder) -> list[m.PairedDifferenceRow]:
     """The differences as rows, those that are decided most clearly first if there are many."""
     finals = folder.finals()
     every = folder.configurations() or ([] if finals is None else finals.configurations())
@@ -117,7 +117,7 @@ def _rows(found: Sequence[PairedDifference], folder: ResultsFolder) -> list[m.Di
     if len(found) > MOST_DIFFERENCES:
         found = sorted(found, key=lambda one: one.p_value)[:MOST_DIFFERENCES]
     return [
-        m.DifferenceRow(
+        m.PairedDifferenceRow(
             where.get(_key(one.configuration), ""),
             one.left,
             one.right,

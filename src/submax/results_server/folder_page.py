@@ -30,9 +30,11 @@ NOT_KNOWN = "how long the rest takes is not known yet"
 CONTINUE = "give its command again, which continues it"
 
 
-def home(folders: Folders) -> m.Home:
+def home(folders: Folders) -> m.ResultsHome:
     """All result folders."""
-    return m.Home(folders.root.name, [_row(folders.folder(name)) for name in folders.names()])
+    return m.ResultsHome(
+        folders.root.name, [_row(folders.folder(name)) for name in folders.names()]
+    )
 
 
 def folder_page(folder: ResultsFolder, configuration: str | None, measure: str) -> m.FolderPage:

@@ -19,7 +19,7 @@ class FolderRow(msgspec.Struct, frozen=True):
     seconds_left: float | None
 
 
-class Home(msgspec.Struct, frozen=True):
+class ResultsHome(msgspec.Struct, frozen=True):
     """All result folders below ``root``, the folder that was given."""
 
     root: str
@@ -98,7 +98,7 @@ class FolderPage(msgspec.Struct, frozen=True):
     table: list[dict[str, Any]]
 
 
-class DifferenceRow(msgspec.Struct, frozen=True):
+class PairedDifferenceRow(msgspec.Struct, frozen=True):
     """A difference left − right in one configuration, with its 95 % interval.
 
     ``p_value`` is corrected for all differences of the page. ``decided`` says that it is below
@@ -131,7 +131,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     chosen: list[str]
     message: str
     total: int
-    differences: list[DifferenceRow]
+    differences: list[PairedDifferenceRow]
 
 
 class FoldersPage(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ class FoldersPage(msgspec.Struct, frozen=True):
     cautions: list[str]
     message: str
     total: int
-    differences: list[DifferenceRow]
+    differences: list[PairedDifferenceRow]
 
 
 class StatementRow(msgspec.Struct, frozen=True):

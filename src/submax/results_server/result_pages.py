@@ -48,7 +48,7 @@ PAGES = (
         "home",
         "/",
         "All result folders, and how far their runs are.",
-        m.Home,
+        m.ResultsHome,
         lambda folders, asked: home(folders),
         Page("results/home.html", "Experiments", "home", LIVE_SECONDS),
     ),

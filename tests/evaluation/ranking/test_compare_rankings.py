@@ -173,9 +173,21 @@ def test_the_command_line(rng, tmp_path, monkeypatch):
     assert "per decision" not in result.stdout
     assert (tmp_path / "evaluation" / "estimates.csv").exists()
     assert "per slate" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    refused = CliRunner().invoke(main, [*arguments, "--slice", "action"])
-    assert refused.exit_code == 2
-    assert "--slice is for logs with one decision in each row" in refused.stderr
+    for option in (
+        ["--slice", "action"],
+        ["--baseline", "new"],
+        ["--share", "0.3"],
+        ["--by", "random"],
+        ["--jobs", "2"],
+        ["--skip-bad-rows"],
+        ["--declare", "page.toml"],
+        ["--reward-model", "auto"],
+        ["--read", "parts"],
+    ):
+        refused = CliRunner().invoke(main, [*arguments, *option])
+        assert refused.exit_code == 2
+        assert f"{option[0]} does not go with --column slate=…" in refused.stderr
+        assert "unused-option" in refused.stderr
 
 
 def test_the_report_of_slates_has_all_numbers_and_the_words_of_slates(rng, tmp_path):

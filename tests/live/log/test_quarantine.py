@@ -4,7 +4,7 @@ import pytest
 
 from submax.live.log.bandits import log_stream
 from submax.live.log.collecting import quarantine as module
-from submax.live.log.collecting.quarantine import Quarantine, Waiting
+from submax.live.log.collecting.quarantine import Quarantine, WaitingReward
 from submax.live.log.records import decision_key
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
@@ -86,13 +86,13 @@ def test_long_ids_are_limited_by_their_bytes(monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES_OF_KEY", 3000)
     quarantine, dropped = Quarantine(), []
     for number in range(10):
-        dropped += quarantine.add(f"{number}".ljust(100, "x"), Waiting(1.0, f"{number % 2}"))
+        dropped += quarantine.add(f"{number}".ljust(100, "x"), WaitingReward(1.0, f"{number % 2}"))
     size = module.ENTRY_BYTES + 100
     assert len(quarantine) == 5000 // size
     assert dropped == [f"{number}".ljust(100, "x") for number in range(10 - len(quarantine))]
     of_one_key = Quarantine()
     for number in range(10):
-        of_one_key.add(f"{number}".ljust(100, "x"), Waiting(1.0, "key"))
+        of_one_key.add(f"{number}".ljust(100, "x"), WaitingReward(1.0, "key"))
     assert len(of_one_key) == 3000 // size
 
 
@@ -100,11 +100,11 @@ def test_a_quarantine_made_from_its_items_is_equal_and_goes_on_as_it_was(monkeyp
     monkeypatch.setattr(module, "MAX_WAITING", 3)
     first = Quarantine()
     for number in range(5):
-        first.add(str(number), Waiting(float(number), "key"))
+        first.add(str(number), WaitingReward(float(number), "key"))
     second = Quarantine(first.items())
     for one in (first, second):
-        assert one.add("3", Waiting(9.0, "key")) == []
-        assert one.add("new", Waiting(9.0, "key")) == ["2"]
+        assert one.add("3", WaitingReward(9.0, "key")) == []
+        assert one.add("new", WaitingReward(9.0, "key")) == ["2"]
         assert one.release_expired(3.0) == ["3"]
         one.release("4")
         one.release("4")
@@ -121,7 +121,7 @@ def test_memory_is_as_small_as_the_limits_say():
     quarantine, rewards = Quarantine(), {}
     for identifier in identifiers:
         copy = identifier[:16] + identifier[16:]
-        quarantine.add(copy, Waiting(float(len(rewards)), "key"))
+        quarantine.add(copy, WaitingReward(float(len(rewards)), "key"))
         rewards[copy] = 1.0
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()

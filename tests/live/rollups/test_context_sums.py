@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from submax.live.rollups import context_field, context_sums
+from submax.live.rollups import context_sums, field_cells
 from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
 from submax.schema.context_schema import ContextSchema
 
@@ -63,7 +63,7 @@ def test_sums_do_not_depend_on_how_the_log_was_read(rows):
 
 
 def test_what_exceeds_the_limits_is_counted_as_other(rows, monkeypatch):
-    monkeypatch.setattr(context_field, "MOST_VALUES", 2)
+    monkeypatch.setattr(field_cells, "MOST_VALUES", 2)
     monkeypatch.setattr(context_sums, "MOST_CHOICES", 3)
     sums = counted(rows, 100)
     _, country = sums.fields

@@ -9,10 +9,10 @@ import pytest
 
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.group_draw import GROUP_RECORD
+from submax.live.rollups.decision_sums import COLUMNS, DecisionSums, matured
 from submax.live.rollups.delay_bins import BINS, bounds
 from submax.live.rollups.keyed_sums import KeyedSums
 from submax.live.rollups.rollups import Rollups, RollupsRecord
-from submax.live.rollups.sums import COLUMNS, Sums, matured
 from submax.live.rollups.tier import MOST_CELLS, RESOLUTIONS, Resolution, Tier
 
 DAY = 24 * 3600.0
@@ -63,7 +63,7 @@ def decided(
 def test_sums_by_version_equal_those_of_all_rows(seed: int) -> None:
     rows = some_decisions(np.random.default_rng(seed))
     rollups = rolled_up(rows, pages=7)
-    sums = Sums.of_table(rollups.versions.rows)
+    sums = DecisionSums.of_table(rollups.versions.rows)
     assert sums.decisions.sum() == len(rows["at"])
     chosen = (rows["version"] == 2) & rows["held_out"]
     place = (rollups.versions.leading == 2) & (rollups.versions.rest == 1)
@@ -78,11 +78,11 @@ def test_the_effective_number_of_decisions_follows_from_the_sums(seed: int) -> N
     weight = 1 / np.random.default_rng(seed).uniform(0.1, 1, 500)
     rows = matured(np.zeros(500), np.ones(500, bool), weight).sum(axis=0, keepdims=True)
     expected = weight.sum() ** 2 / (weight**2).sum()
-    np.testing.assert_allclose(Sums.of_table(rows).effective, [expected])
+    np.testing.assert_allclose(DecisionSums.of_table(rows).effective, [expected])
 
 
 def test_cells_without_decisions_have_no_mean() -> None:
-    sums = Sums.of_table(np.zeros((2, COLUMNS)))
+    sums = DecisionSums.of_table(np.zeros((2, COLUMNS)))
     for found in (sums.mean, sums.standard_error, sums.effective):
         assert np.isnan(found).all()
 

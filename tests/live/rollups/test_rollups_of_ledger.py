@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 
 import submax
 from submax.live.log.export import Export
-from submax.live.rollups.sums import Sums
+from submax.live.rollups.decision_sums import DecisionSums
 
 
 def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
@@ -37,7 +37,7 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     bandit.close()
     reward = log["reward"].to_numpy(float)
     weight = 1 / log["propensity"].to_numpy(float)
-    sums = Sums.of_table(rollups.tiers[-1].groups.rows.sum(axis=0, keepdims=True))
+    sums = DecisionSums.of_table(rollups.tiers[-1].groups.rows.sum(axis=0, keepdims=True))
     assert sums.decisions == sums.matured == len(log)
     np.testing.assert_allclose(sums.reward, reward.sum())
     np.testing.assert_allclose(sums.weight, weight.sum())

@@ -22,8 +22,9 @@ from submax.cli.logs.given_policies import (
     label_of,
     text_or_table,
 )
-from submax.cli.logs.log_reading import column_of, read_log_of
+from submax.cli.logs.log_reading import columns_of, read_log_of
 from submax.cli.logs.output_paths import check_folder
+from submax.cli.logs.unused_options import is_of_slates
 from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.running.extras import missing_extra
@@ -37,8 +38,6 @@ from submax.evaluation.targets.probability_columns import COLUMNS
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 
-SLATE = "slate="
-"""Beginning of a --column that says that the log has ranked lists, a row for each position."""
 READING = ("columns", "declare", "action_features", "skip_bad_rows")
 """Options that say how a log is read."""
 
@@ -72,7 +71,7 @@ def run_evaluate(
         if value is not None:
             positive(name, value)
     output = Output(out, Shown(every, half_width, effect), report)
-    if any(one.startswith(SLATE) for one in options["columns"]):
+    if is_of_slates(options["columns"]):
         _print_and_write(ranked_comparison(path, policies, options), (), output)
     else:
         _evaluate_log(path, policies, output, **options)
@@ -124,19 +123,7 @@ def ranked_comparison(
     path: Path, policies: Sequence[str], options: Mapping[str, Any]
 ) -> Comparison:
     """Return the comparison of ranking policies whose probabilities are columns of the log."""
-    for name, given in {
-        "--slice": options["slices"],
-        "--combine": options["combinations"],
-        "--learn-from": options["learn_from"],
-        "--reward-model": options["reward_models"],
-        "--read parts": options["read"] == "parts",
-    }.items():
-        if given:
-            raise InputError(
-                f"{name} and a column of slates are given, and {name} is for logs with one "
-                f"decision in each row: leave {name} out"
-            )
-    columns = dict(column_of(one) for one in options["columns"])
+    columns = columns_of(options["columns"])
     slates = Slates.read(path, columns=columns, policies={name: name for name in policies})
     wanted = {name: options[name] for name in ("estimators", "interval", "level", "seed")}
     return compare_rankings(slates, **wanted)

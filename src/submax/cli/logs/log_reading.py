@@ -1,22 +1,19 @@
 """Reads the log that is given on the command line."""
 
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from submax.cli.logs.given_policies import common_schema, learned_among
-from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.parts.parted_log import PartedLog
+from submax.evaluation.reading.declaration_file import read_declaration
 from submax.evaluation.report.candidates import Candidate
 from submax.schema.schema import Schema
 
 LISTS = ("context", "probability")
 """Roles whose column is always a list, so that a pattern can be given."""
-DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
-"""Keys that a --declare file may have: the arguments of ``Log.read`` with these names."""
 
 
 def read_log(
@@ -47,7 +44,8 @@ def read_log(
 
 def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, Any]:
     """Return the arguments of ``Log.read`` for the options --column and --declare."""
-    return {"columns": dict(column_of(one) for one in columns), **_declared(declare)}
+    declared = {} if declare is None else read_declaration(declare)
+    return {"columns": columns_of(columns), **declared}
 
 
 def read_log_of(
@@ -67,6 +65,11 @@ def read_log_of(
         ) from error
 
 
+def columns_of(given: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of each role that the options --column name."""
+    return dict(column_of(one) for one in given)
+
+
 def column_of(text: str) -> tuple[str, Any]:
     """Return the role and the column, or columns, of an option --column."""
     role, sign, name = text.partition("=")
@@ -77,15 +80,3 @@ def column_of(text: str) -> tuple[str, Any]:
     if not name:
         return role, None
     return role, name.split(",") if "," in name or role in LISTS else name
-
-
-def _declared(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read {str(path)!r}: {error}") from error
-    for key in table:
-        one_of(f"key in {path.name}:", key, DECLARED_KEYS)
-    return table

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
-from submax.cli.operating.overview import Overview
+from submax.cli.operating.operator_overview import OperatorOverview
 from submax.cli.operating.shown_alarm import ShownAlarm
 from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
@@ -23,7 +23,7 @@ class OperatedBandit(ABC):
     name: str
 
     @abstractmethod
-    def overview(self) -> Overview:
+    def overview(self) -> OperatorOverview:
         """The bandit with its choices, counts and notices."""
 
     @abstractmethod

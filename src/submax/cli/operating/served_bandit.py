@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from submax.cli.operating.operated_bandit import OperatedBandit
-from submax.cli.operating.overview import Overview
+from submax.cli.operating.operator_overview import OperatorOverview
 from submax.cli.operating.shown_alarm import ShownAlarm
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
@@ -22,9 +22,9 @@ class ServedBandit(OperatedBandit):
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, name
 
-    def overview(self) -> Overview:
+    def overview(self) -> OperatorOverview:
         shown = self._client.show()
-        return Overview(
+        return OperatorOverview(
             self.name,
             shown["status"],
             shown["policy"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from submax.cli.inspection import chosen_bandit, opened_for_reading
 from submax.cli.operating.operated_bandit import VERBS, OperatedBandit
-from submax.cli.operating.overview import Overview
+from submax.cli.operating.operator_overview import OperatorOverview
 from submax.cli.operating.read_bandit import opened_for_writing, read_bandit
 from submax.cli.operating.shown_alarm import ShownAlarm
 from submax.live.alarms.alarm_log import AlarmLog
@@ -39,12 +39,12 @@ class StoredBandit(OperatedBandit):
                 name = chosen_bandit(bandit_names(store), None)
         self.name = name
 
-    def overview(self) -> Overview:
+    def overview(self) -> OperatorOverview:
         with read_bandit(self._place, self.name) as bandit:
             settings, serving = bandit.projection.settings, bandit.state.serving
             probabilities = CurrentProbabilities().of(serving, recent_contexts(bandit.ledger))
             arms = arm_statuses(serving, bandit.ledger, probabilities)
-            return Overview(
+            return OperatorOverview(
                 self.name,
                 settings.status,
                 settings.policy,

@@ -67,8 +67,11 @@ def recommend(
 ) -> None:
     """Recommend a policy for a problem, with its settings and the reason.
 
-    The problem is described by options, read from a log or from a store, or, with neither, asked
-    for by five questions. Options take precedence over what a log or a store shows.
+    The problem is described by options, or read from a log or from a store; options take
+    precedence over what a log or a store shows. Without a log or a store, questions that no option
+    answers are asked in a terminal. Otherwise, and with --json, nothing is asked: context, batch
+    and goal have their defaults, which are printed as assumptions, and actions and rewards
+    must be given.
 
     The answer has the policy, the runner-up, the measured results that support the choice, what was
     not tested, and settings to paste. Published results decide, and nothing is run:
@@ -76,16 +79,14 @@ def recommend(
     """
     import json
 
+    from submax.cli.recommending.questions import ask, can_ask
     from submax.recommendation.recommend import recommend as find
 
-    reading: dict[str, Any] = {}
-    if columns or declare:
-        from submax.cli.logs.log_reading import reading_options
-
-        reading = reading_options(columns, declare)
-    if source is None and given["actions"] is None:
-        from submax.cli.recommending.questions import ask
-
+    if source is None and not as_json and can_ask():
         given = ask(given)
-    found = find(source, bandit=bandit, **given, **reading)
+    if columns:
+        from submax.cli.logs.log_reading import columns_of
+
+        given["columns"] = columns_of(columns)
+    found = find(source, bandit=bandit, declare=declare, **given)
     click.echo(json.dumps(found.as_dict(), indent=1, ensure_ascii=False) if as_json else found)

@@ -1,5 +1,6 @@
 """Asks the five questions in a terminal."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,11 @@ GOAL = (
     "5 of 5. What matters? earn: as much as possible; adapt: the world changes; explain: every "
     "decision must be explained; identify: only find the best action"
 )
+
+
+def can_ask() -> bool:
+    """Whether a person can be asked: the input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def ask(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from submax.core.running.whole_file import whole_file
 from submax.core.summary import number, percentage
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
-from submax.evaluation.page.scale import Scale
+from submax.evaluation.page.axis_scale import AxisScale
 from submax.evaluation.page.warned import warnings_of
 from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import rule_of
@@ -77,7 +77,7 @@ def rendered(found: "Comparison", overview: Overview, command: str | None) -> st
         style=style,
         digest=digest,
         logging=found.estimates[0],
-        scale=Scale.of(_numbers(found.estimates)),
+        scale=AxisScale.of(_numbers(found.estimates)),
         best=_best(found.recommended()),
         policies=[name for name in found.policies() if name != LOGGING_POLICY],
         warnings=warnings_of(found.estimates),
@@ -106,7 +106,7 @@ def _calibrated(overview: Overview) -> dict[str, Any]:
         if one.calibration is not None:
             half = CALIBRATION_ERRORS * one.calibration.error
             ends += [one.calibration.ratio - half, one.calibration.ratio + half]
-    return {"choices": choices, "scale": Scale.of(ends), "errors": CALIBRATION_ERRORS}
+    return {"choices": choices, "scale": AxisScale.of(ends), "errors": CALIBRATION_ERRORS}
 
 
 def _slices(overview: Overview) -> list[dict[str, Any]]:
@@ -116,6 +116,6 @@ def _slices(overview: Overview) -> list[dict[str, Any]]:
         mine = [one for one in overview.slices if one.column == column]
         values = list(dict.fromkeys(one.value for one in mine))
         rows = [(value, [one.estimate for one in mine if one.value == value]) for value in values]
-        scale = Scale.of(_numbers([one.estimate for one in mine]))
+        scale = AxisScale.of(_numbers([one.estimate for one in mine]))
         found.append({"column": column, "rows": rows, "scale": scale})
     return found

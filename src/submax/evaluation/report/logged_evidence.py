@@ -15,6 +15,7 @@ from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.counted import divided_by_fold
 from submax.evaluation.logs.log import Log
 from submax.evaluation.logs.sessions import trajectory_weights
+from submax.evaluation.logs.slot_propensities import slot_propensities
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
@@ -27,6 +28,7 @@ from submax.evaluation.report.probability_tables import (
     tables_of_slots,
     unsupported_share,
 )
+from submax.evaluation.targets.same_schema import check_same_schema
 from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
@@ -43,8 +45,6 @@ over rows, so that few draws per row are enough."""
 NUMBERS_PER_DRAW = 64
 """Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
 _LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
-UNIFORM_TOLERANCE = 1e-6
-"""Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
 
 
 class LoggedEvidence:
@@ -72,7 +72,7 @@ class LoggedEvidence:
         self._last_folds: _LastFolds = ((0, 0), [])
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
-        self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
+        self.slot_propensity, self.slots_estimated = slot_propensities(log, seed)
         self.groups = action_groups(log, seed)
         self._untaken = [
             np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
@@ -82,7 +82,7 @@ class LoggedEvidence:
     def about(self, learned: Learned | TargetPolicy) -> PolicyEvidence:
         """Return the evidence about a learned policy, or about a policy of another kind."""
         if isinstance(learned, Learned):
-            check_schema(learned, self.log)
+            check_same_schema(learned, self.log)
         elif not self._can_list():
             raise InputError(
                 f"this log has {self._space.size} joint actions or real-valued ones; policies "
@@ -279,19 +279,6 @@ class LoggedEvidence:
         return np.stack(masks)
 
 
-def check_schema(learned: Learned, log: Log) -> None:
-    """Refuse a policy that was learned for other actions or contexts than those of the log.
-
-    Whether choices are still active makes no difference.
-    """
-    same_menu = learned.schema.menu.revived == log.schema.menu.revived
-    if not same_menu or learned.schema.context != log.schema.context:
-        raise InputError(
-            "the policy was learned for other actions or contexts than this log has: read the "
-            "log with its schema, Log.read(..., schema=learned.schema)"
-        )
-
-
 def _probability_of(
     learned: Learned, context: Floats, action: NDArray[Any], space: Space
 ) -> Floats:
@@ -306,23 +293,3 @@ def _probability_of(
         log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
         probability[known] = np.exp(log_prob[0])
     return probability
-
-
-def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:
-    """Return the propensity of each slot's choice, and whether a model estimated any of them.
-
-    The propensities are None for plain arms and for actions with real-valued parts.
-    """
-    menu = log.schema.menu
-    if len(menu.slots) < 2 or menu.ranges:
-        return None, False
-    if log.slot_propensity is not None:
-        gaps = np.isnan(log.slot_propensity)
-        if not gaps.any():
-            return log.slot_propensity, bool(log.estimated.any())
-        return np.where(gaps, log.estimated_slot_propensities(seed), log.slot_propensity), True
-    sizes = np.array([[len(indices) for indices in eligible] for eligible in log.eligible_sets])
-    sizes = sizes[log.eligible_set]
-    if np.allclose(log.propensity * sizes.prod(axis=1), 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
-        return 1.0 / sizes, False
-    return log.estimated_slot_propensities(seed), True

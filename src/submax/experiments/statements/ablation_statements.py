@@ -15,6 +15,44 @@ INJECTION = (
     "later layers in the neural network, making the learned reward-conditioned policy insensitive "
     "to r."
 )
+OF_THE_PAPER = {
+    "Modulation has less regret than concatenating r to the input": (
+        "reference",
+        "input-concatenation",
+    ),
+    "With r concatenated to the input, SubMax is no better than random": (
+        "random",
+        "input-concatenation",
+    ),
+}
+"""What the paper says: the policy that has less regret, and the other."""
+OF_SUBMAX = {
+    "Modulation has less regret than concatenation in both layers that starts at zero": (
+        "reference",
+        "concatenation",
+    ),
+    "Modulation has less regret than a sigmoid gate": ("reference", "gate"),
+    "Latent draws that the reward levels share give less regret than separate draws": (
+        "reference",
+        "separate-draws",
+    ),
+    "5 latent draws have less regret than 1": ("reference", "draws-1"),
+    "20 latent draws have less regret than 5": ("draws-20", "reference"),
+}
+"""What we ask beside it, in the same form."""
+
+
+def ablation_statements(finals: Finals) -> list[Statement]:
+    """The statements about injection layers and latent draws, in every configuration."""
+    wanted = len(finals.configurations())
+    claims = [
+        *(
+            Claim("paper", INJECTION, text, wanted, _less(*two))
+            for text, two in OF_THE_PAPER.items()
+        ),
+        *(Claim("submax", "", text, wanted, _less(*two)) for text, two in OF_SUBMAX.items()),
+    ]
+    return [claim.tested(finals) for claim in claims]
 
 
 def _less(lower: str, higher: str) -> Comparisons:
@@ -23,60 +61,3 @@ def _less(lower: str, higher: str) -> Comparisons:
 
 def _words(labels: dict[str, Any]) -> str:
     return f"s={labels['shift']}"
-
-
-def ablation_statements(finals: Finals) -> list[Statement]:
-    """The statements about injection layers and latent draws, in every configuration."""
-    wanted = len(finals.configurations())
-    claims = [
-        Claim(
-            "paper",
-            INJECTION,
-            "Modulation has less regret than concatenating r to the input",
-            wanted,
-            _less("reference", "input-concatenation"),
-        ),
-        Claim(
-            "paper",
-            INJECTION,
-            "With r concatenated to the input, SubMax is no better than random",
-            wanted,
-            _less("random", "input-concatenation"),
-        ),
-        Claim(
-            "submax",
-            "",
-            "Modulation has less regret than concatenation in both layers that starts at zero",
-            wanted,
-            _less("reference", "concatenation"),
-        ),
-        Claim(
-            "submax",
-            "",
-            "Modulation has less regret than a sigmoid gate",
-            wanted,
-            _less("reference", "gate"),
-        ),
-        Claim(
-            "submax",
-            "",
-            "Latent draws that the reward levels share give less regret than separate draws",
-            wanted,
-            _less("reference", "separate-draws"),
-        ),
-        Claim(
-            "submax",
-            "",
-            "5 latent draws have less regret than 1",
-            wanted,
-            _less("reference", "draws-1"),
-        ),
-        Claim(
-            "submax",
-            "",
-            "20 latent draws have less regret than 5",
-            wanted,
-            _less("draws-20", "reference"),
-        ),
-    ]
-    return [claim.tested(finals) for claim in claims]

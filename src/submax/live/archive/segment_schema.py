@@ -58,39 +58,47 @@ def segment_schema(settings: Settings) -> Any:
         pa.float64() if isinstance(field, Number) else pa.string()
         for field in settings.context.fields
     ]
-    return pa.schema(
-        [
-            ("position", pa.int64()),
-            ("time", pa.int64()),
-            ("kind", pa.string()),
-            ("id", pa.string()),
-            ("id_high", pa.int64()),
-            ("id_low", pa.int64()),
-            ("back", pa.int64()),
-            ("about_time", pa.int64()),
-            ("irregular", pa.bool_()),
-            ("key", pa.string()),
-            ("about", pa.string()),
-            ("body", pa.binary()),
-            ("reward_key", pa.string()),
-            ("value", pa.float64()),
-            ("source", pa.string()),
-            *((f"{ACTION}{number}", one) for number, one in enumerate(actions)),
-            ("propensity", pa.float64()),
-            ("version", pa.int64()),
-            *((f"{CONTEXT}{number}", one) for number, one in enumerate(contexts)),
-            ("eligible", pa.binary()),
-            ("probabilities", pa.list_(pa.float64())),
-            ("activated", pa.bool_()),
-            ("holdout", pa.bool_()),
-            ("unit", pa.string()),
-            ("group_since", pa.int64()),
-            ("group", pa.string()),
-            ("holdout_share", pa.float64()),
-            ("control_share", pa.float64()),
-            ("paused", pa.bool_()),
-        ]
-    )
+    decided = [(f"{ACTION}{number}", one) for number, one in enumerate(actions)]
+    known = [(f"{CONTEXT}{number}", one) for number, one in enumerate(contexts)]
+    made = [("propensity", pa.float64()), ("version", pa.int64())]
+    return pa.schema([*_of_all_events(pa), *decided, *made, *known, *_of_decisions(pa)])
+
+
+def _of_all_events(pa: Any) -> list[tuple[str, Any]]:
+    """The columns of all events, and those of rewards."""
+    return [
+        ("position", pa.int64()),
+        ("time", pa.int64()),
+        ("kind", pa.string()),
+        ("id", pa.string()),
+        ("id_high", pa.int64()),
+        ("id_low", pa.int64()),
+        ("back", pa.int64()),
+        ("about_time", pa.int64()),
+        ("irregular", pa.bool_()),
+        ("key", pa.string()),
+        ("about", pa.string()),
+        ("body", pa.binary()),
+        ("reward_key", pa.string()),
+        ("value", pa.float64()),
+        ("source", pa.string()),
+    ]
+
+
+def _of_decisions(pa: Any) -> list[tuple[str, Any]]:
+    """The columns of decisions after action, propensity, version and context."""
+    return [
+        ("eligible", pa.binary()),
+        ("probabilities", pa.list_(pa.float64())),
+        ("activated", pa.bool_()),
+        ("holdout", pa.bool_()),
+        ("unit", pa.string()),
+        ("group_since", pa.int64()),
+        ("group", pa.string()),
+        ("holdout_share", pa.float64()),
+        ("control_share", pa.float64()),
+        ("paused", pa.bool_()),
+    ]
 
 
 def writer_options(first: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.rollups.rollups import CameRewards, Learned, Rollups
+from submax.live.rollups.rollups import CameRewards, LearnedDecisions, Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -213,7 +213,7 @@ class Ledger:
             still_open = [position not in closed for position in rows.position.tolist()]
             which = np.flatnonzero(np.array(still_open, np.bool_))
             rows, before = rows.take(which), before[which]
-        given = self.collected.popped(rows.position.tolist())
+        given = self.collected.popped(rows.position)
         if at_reward is not None:
             # At one event, decisions that are settled come first.
             before = np.concatenate([before, at_reward.place])
@@ -240,7 +240,7 @@ class Ledger:
             self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
             weight = self._weights(rows.propensity[learned])
             self.tally.learned(action, reward, weight)
-            self.rollups.learned(Learned(rows.context[learned], action, reward, weight))
+            self.rollups.learned(LearnedDecisions(rows.context[learned], action, reward, weight))
         compared = np.flatnonzero(
             activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
         )

@@ -12,7 +12,7 @@ from submax.live.archive.derived_rows import DerivedRows
 from submax.live.lift.group_comparison import GroupComparison
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.position_set import PositionSet
-from submax.live.log.collecting.quarantine import Waiting
+from submax.live.log.collecting.quarantine import WaitingReward
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.rows.row_segments import StoredSegments
@@ -37,7 +37,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     rewards: dict[int, float]
     activated: list[int]
     early: dict[str, float]
-    waiting: dict[str, Waiting]
+    waiting: dict[str, WaitingReward]
     counts: dict[str, int]
     segments: list[str]
     last: bytes

@@ -153,7 +153,10 @@ def _levels(position: Integers) -> NDArray[np.int64]:
 
 
 def _needed_level(events: Integers) -> NDArray[np.int64]:
-    """The level of the sample that is remembered after so many events; LEVELS if none is."""
+    """The lowest level whose decisions are still remembered after this many events.
+
+    It is ``LEVELS`` if no decision is remembered any more.
+    """
     ratio = np.maximum(events, 1) / NEAR_EVENTS
     level = np.ceil(np.log2(ratio) / 2).astype(np.int64)
     return np.clip(level, 0, LEVELS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.live.rollups.context_field import ContextField
+from submax.live.rollups.field_cells import FieldCells
 from submax.live.rollups.waiting_rows import WaitingRows
 from submax.schema.context_schema import ContextSchema, Number
 
@@ -35,7 +35,7 @@ class ContextSums:
     the order of the log.
     """
 
-    def __init__(self, fields: Sequence[ContextField], slots: int, width: int) -> None:
+    def __init__(self, fields: Sequence[FieldCells], slots: int, width: int) -> None:
         """No sums; ``width`` is that of encoded contexts."""
         self.fields = list(fields)
         self.slots, self._width = min(slots, MOST_SLOTS), width
@@ -49,7 +49,7 @@ class ContextSums:
         """No sums for the fields of a schema."""
         fields, first = [], 0
         for name, field in zip(schema.names, schema.fields, strict=True):
-            fields.append(ContextField(name, first, field.width, isinstance(field, Number)))
+            fields.append(FieldCells(name, first, field.width, isinstance(field, Number)))
             first += field.width
         return cls(fields[:MOST_FIELDS], slots, schema.width)
 
@@ -146,10 +146,11 @@ class ContextSums:
         place = np.full(max([*known, int(chosen.max())]) + 1, len(known))
         place[known] = np.arange(len(known))
         table = waiting.table if len(waiting.table) else np.ones((len(chosen), 1))
+        choice, added = place[chosen], np.ascontiguousarray(table.T)
         for number, field in enumerate(self.fields):
             sums = self.sums(number, slot).copy()
-            cell = field.cell_of(waiting.raw[:, number]) * sums.shape[1] + place[chosen]
-            sums[..., columns] = _summed(sums[..., columns], cell, table)
+            cell = field.cell_of(waiting.raw[:, number]) * sums.shape[1] + choice
+            sums[..., columns] = _summed(sums[..., columns], cell, added)
             self._sums[number, slot] = sums
 
     def to_record(self) -> "ContextSumsRecord":
@@ -175,7 +176,7 @@ class ContextSums:
 class ContextSumsRecord(msgspec.Struct, frozen=True, array_like=True):
     """The state of ``ContextSums`` as it is stored."""
 
-    fields: list[ContextField]
+    fields: list[FieldCells]
     slots: int
     width: int
     choices: list[list[int]]
@@ -193,12 +194,9 @@ def _with_room(sums: Floats, choices: int) -> Floats:
 
 
 def _summed(sums: Floats, cell: Integers, table: Floats) -> Floats:
-    """The sums after rows were added, in order, each to its cell."""
+    """The sums after rows were added, in order, each to its cell; ``table`` is ``[columns, n]``."""
     flat = sums.reshape(-1, sums.shape[-1])
     cells = np.concatenate([np.arange(len(flat)), cell])
-    added = [
-        np.bincount(cells, np.concatenate([old, new]), len(flat))
-        for old, new in zip(flat.T, table.T, strict=True)
-    ]
-    total: Floats = np.stack(added, axis=1).astype(np.float64, copy=False)
-    return total.reshape(sums.shape)
+    added = np.concatenate([flat.T, table], axis=1)
+    total = np.stack([np.bincount(cells, column, len(flat)) for column in added], axis=1)
+    return total.astype(np.float64, copy=False).reshape(sums.shape)

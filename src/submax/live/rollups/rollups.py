@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
+from submax.live.rollups.decision_sums import COLUMNS, made, matured
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
-from submax.live.rollups.sums import COLUMNS, made, matured
 from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
 from submax.schema.context_schema import ContextSchema
 
@@ -44,7 +44,7 @@ class CountedDecisions(Protocol):
     def context(self) -> Singles: ...
 
 
-class Outcome(NamedTuple):
+class MaturedOutcome(NamedTuple):
     """What became of decisions: see ``Rollups.matured``."""
 
     reward: Floats
@@ -60,7 +60,7 @@ class Counted(NamedTuple):
     action: Floats
     version: Integers
     holdout: Booleans
-    outcome: Outcome | None
+    outcome: MaturedOutcome | None
 
 
 class Made(NamedTuple):
@@ -72,7 +72,7 @@ class Made(NamedTuple):
     at: Floats
 
 
-class Learned(NamedTuple):
+class LearnedDecisions(NamedTuple):
     """Decisions that were learned from: see ``ContextSums.learned``."""
 
     context: Singles
@@ -115,7 +115,7 @@ class Rollups:
         self._came: list[CameRewards] = []
         self._last = 0
         self._made: list[Made] = []
-        self._learned: list[Learned] = []
+        self._learned: list[LearnedDecisions] = []
         self._count = 0
 
     @property
@@ -163,7 +163,7 @@ class Rollups:
             self._made.append(Made(decisions.context, decisions.action, decisions.position, at))
             self._wait_for(len(at))
 
-    def learned(self, rows: Learned) -> None:
+    def learned(self, rows: LearnedDecisions) -> None:
         """Count decisions that were learned from, by the values of their contexts."""
         self._learned.append(rows)
         self._wait_for(len(rows.reward))
@@ -182,12 +182,12 @@ class Rollups:
         by default. ``weight`` is how much each counts in weighted means.
         """
         if len(at):
-            outcome = Outcome(reward, rewarded, weight, decisions.propensity)
+            outcome = MaturedOutcome(reward, rewarded, weight, decisions.propensity)
             self._decisions.append(self._counted(at, decisions, outcome))
             self._wait_for(len(at))
 
     def _counted(
-        self, at: Floats, decisions: CountedDecisions, outcome: "Outcome | None"
+        self, at: Floats, decisions: CountedDecisions, outcome: "MaturedOutcome | None"
     ) -> "Counted":
         action = decisions.action[:, : self._slots]
         return Counted(at, action, decisions.version, decisions.holdout, outcome)
@@ -206,7 +206,8 @@ class Rollups:
         self._add_made()
         if came:
             self._delays.rewarded(*map(np.concatenate, zip(*came, strict=True)))
-        # Of decisions that are read before their page's rewards, none is forgotten yet.
+        # Decisions are forgotten only now, because a reward may be about a decision that was read
+        # together with it.
         self._delays.forget(self._last)
         if not decisions:
             return
@@ -280,7 +281,7 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     contexts: ContextSumsRecord
 
 
-def _rows(at: Floats, outcome: Outcome | None) -> Floats:
+def _rows(at: Floats, outcome: MaturedOutcome | None) -> Floats:
     """The rows of sums of decisions that were made, or that have matured."""
     if outcome is None:
         return made(len(at))

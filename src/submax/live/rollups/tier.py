@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.live.rollups.decision_sums import COLUMNS, SERIES, series
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
-from submax.live.rollups.sums import COLUMNS, SERIES, series
 
 MOST_CELLS = 32_768
 """Cells of one tier with decisions of a choice in an interval: 1 MB. A bandit with more than a
@@ -48,7 +48,8 @@ class Tier:
 
         ``choices`` has a row for each decision and a column for each slot.
         """
-        interval = (at // self.resolution.seconds).astype(np.int64)
+        # The same as the division of floats, which takes fifty times as long.
+        interval = np.floor(at).astype(np.int64) // self.resolution.seconds
         self.groups.add(interval, group, rows)
         short = series(rows)
         for slot in range(choices.shape[1]):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from submax.nn.designs.design import Example
-from submax.nn.training.trainer import Progress, Trainer, where_kept
+from submax.nn.training.trainer import Trainer, TrainingProgress, where_kept
 
 BLOCK = 25
 """Number of steps between two evaluations of the held-out loss."""
@@ -27,7 +27,7 @@ class Fitting(NamedTuple):
     count as the best.
     """
 
-    progress: Progress
+    progress: TrainingProgress
     best: jax.Array
     loss: jax.Array
     best_step: jax.Array
@@ -42,7 +42,7 @@ class FittedTrainer:
     trainer: Trainer
     patience: int = PATIENCE
 
-    def begin(self, progress: Progress, held: jax.Array, least: jax.Array) -> Fitting:
+    def begin(self, progress: TrainingProgress, held: jax.Array, least: jax.Array) -> Fitting:
         """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
         vector = progress.vector
         zeros = jnp.zeros(len(vector), dtype=jnp.int32)

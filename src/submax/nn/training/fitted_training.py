@@ -18,7 +18,7 @@ from submax.nn.training.compiling import compiled, compiled_once, shape
 from submax.nn.training.fitted_trainer import BLOCK, LONG_PATIENCE, PATIENCE, FittedTrainer, Fitting
 from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
-from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
+from submax.nn.training.trainer import Trainer, TrainingProgress, drawn_seeds
 
 HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
@@ -33,7 +33,7 @@ class FittedPrograms(NamedTuple):
     """A trainer of one design, and its compiled methods."""
 
     trainer: FittedTrainer
-    begin: Callable[[Progress, RowArray, jax.Array], Fitting]
+    begin: Callable[[TrainingProgress, RowArray, jax.Array], Fitting]
     advance: Callable[[Fitting, RowArray, RowArray], Fitting]
 
 
@@ -99,7 +99,7 @@ def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
     return anew
 
 
-def _from(fresh: Fitting, vector: NDArray[np.float32]) -> Progress:
+def _from(fresh: Fitting, vector: NDArray[np.float32]) -> TrainingProgress:
     """Return the start of a training from these parameters."""
     return fresh.progress._replace(vector=jnp.asarray(vector), good=jnp.asarray(vector))
 

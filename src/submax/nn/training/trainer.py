@@ -22,7 +22,7 @@ NEVER = -1
 """The step of divergence of a replica that has not diverged."""
 
 
-class Progress(NamedTuple):
+class TrainingProgress(NamedTuple):
     """The state of training between two steps.
 
     ``vector [R, P]`` are all parameters of each replica, and ``good [R, P]`` the latest parameters
@@ -54,7 +54,7 @@ class Trainer:
     training: Training
     replicas: int
 
-    def begin(self, seeds: Seeds, limit: Limits, share: NDArray[np.float32]) -> Progress:
+    def begin(self, seeds: Seeds, limit: Limits, share: NDArray[np.float32]) -> TrainingProgress:
         """Return the start of training with new models, whose parameters are random.
 
         ``seeds [R]`` are the seeds of the random numbers, and ``limit [R]`` is the largest number
@@ -64,7 +64,7 @@ class Trainer:
         pairs = zip(seeds, share, strict=True)
         vector = np.stack([self._drawn(np.random.default_rng(seed), one) for seed, one in pairs])
         # Every array is copied, because a compiled program may overwrite its arguments.
-        return Progress(
+        return TrainingProgress(
             jnp.array(vector),
             jnp.array(vector),
             jax.tree.map(jnp.array, _optimizer_start(self.training, *vector.shape)),
@@ -76,7 +76,7 @@ class Trainer:
 
     @property
     def progress_shapes(self) -> Any:
-        """The shapes of ``Progress``, for which programs are compiled."""
+        """The shapes of ``TrainingProgress``, for which programs are compiled."""
         seeds, limit = np.zeros(self.replicas, np.uint32), np.zeros(self.replicas, np.int32)
         share = np.full((self.replicas, self.design.reward_width), 0.5, np.float32)
         progress = self.begin(seeds, limit, share)
@@ -87,14 +87,14 @@ class Trainer:
         model = self.design.informed(self.design.drawn(rng), share)
         return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(model)])
 
-    def advance(self, progress: Progress, rows: jax.Array) -> Progress:
+    def advance(self, progress: TrainingProgress, rows: jax.Array) -> TrainingProgress:
         """Train T steps, each on a minibatch of B rows: ``rows [T, R, B, D + S + E + 1]``.
 
         The columns are context, action, encoded reward and weight, as in `Example.of`.
         """
         return jax.lax.scan(self._step, progress, rows)[0]
 
-    def _step(self, progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
+    def _step(self, progress: TrainingProgress, rows: jax.Array) -> tuple[TrainingProgress, None]:
         """Train all replicas one step.
 
         A replica that has stopped or diverged does not change; one that diverges in this step
@@ -110,7 +110,7 @@ class Trainer:
         keep = due & (diverged == NEVER)
         # The loss is that of the parameters before the step. If it is finite, these are good.
         good = where_kept(jnp.isfinite(loss), progress.vector, progress.good)
-        after = Progress(
+        after = TrainingProgress(
             where_kept(keep, vector, where_kept(first, good, progress.vector)),
             good,
             where_kept(keep, state, progress.optimizer),
@@ -157,13 +157,16 @@ def _optimizer(training: Training) -> optax.GradientTransformation:
 
 @functools.cache
 def _optimizer_start(training: Training, replicas: int, parameters: int) -> Any:
-    """Return the optimizer's state before the first step.
+    """Return the optimizer's state before the first step: its moments and its count are zero.
 
-    The state depends on the number of parameters but not on their values, so that a fit need not
-    run the many small operations that make it.
+    Only the shapes are asked of the optimizer, because to compile the small programs that make the
+    zeros takes a sixth of the time that a training program takes.
+
+    Reference: Kingma and Ba (2015), algorithm 1.
     """
-    vector = jnp.zeros((replicas, parameters), jnp.float32)
-    return jax.device_get(jax.vmap(_optimizer(training).init)(vector))
+    vector = shape((replicas, parameters), jnp.float32)
+    state = jax.eval_shape(jax.vmap(_optimizer(training).init), vector)
+    return jax.tree.map(lambda part: np.zeros(part.shape, part.dtype), state)
 
 
 def drawn_seeds(replicas: int, rng: np.random.Generator) -> Seeds:

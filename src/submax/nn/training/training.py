@@ -22,7 +22,7 @@ from submax.nn.training.compiling import (
 from submax.nn.training.fitted_training import train_fitted
 from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
-from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
+from submax.nn.training.trainer import Trainer, TrainingProgress, drawn_seeds
 
 __all__ = ["Trained", "compilations", "compiling_seconds", "train", "unpacked"]
 
@@ -35,7 +35,7 @@ class Programs(NamedTuple):
     """A trainer of one design, and its compiled method."""
 
     trainer: Trainer
-    advance: Callable[[Progress, NDArray[np.float32]], Progress]
+    advance: Callable[[TrainingProgress, NDArray[np.float32]], TrainingProgress]
 
 
 def train(

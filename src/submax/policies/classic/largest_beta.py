@@ -75,7 +75,7 @@ class Groups(NamedTuple):
         return Groups(replica, self.a[wanted], self.b[wanted], self.members[wanted], first)
 
 
-class Rule(NamedTuple):
+class QuadratureRule(NamedTuple):
     """Gauss-Legendre quadrature on [0, 1], divided into equal panels.
 
     If f holds the values of a function at the nodes of one panel, ``f @ to_end`` are its integrals
@@ -245,7 +245,7 @@ def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
     return above | (_exponent(groups, _log_means(groups), logit) < limit[groups.replica])
 
 
-def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats:
+def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule) -> Floats:
     """∫ f_k Π_{j≠k} F_j for one member k of every group, on an axis that is stretched by exp."""
     unit = _narrowest(groups)[:, None]
     stretch = np.log1p((end - start)[:, None] / unit)
@@ -273,14 +273,14 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
 
 
 @cache
-def _rule(panels: int) -> Rule:
+def _rule(panels: int) -> QuadratureRule:
     node, weight = legendre.leggauss(NODES_PER_PANEL)
     coefficients = np.linalg.inv(legendre.legvander(node, NODES_PER_PANEL - 1))
     antiderivative = legendre.legint(coefficients)
     at_end = np.asarray(legendre.legval(1.0, antiderivative))
     to_panel_end = at_end[:, None] - legendre.legval(node, antiderivative)
     starts = np.arange(panels)[:, None]
-    return Rule(
+    return QuadratureRule(
         node=((starts + (node + 1) / 2) / panels).ravel(),
         weight=np.tile(weight, panels) / (2 * panels),
         to_end=to_panel_end / (2 * panels),

@@ -19,7 +19,7 @@ REWARD_WAIT = 5.0
 later, and are counted as late."""
 
 
-class Outcome(NamedTuple):
+class VisitOutcome(NamedTuple):
     """What a visitor did: the reward, and the seconds until it is known; no reward: None."""
 
     reward: float | None
@@ -64,8 +64,8 @@ class DemoWorld:
         """The chance that a visitor who sees the headline buys, ``seconds`` after the begin."""
         return (AFTER if self.drifted(seconds) else BEFORE)[action]
 
-    def outcome(self, action: str, seconds: float, rng: np.random.Generator) -> Outcome:
+    def outcome(self, action: str, seconds: float, rng: np.random.Generator) -> VisitOutcome:
         """What a visitor does. One who does not buy is known as such only by waiting."""
         bought = rng.random() < self.chance(action, seconds)
         low, high = SLOW if action == "slow" else QUICK
-        return Outcome(1.0 if bought else None, float(rng.uniform(low, high)))
+        return VisitOutcome(1.0 if bought else None, float(rng.uniform(low, high)))

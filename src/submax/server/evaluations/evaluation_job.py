@@ -50,11 +50,11 @@ class EvaluationJob(msgspec.Struct, frozen=True):
                 make_policy({key: value for key, value in policy.items() if key != "name"})
         with tempfile.TemporaryDirectory() as folder:
             path = Path(self.exported or Path(folder) / "log.parquet")
-            _print(Progress(step=1))
+            _print(JobProgress(step=1))
             if self.exported is None and self.place is not None:
                 with closing(open_store(self.place, read_only=True)) as store:
                     Export(store, self.bandit).write(path)
-            _print(Progress(step=2))
+            _print(JobProgress(step=2))
             table, total = newest_rows(path, MOST_ROWS)
             if not len(table):
                 raise InputError(
@@ -62,7 +62,7 @@ class EvaluationJob(msgspec.Struct, frozen=True):
                     "when there are more"
                 )
             log = Log.read(table)
-        _print(Progress(step=3))
+        _print(JobProgress(step=3))
         found = compare(log, self.policies)
         if len(table) < total:
             note = f"evaluated on the newest {len(table):,} of {total:,} decisions"
@@ -70,7 +70,7 @@ class EvaluationJob(msgspec.Struct, frozen=True):
         return evaluation_result(found)
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A line that the process prints: the step that begins, the result, or why it failed."""
 
     step: int = 0
@@ -103,12 +103,14 @@ def main() -> None:
     Thread(target=_end_with_server, daemon=True).start()
     warnings.simplefilter("ignore")
     try:
-        _print(Progress(result=job.run()))
+        _print(JobProgress(result=job.run()))
     except SubmaxError as error:
-        _print(Progress(error=str(error)))
+        _print(JobProgress(error=str(error)))
     except OSError as error:
         reason = error.strerror or error
-        _print(Progress(error=f"the log cannot be read on the server ({reason}): free some space"))
+        _print(
+            JobProgress(error=f"the log cannot be read on the server ({reason}): free some space")
+        )
 
 
 def _end_with_server() -> None:
@@ -119,7 +121,7 @@ def _end_with_server() -> None:
     os._exit(1)
 
 
-def _print(line: Progress) -> None:
+def _print(line: JobProgress) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stdout.buffer.flush()
 

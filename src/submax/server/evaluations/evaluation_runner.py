@@ -20,7 +20,7 @@ from submax.live.log.export import Export
 from submax.live.store.store import Store
 from submax.schema.known_type import known_type
 from submax.server.evaluations.evaluation import Evaluation, Status
-from submax.server.evaluations.evaluation_job import STEPS, EvaluationJob, Progress
+from submax.server.evaluations.evaluation_job import STEPS, EvaluationJob, JobProgress
 from submax.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError
 
 LOG = logging.getLogger("submax")
@@ -179,9 +179,9 @@ class EvaluationRunner:
             process.stdin.write(msgspec.json.encode(job) + b"\n")
             process.stdin.flush()
             for line in process.stdout:
-                self._record(number, msgspec.json.decode(line, type=known_type(Progress)))
+                self._record(number, msgspec.json.decode(line, type=known_type(JobProgress)))
 
-    def _record(self, number: str, line: Progress) -> None:
+    def _record(self, number: str, line: JobProgress) -> None:
         with self._lock:
             found = self._found.get(number)
             if found is None or found.status != "running":
@@ -195,7 +195,7 @@ class EvaluationRunner:
                 self._found[number] = _ended(found, "failed", error=line.error)
 
     def _fail(self, number: str, sentence: str) -> None:
-        self._record(number, Progress(error=sentence))
+        self._record(number, JobProgress(error=sentence))
 
     def _status(self, number: str) -> Status | None:
         with self._lock:

@@ -4,17 +4,17 @@ from submax.live.alarms.alarm_records import Alarm
 from submax.server.access.key import time_text
 from submax.server.interface import answers
 from submax.server.interface.handlers import find_bandit, in_thread
-from submax.server.interface.operation import Call
+from submax.server.interface.operation import OperationCall
 
 
-async def list_alarms(call: Call) -> answers.Alarms:
+async def list_alarms(call: OperationCall) -> answers.Alarms:
     """List the alarms of a bandit."""
     bandit = await find_bandit(call)
     alarms = await in_thread(bandit.alarms)
     return answers.Alarms([alarm_details(one) for one in alarms])
 
 
-async def acknowledge_alarms(call: Call) -> answers.Alarms:
+async def acknowledge_alarms(call: OperationCall) -> answers.Alarms:
     """Say that all alarms of a bandit were seen."""
     bandit = await find_bandit(call)
     await in_thread(lambda: bandit.acknowledge_alarms(by=""))

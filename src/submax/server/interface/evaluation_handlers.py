@@ -12,21 +12,21 @@ from submax.server.declaring.parameter_limits import check_parameters
 from submax.server.evaluations.evaluation import Evaluation, Evaluations
 from submax.server.evaluations.evaluation_runner import MAX_EVALUATIONS
 from submax.server.interface.handlers import find_bandit, in_thread
-from submax.server.interface.operation import Call
+from submax.server.interface.operation import OperationCall
 from submax.server.service import refuse_files
 
 REWARD_MODEL = "reward-model"
 """The policy that takes the action with the highest predicted reward."""
 
 
-async def evaluations(call: Call) -> Evaluations:
+async def evaluations(call: OperationCall) -> Evaluations:
     """The evaluations of a bandit."""
     bandit = await find_bandit(call)
     found = call.service.evaluations.of_bandit(bandit.name)
     return Evaluations(bandit.name, MAX_EVALUATIONS, await in_thread(_names), found)
 
 
-async def evaluate(call: Call) -> Evaluation:
+async def evaluate(call: OperationCall) -> Evaluation:
     """Start an evaluation."""
     bandit = await find_bandit(call)
     policies: list[str | dict[str, Any]] = msgspec.to_builtins(call.body.policies)
@@ -34,7 +34,7 @@ async def evaluate(call: Call) -> Evaluation:
     return call.service.evaluations.start(bandit.name, policies)
 
 
-async def remove(call: Call) -> Evaluations:
+async def remove(call: OperationCall) -> Evaluations:
     """Cancel or forget an evaluation, and list the others."""
     bandit = await find_bandit(call)
     await in_thread(call.service.evaluations.remove, bandit.name, call.path["evaluation"])

@@ -10,7 +10,7 @@ from submax.server.service import Service
 
 
 @dataclass(frozen=True)
-class Call:
+class OperationCall:
     """A request that was authenticated and decoded."""
 
     service: Service
@@ -37,7 +37,7 @@ class Operation:
     scope: str | None
     summary: str
     answer: Any
-    call: Callable[[Call], Awaitable[Any]]
+    call: Callable[[OperationCall], Awaitable[Any]]
     body: Any = None
     status: int = 200
     early: bool = False
@@ -55,7 +55,9 @@ class Operation:
     query: Mapping[str, str] = field(default_factory=dict)
     """What each parameter behind the ``?`` of the address means."""
     cost: Callable[[Any], float] = lambda body: 1.0
-    subject: Callable[[Call, Any], str] = lambda call, answer: next(iter(call.path.values()), "")
+    subject: Callable[[OperationCall, Any], str] = lambda call, answer: next(
+        iter(call.path.values()), ""
+    )
 
     @property
     def audited(self) -> bool:

@@ -29,7 +29,7 @@ from submax.server.exports.too_many_exports_error import TooManyExportsError
 from submax.server.interface.body import TooLargeError, limited_body
 from submax.server.interface.body_decoder import BodyDecoder, check_type
 from submax.server.interface.incoming import Endpoint, Incoming
-from submax.server.interface.operation import Call, Operation
+from submax.server.interface.operation import Operation, OperationCall
 from submax.server.interface.responses import ENCODER, JSON, failure
 from submax.server.metrics import Metrics
 from submax.server.observing.request_context import CURRENT, RequestContext
@@ -89,7 +89,7 @@ class RequestPipeline:
                 body = decoder.decode(await limited_body(request))
             if operation.scope is not None:
                 self._check_rate(request, key, operation.cost(body))
-            call = Call(self._service, request.path_params, body, key, *_address(request))
+            call = OperationCall(self._service, request.path_params, body, key, *_address(request))
             found = await operation.call(call)
             if operation.audited:
                 await self._audit(operation, call, found)
@@ -104,10 +104,10 @@ class RequestPipeline:
     def operations(self) -> list[Operation]:
         """The operations about the server itself: its description and its metrics."""
 
-        async def described(call: Call) -> Response:
+        async def described(call: OperationCall) -> Response:
             return Response(self.described, media_type=JSON)
 
-        async def measured(call: Call) -> Response:
+        async def measured(call: OperationCall) -> Response:
             return Response(self.metrics.text(), media_type=METRICS_TYPE)
 
         return [
@@ -188,7 +188,7 @@ class RequestPipeline:
         if origin is not None and origin in self.origins:
             response.headers.update(self.origins.answer_headers(origin))
 
-    async def _audit(self, operation: Operation, call: Call, answer: Any) -> None:
+    async def _audit(self, operation: Operation, call: OperationCall, answer: Any) -> None:
         """Record a change; if only the record fails, the change stays and the failure is logged."""
         key, name = ("", WITHOUT_KEY) if call.key is None else (call.key.id, call.key.name)
         detail = "" if call.body is None else ENCODER.encode(call.body).decode()

@@ -10,20 +10,20 @@ import numpy as np
 from submax.core.errors import InputError, NotFoundError
 from submax.live.bandit import Bandit
 from submax.live.lift.lift_report import LiftReport
+from submax.live.rollups.decision_sums import DecisionSums
 from submax.live.rollups.delay_bins import BINS, bounds
 from submax.live.rollups.rollups import Rollups
-from submax.live.rollups.sums import Sums
 from submax.schema.menu import Menu
 from submax.server.interface.alarm_handlers import alarm_details
 from submax.server.pages.alerts import alerts
 from submax.server.pages.arms.arm_notes import arm_notes
 from submax.server.pages.arms.late_arms import arm_delays
 from submax.server.pages.messages import (
-    Arms,
+    ArmsPage,
     BanditRow,
     DelayBin,
     HealthPage,
-    Overview,
+    OverviewPage,
     SettingsPage,
     Unit,
     VersionRow,
@@ -61,14 +61,14 @@ def bandit_row(bandit: Bandit) -> BanditRow:
     )
 
 
-def overview(bandit: Bandit, span: str | None) -> Overview:
+def overview(bandit: Bandit, span: str | None) -> OverviewPage:
     """How a bandit does."""
     lift, rollups = _lift(bandit), bandit.rollups()
     unit = unit_of(bandit)
     percent = unit == "percent"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
     shown = rollups or Rollups()
-    return Overview(
+    return OverviewPage(
         bandit.name,
         [
             arm_sentence(bandit.menu, bandit.ledger().tally, percent=percent),
@@ -90,7 +90,7 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
     )
 
 
-def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -> Arms:
+def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -> ArmsPage:
     """The choices of a bandit."""
     rollups = bandit.rollups() or Rollups()
     names = [one.name for one in bandit.menu.slots]
@@ -102,7 +102,7 @@ def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -
     shown, pages = page_number(page), math.ceil(len(found) / MOST_ARMS)
     if pages > 1:
         found.sort(key=lambda one: -one.decisions)
-    return Arms(
+    return ArmsPage(
         bandit.name,
         names,
         names[number] if names else "",
@@ -130,7 +130,7 @@ def page_number(given: str | None) -> int:
 def versions(bandit: Bandit) -> VersionsPage:
     """The versions of a bandit, newest first."""
     rollups = bandit.rollups() or Rollups()
-    sums = Sums.of_table(rollups.versions.rows)
+    sums = DecisionSums.of_table(rollups.versions.rows)
     of_bandit = rollups.versions.rest == 0
     numbers = np.stack([sums.decisions, sums.mean, sums.standard_error], axis=1)[of_bandit]
     by_version = dict(
@@ -241,11 +241,11 @@ def _recent_decisions(rollups: Rollups) -> int:
     return int(minutes.groups.rows[minutes.groups.leading > since, 0].sum())
 
 
-def _total(rollups: Rollups | None, group: int | None = None) -> Sums:
+def _total(rollups: Rollups | None, group: int | None = None) -> DecisionSums:
     """The sums over all days, of one group or of both."""
     days = (rollups or Rollups()).tiers[-1].groups
     rows = days.rows if group is None else days.rows[days.rest == group]
-    return Sums.of_table(rows.sum(axis=0, keepdims=True))
+    return DecisionSums.of_table(rows.sum(axis=0, keepdims=True))
 
 
 def _ratio(numerator: float, denominator: float) -> float | None:

@@ -36,13 +36,13 @@ class BanditRow(msgspec.Struct, frozen=True):
     unit: Unit
 
 
-class Home(msgspec.Struct, frozen=True):
+class HomePage(msgspec.Struct, frozen=True):
     """All bandits that the viewer may see."""
 
     bandits: list[BanditRow]
 
 
-class Overview(msgspec.Struct, frozen=True):
+class OverviewPage(msgspec.Struct, frozen=True):
     """How a bandit does: sentences, numbers, and its reward over time.
 
     ``marks`` are the times at which another version began to decide. ``shadow`` are sentences about
@@ -60,7 +60,7 @@ class Overview(msgspec.Struct, frozen=True):
     unit: Unit
 
 
-class Arms(msgspec.Struct, frozen=True):
+class ArmsPage(msgspec.Struct, frozen=True):
     """The choices of a bandit, and their share of the decisions over time.
 
     If there are more than 100, ``arms`` are those of one ``page`` of ``pages``, the most frequent

@@ -8,8 +8,8 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
+from submax.live.rollups.decision_sums import DecisionSums
 from submax.live.rollups.rollups import Rollups
-from submax.live.rollups.sums import Sums
 from submax.live.rollups.tier import Tier, choice_key
 
 SPANS = {"3h": 60, "2d": 15 * 60, "60d": 6 * 3600, "2y": 24 * 3600}
@@ -120,7 +120,7 @@ def _mean_line(
     rows = tier.groups.rows[of]
     if not len(rows):
         return None
-    sums = Sums.of_table(rows)
+    sums = DecisionSums.of_table(rows)
     mean, error = sums.mean, sums.standard_error
     at = tier.groups.leading[of]
     return Line(

@@ -17,7 +17,7 @@ FEWEST = 50
 CERTAINTY = "(95 % interval, valid at any time)"
 
 
-class Comparison(NamedTuple):
+class ArmComparison(NamedTuple):
     """By how much the arm ``ahead`` is better than ``behind``, with an interval for all times."""
 
     ahead: str
@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
     high: float
 
 
-def comparison(menu: Menu, tally: ActionTally) -> Comparison | None:
+def comparison(menu: Menu, tally: ActionTally) -> ArmComparison | None:
     """Compare the two active arms that earn most; None if one was chosen too rarely.
 
     Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
@@ -47,7 +47,7 @@ def comparison(menu: Menu, tally: ActionTally) -> Comparison | None:
     difference = (best.weights[2] - second.weights[2]) / total
     deviation = math.sqrt((best.weights[4] + second.weights[4]) / total)
     half = deviation * mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS) / total
-    return Comparison(ahead, behind, difference - half, difference + half)
+    return ArmComparison(ahead, behind, difference - half, difference + half)
 
 
 def leader(menu: Menu, tally: ActionTally) -> str:

@@ -1,7 +1,7 @@
 """Rewards that came before their decisions."""
 
 from submax.live.log.collecting.given_rewards import GivenRewards, Parts
-from submax.live.log.collecting.quarantine import Quarantine, Waiting
+from submax.live.log.collecting.quarantine import Quarantine, WaitingReward
 
 
 class EarlyRewards:
@@ -10,7 +10,9 @@ class EarlyRewards:
     ``given`` are the rewards so far, and ``quarantine`` has how long each of them waits.
     """
 
-    def __init__(self, given: GivenRewards[str], waiting: dict[str, Waiting] | None = None) -> None:
+    def __init__(
+        self, given: GivenRewards[str], waiting: dict[str, WaitingReward] | None = None
+    ) -> None:
         self.given = given
         self.quarantine = Quarantine(waiting)
 
@@ -19,7 +21,9 @@ class EarlyRewards:
         """The rewards so far."""
         return self.given.values
 
-    def add(self, identifier: str, value: float, parts: Parts | None, waiting: Waiting) -> int:
+    def add(
+        self, identifier: str, value: float, parts: Parts | None, waiting: WaitingReward
+    ) -> int:
         """Let a reward wait; return how many were dropped because too many wait."""
         self.given.add(identifier, value, parts)
         dropped = self.quarantine.add(identifier, waiting)

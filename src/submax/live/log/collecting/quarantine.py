@@ -14,7 +14,7 @@ ENTRY_BYTES = 400
 """Bytes of memory that one id takes in addition to its characters (measured: about 380)."""
 
 
-class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class WaitingReward(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Until when a reward waits, in seconds of the log's clock, and which key has sent it."""
 
     until: float
@@ -28,14 +28,14 @@ class Quarantine:
     sends rewards. If a limit is passed, the oldest ones that it counts are dropped.
 
     >>> quarantine = Quarantine()
-    >>> quarantine.add("visit-1", Waiting(60.0, "key"))
+    >>> quarantine.add("visit-1", WaitingReward(60.0, "key"))
     []
     >>> "visit-1" in quarantine
     True
     """
 
-    def __init__(self, waiting: dict[str, Waiting] | None = None) -> None:
-        self._all: OrderedDict[str, Waiting] = OrderedDict()
+    def __init__(self, waiting: dict[str, WaitingReward] | None = None) -> None:
+        self._all: OrderedDict[str, WaitingReward] = OrderedDict()
         self._of_source: dict[str, OrderedDict[str, None]] = {}
         self._bytes: Counter[str] = Counter()
         self._total_bytes = 0
@@ -48,11 +48,11 @@ class Quarantine:
     def __contains__(self, identifier: str) -> bool:
         return identifier in self._all
 
-    def items(self) -> dict[str, Waiting]:
+    def items(self) -> dict[str, WaitingReward]:
         """All ids, oldest first, from which an equal quarantine can be made."""
         return dict(self._all)
 
-    def add(self, identifier: str, waiting: Waiting) -> list[str]:
+    def add(self, identifier: str, waiting: WaitingReward) -> list[str]:
         """Let an id wait, unless it does already; return the ids that were dropped for it."""
         if identifier in self._all:
             return []
@@ -86,7 +86,7 @@ class Quarantine:
             self.release(expired[-1])
         return expired
 
-    def _put(self, identifier: str, waiting: Waiting) -> None:
+    def _put(self, identifier: str, waiting: WaitingReward) -> None:
         self._all[identifier] = waiting
         self._of_source.setdefault(waiting.source, OrderedDict())[identifier] = None
         self._bytes[waiting.source] += _size(identifier)

@@ -13,7 +13,7 @@ from submax.server.client.batching.item import Item, settle
 from submax.server.client.messages.deadline_error import GRACE_SECONDS, DeadlineError
 
 
-class Waiting:
+class WaitingCaller:
     """A thread that waits for its decision, or for its turn to send the requests of others."""
 
     def __init__(self, body: bytes, until: float | None) -> None:
@@ -37,14 +37,14 @@ class SharedDecisions:
 
     def _begin(self) -> None:
         self._lock, self._under_way, self._process = Lock(), 0, os.getpid()
-        self._waiting: list[Waiting] = []
+        self._waiting: list[WaitingCaller] = []
 
     def decide(self, body: bytes, until: float | None) -> Decision:
         """The decision for an encoded request."""
         if self._process != os.getpid():
             # The process was forked, and the threads that sent requests are not in it.
             self._begin()
-        mine = Waiting(body, until)
+        mine = WaitingCaller(body, until)
         with self._lock:
             self._waiting.append(mine)
             mine.leads = self._under_way < self._most
@@ -74,7 +74,7 @@ class SharedDecisions:
             for item in items:
                 settle(item, StoreError("the request was interrupted: send it again"))
 
-    def _leave(self, mine: Waiting) -> None:
+    def _leave(self, mine: WaitingCaller) -> None:
         """Let the next waiting thread send, if this thread had the right to."""
         with self._lock:
             self._waiting = [one for one in self._waiting if one is not mine]

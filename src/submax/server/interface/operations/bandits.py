@@ -8,7 +8,7 @@ from submax.server.interface.operations.paths import BANDIT
 
 def bandit_operations() -> list[Operation]:
     """The operations that declare, show, change and delete bandits."""
-    return [*_bandits(), *_one_bandit()]
+    return [*_bandits(), *_one_bandit(), *_choices_and_log()]
 
 
 def _bandits() -> list[Operation]:
@@ -59,6 +59,11 @@ def _one_bandit() -> list[Operation]:
             answers.Bandits,
             handlers.delete,
         ),
+    ]
+
+
+def _choices_and_log() -> list[Operation]:
+    return [
         Operation(
             "change",
             "POST",

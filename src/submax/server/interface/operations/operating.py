@@ -6,13 +6,23 @@ from submax.server.interface import messages as m
 from submax.server.interface.operation import Operation
 from submax.server.interface.operations.paths import BANDIT
 
+SHADOW = f"{BANDIT}/shadow"
+
 
 def operating_operations() -> list[Operation]:
     """The operations on settings, lift, versions, shadows and alarms."""
-    return [*_operating(), *_versions(), *_shadow(), *_alarms()]
+    return [
+        *_settings(),
+        *_statuses(),
+        *_lift(),
+        *_versions(),
+        *_shadow(),
+        *_promotions(),
+        *_alarms(),
+    ]
 
 
-def _operating() -> list[Operation]:
+def _settings() -> list[Operation]:
     return [
         Operation(
             "set",
@@ -25,6 +35,11 @@ def _operating() -> list[Operation]:
             m.Set,
             slow=True,
         ),
+    ]
+
+
+def _statuses() -> list[Operation]:
+    return [
         Operation(
             "pause",
             "POST",
@@ -52,6 +67,11 @@ def _operating() -> list[Operation]:
             answers.BanditDetails,
             handlers.archive,
         ),
+    ]
+
+
+def _lift() -> list[Operation]:
+    return [
         Operation(
             "lift",
             "GET",
@@ -98,12 +118,11 @@ def _versions() -> list[Operation]:
 
 
 def _shadow() -> list[Operation]:
-    path = f"{BANDIT}/shadow"
     return [
         Operation(
             "shadow",
             "GET",
-            path,
+            SHADOW,
             "read",
             "The shadow, and how it compares with the policy that decides.",
             ShadowReport,
@@ -112,7 +131,7 @@ def _shadow() -> list[Operation]:
         Operation(
             "set-shadow",
             "POST",
-            path,
+            SHADOW,
             "admin",
             "Let a second policy decide beside the first, logged and never displayed; or none.",
             ShadowReport,
@@ -120,10 +139,15 @@ def _shadow() -> list[Operation]:
             m.SetShadow,
             slow=True,
         ),
+    ]
+
+
+def _promotions() -> list[Operation]:
+    return [
         Operation(
             "promote-shadow",
             "POST",
-            f"{path}/promote",
+            f"{SHADOW}/promote",
             "admin",
             "Let the shadow decide; the policy that decided becomes the shadow.",
             answers.Deciding,
@@ -132,7 +156,7 @@ def _shadow() -> list[Operation]:
         Operation(
             "roll-back-shadow",
             "POST",
-            f"{path}/roll-back",
+            f"{SHADOW}/roll-back",
             "admin",
             "Undo the last promotion of a shadow.",
             answers.Deciding,

@@ -8,7 +8,7 @@ from submax.server.interface.operation import Operation
 
 def server_operations() -> list[Operation]:
     """The operations on keys, the audit, and the health of the server."""
-    return [*_keys(), *_health()]
+    return [*_keys(), *_audit(), *_health()]
 
 
 def _keys() -> list[Operation]:
@@ -44,6 +44,11 @@ def _keys() -> list[Operation]:
             answers.Keys,
             handlers.revoke_key,
         ),
+    ]
+
+
+def _audit() -> list[Operation]:
+    return [
         Operation(
             "audit",
             "GET",

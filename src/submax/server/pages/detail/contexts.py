@@ -12,8 +12,8 @@ from submax.dashboard.formats import number, percent
 from submax.live.bandit import Bandit
 from submax.live.log.action_tally import ChoiceTally
 from submax.live.operating.arm_status import weighted_rate
-from submax.live.rollups.context_field import ContextField
 from submax.live.rollups.context_sums import WARM_UP, ContextSums
+from submax.live.rollups.field_cells import FieldCells
 from submax.live.rollups.rollups import Rollups
 from submax.schema.context_schema import Category
 from submax.server.pages.detail.context_messages import (
@@ -78,7 +78,7 @@ def _choices(bandit: Bandit, sums: ContextSums, slot: int) -> list[str]:
     return [*[known[one].name for one in sums.choices[slot]], OTHERS]
 
 
-def value_labels(field: ContextField, declared: object) -> list[str]:
+def value_labels(field: FieldCells, declared: object) -> list[str]:
     """The names of the cells of a field."""
     if isinstance(declared, Category):
         return _category_labels(field, declared.values)
@@ -89,12 +89,12 @@ def value_labels(field: ContextField, declared: object) -> list[str]:
     return [f"below {number(edges[0])}", *between, f"{number(edges[-1])} or more"]
 
 
-def _category_labels(field: ContextField, values: Sequence[str]) -> list[str]:
+def _category_labels(field: FieldCells, values: Sequence[str]) -> list[str]:
     unused = [""] * (field.cells - 1 - len(field.values))
     return [*[values[one] for one in field.values], *unused, OTHERS]
 
 
-def _note(field: ContextField, warm: bool) -> str:
+def _note(field: FieldCells, warm: bool) -> str:
     if not field.is_number:
         return (
             f"The first {field.cells - 1} categories that occurred have a row each."

@@ -14,8 +14,8 @@ from types import FrameType
 from rich.console import Console
 
 from submax.cli.errors import INTERRUPTED
-from submax.cli.progress import progress
-from submax.cli.report import print_illustration, print_offline, print_sweep
+from submax.cli.running.progress import progress
+from submax.cli.running.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import missing_extra, require_extra
@@ -78,7 +78,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """An experiment that was checked: its specification, its cells and its result directory."""
 
     specification: Specification
@@ -134,7 +134,7 @@ def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
 
 def _plans(
     specifications: Sequence[Specification], options: RunOptions, console: Console
-) -> list[Plan]:
+) -> list[RunPlan]:
     """Return the experiments of which ``--only`` selects some cells; refuse if there are none."""
     plans, refusals = [], []
     for specification in specifications:
@@ -155,7 +155,7 @@ def _plans(
             console.print(_ignored_context(changed.name, ignoring), soft_wrap=True, markup=False)
         directory = options.out / changed.name
         check_directory(directory, changed)
-        plans.append(Plan(changed, chosen, directory))
+        plans.append(RunPlan(changed, chosen, directory))
     if not plans:
         raise refusals[0][1]
     for name, reason in refusals:
@@ -173,7 +173,7 @@ def _ignored_context(experiment: str, policies: Sequence[str]) -> str:
     )
 
 
-def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None:
+def _run(plan: RunPlan, executor: Executor, meter: Meter, console: Console) -> None:
     if plan.specification.experiment == "illustration":
         run_illustration(plan.specification, plan.directory)
         return
@@ -194,7 +194,7 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
         run(plan.specification, plan.chosen, plan.directory, executor, finished)
 
 
-def _replicas_in(plan: Plan) -> int:
+def _replicas_in(plan: RunPlan) -> int:
     """The number of replicas that the directory has; that of the experiment if it has none."""
     if not (plan.directory / MANIFEST).is_file():
         return plan.specification.replicas

@@ -15,7 +15,7 @@ QUANTILES = (0.2, 0.4, 0.6, 0.8)
 """The quantiles of the first numbers of a field that become the edges of its bins."""
 
 
-class ContextField(msgspec.Struct, frozen=True, array_like=True):
+class FieldCells(msgspec.Struct, frozen=True, array_like=True):
     """The columns of a field in encoded contexts, and the cells of its values.
 
     A number belongs to the bin between two ``edges``; they are None until they are known. Of a
@@ -70,7 +70,10 @@ class ContextField(msgspec.Struct, frozen=True, array_like=True):
     def cell_of(self, raw: NDArray[np.float32]) -> Integers:
         """The cell of each number or category."""
         if self.is_number:
-            return np.searchsorted(np.array(self.edges), raw, side="right").astype(np.int64)
+            numbers, edges = raw.astype(np.float64), self.edges or ()
+            # There are few edges, so that comparisons with all are faster than a search.
+            below = sum((numbers < edge for edge in edges), start=np.zeros(len(raw), np.int64))
+            return len(edges) - below
         cell = np.full(self.width, self.cells - 1)
         cell[self.values] = np.arange(len(self.values))
         found: Integers = cell[raw.astype(np.int64)]

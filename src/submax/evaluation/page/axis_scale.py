@@ -16,18 +16,18 @@ class Mark(NamedTuple):
     high: float
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """The numbers at the left and at the right end of a figure."""
 
     first: float
     last: float
 
     @classmethod
-    def of(cls, numbers: Iterable[float]) -> "Scale":
+    def of(cls, numbers: Iterable[float]) -> "AxisScale":
         """Return the scale on which all finite numbers have a place.
 
-        >>> Scale.of([1.0, 2.0, float("inf")])
-        Scale(first=0.96, last=2.04)
+        >>> AxisScale.of([1.0, 2.0, float("inf")])
+        AxisScale(first=0.96, last=2.04)
         """
         known = [one for one in numbers if math.isfinite(one)] or [0.0, 1.0]
         low, high = min(known), max(known)

@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats
 
 
-class Sums(NamedTuple):
+class DecisionSums(NamedTuple):
     """Columns of sums, with one value for each cell of a table.
 
     ``decisions`` are counted when they are made. All other columns are about decisions that have
@@ -47,7 +47,7 @@ class Sums(NamedTuple):
         return _ratio(self.weight**2, self.weight_squares)
 
 
-COLUMNS = len(Sums._fields)
+COLUMNS = len(DecisionSums._fields)
 """Columns of the array in which sums are kept."""
 SERIES = 3
 """Columns of an array of which only decisions, matured decisions and rewards are kept."""
@@ -63,7 +63,9 @@ def made(count: int) -> Floats:
 def matured(reward: Floats, rewarded: Booleans, weight: Floats) -> Floats:
     """One row of sums for each decision when it matures."""
     ones = np.ones(len(reward))
-    columns = Sums(0 * ones, ones, rewarded.astype(float), reward, reward**2, weight, weight**2)
+    columns = DecisionSums(
+        0 * ones, ones, rewarded.astype(float), reward, reward**2, weight, weight**2
+    )
     return np.stack(columns, axis=1)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from submax.live.operating.arm_status import ArmStatus
 
 
-class Overview(NamedTuple):
+class OperatorOverview(NamedTuple):
     """The status, policy, version, counts and choices of a bandit, and notices about it."""
 
     name: str

@@ -12,7 +12,7 @@ BETTER = {"regret": "less", "reward": "more", "mistakes": "fewer"}
 """Which values of a measure are better."""
 
 
-class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers of a published page.
 
     ``numbers`` has the mean and the standard error of policies on one ``problem``: the rows of the

@@ -1,0 +1,142 @@
+"""Runs of candidates in many processes, each written to a file when it is finished."""
+
+import csv
+import multiprocessing
+import os
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SEED = 7
+"""Seed of the worlds; the reported experiments have seed 2024."""
+BATCH = 1000
+COLUMNS = ("method", "parameters", "score", "regrets", "rewards")
+QUICK_COMPILING = "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false"
+"""Flags of XLA without which a GPU tries many forms of each matrix product before it begins. Every
+candidate has programs of its own, and these trials took longer than the training."""
+WORKER = {
+    # Several processes share the memory of a GPU, and each has one thread for numpy.
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": f"{QUICK_COMPILING} --xla_cpu_multi_thread_eigen=false",
+}
+
+
+class Candidate(NamedTuple):
+    """A method, its ``parameters`` in one line, and the ``table`` of the policy."""
+
+    method: str
+    parameters: str
+    table: dict[str, Any]
+
+
+def run(
+    table: dict[str, Any],
+    environment: dict[str, Any],
+    replicas: int,
+    observations: int,
+    folder: Path,
+) -> tuple[float, float]:
+    """Return the mean final regret and reward of one candidate in one environment.
+
+    What all candidates need is stored in ``folder``.
+    """
+    from recalled_best import recalling
+
+    from submax.experiments.cells import make_environment, policy_of
+    from submax.simulation.batch_flush import BatchFlush
+    from submax.simulation.simulate import simulate
+
+    trace = simulate(
+        recalling(make_environment(environment), folder),
+        policy_of(table),
+        observations=observations,
+        replicas=replicas,
+        delay=BatchFlush(BATCH),
+        seed=SEED,
+    )
+    return float(trace.final_regret.mean()), float(trace.final_reward.mean())
+
+
+def tune(
+    made: list[Candidate],
+    environments: list[dict[str, Any]],
+    sizes: tuple[int, int],
+    workers: int,
+    out: Path,
+) -> None:
+    """Run the candidates that are not in the file ``out`` yet; ``sizes`` are those of `run`.
+
+    A row is written when its candidate is finished, so that a call that is stopped loses only what
+    was running. In the end the rows are in the order of the candidates.
+    """
+    for name, value in WORKER.items():
+        os.environ.setdefault(name, value)
+    known = rows_of(out)
+    context = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(workers, context) as pool,
+        out.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(known.values())
+        file.flush()
+        futures = {
+            pool.submit(run_all, one.table, environments, *sizes, Path(folder)): one
+            for one in sorted(made, key=most_work_first)
+            if one[:2] not in known
+        }
+        base = known.get(("random", ""), {}).get("regrets")
+        lowest = list(map(float, base.split())) if base else next(iter(futures)).result()[0]
+        for future in as_completed(futures):
+            row = row_of(futures[future], *future.result(), lowest)
+            known[row["method"], row["parameters"]] = row
+            writer.writerow(row)
+            file.flush()
+            print(*row.values(), sep="  ", flush=True)
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(known[one[:2]] for one in made)
+
+
+def run_all(
+    table: dict[str, Any], environments: list[dict[str, Any]], *sizes: Any
+) -> tuple[list[float], list[float]]:
+    """Return the mean final regrets and rewards of one candidate in all environments."""
+    ends = [run(table, environment, *sizes) for environment in environments]
+    return [end[0] for end in ends], [end[1] for end in ends]
+
+
+def most_work_first(candidate: Candidate) -> float:
+    """Return a key by which random choice comes first, and then the longest trainings."""
+    if candidate.method == "random":
+        return -np.inf
+    known = dict(map(str.split, candidate.parameters.split(", ")))
+    hidden = float(known.get("hidden", 0))
+    # Whatever its training, the draws of an autoregressive network take longer.
+    draws = 10_000 if "autoregressive" in candidate.method else 0
+    return -float(known.get("steps", 0)) * (100 + hidden) - draws * hidden
+
+
+def row_of(
+    candidate: Candidate, regrets: list[float], rewards: list[float], lowest: list[float]
+) -> dict[str, str]:
+    """Return the row of a candidate; ``lowest`` are the regrets of random choice."""
+    score = float(np.mean([end / low for end, low in zip(regrets, lowest, strict=True)]))
+    texts = (" ".join(f"{end:.1f}" for end in ends) for ends in (regrets, rewards))
+    return dict(zip(COLUMNS, (*candidate[:2], f"{score:.3f}", *texts), strict=True))
+
+
+def rows_of(file: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the rows of an earlier call, by method and parameters."""
+    if not file.exists():
+        return {}
+    with file.open(encoding="utf-8", newline="") as opened:
+        rows = csv.DictReader(opened)
+        return {(row["method"], row["parameters"]): row for row in rows if row["rewards"]}

@@ -1,0 +1,21 @@
+"""Refuses options that would have no effect."""
+
+from submax.core.errors import InputError
+
+USED_BY = {
+    "bandit": "a store",
+    "columns": "the file of a log",
+    "declare": "the file of a log",
+}
+"""What makes use of each option."""
+
+
+def refuse_unused(source: str, **options: object) -> None:
+    """Refuse options that were given, and that ``source`` does not use."""
+    for name, value in options.items():
+        if value:
+            raise InputError(
+                f"{name} was given, and {source} does not use {name}: leave {name} out, or give "
+                f"{USED_BY[name]}",
+                code="unused-option",
+            )

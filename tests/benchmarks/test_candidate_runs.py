@@ -1,0 +1,66 @@
+"""Runs of candidates, of which an interrupted call loses as few as possible."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.environments.networks.combinatorial import Combinatorial
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "policies"
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def test_best_rewards_are_computed_once_for_equal_worlds_and_contexts(tmp_path, monkeypatch):
+    from recalled_best import recalling
+
+    environment = Combinatorial((3, 2, 4), dimension=3, shift=0.0, hidden=8)
+    recalled, rng = recalling(environment, tmp_path), np.random.default_rng(0)
+    world = environment.reset(2, rng)
+    context = environment.contexts(world, 5, rng)
+    best = environment.best_reward(world, context)
+    np.testing.assert_array_equal(recalled.best_reward(world, context), best)
+    others = environment.best_reward(world, -context)
+    np.testing.assert_array_equal(recalled.best_reward(world, -context), others)
+    assert len(list(tmp_path.iterdir())) == 2
+
+    def computed_again(*given):
+        raise AssertionError("the best rewards are in a file")
+
+    monkeypatch.setattr(Combinatorial, "best_reward", computed_again)
+    np.testing.assert_array_equal(recalled.best_reward(world, context), best)
+
+
+def test_candidates_that_are_in_the_file_are_not_run_again(tmp_path, monkeypatch):
+    from candidate_runs import COLUMNS, WORKER, Candidate, tune
+
+    # What the call sets for its workers must not reach other tests.
+    for name, value in WORKER.items():
+        monkeypatch.setenv(name, value)
+
+    out = tmp_path / "rows.csv"
+    known = dict(zip(COLUMNS, ("known", "width 2", "0.5", "1.0", "2.0"), strict=True))
+    base = dict(zip(COLUMNS, ("random", "", "1.000", "3.0", "2.0"), strict=True))
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows([known, base])
+    made = [Candidate("random", "", {}), Candidate("known", "width 2", {"kind": "no such policy"})]
+    tune(made, [], (1, 1), 1, out)
+    with out.open(encoding="utf-8", newline="") as file:
+        assert list(csv.DictReader(file)) == [base, known]
+
+
+def test_random_choice_comes_first_and_then_the_longest_training():
+    from candidate_runs import Candidate, most_work_first
+
+    texts = ("hidden 16, steps 40", "hidden 128, steps 40", "hidden 16, steps 600", "width 2")
+    slow = Candidate("rcp-autoregressive-submax", "hidden 16, steps 75", {})
+    made = [*(Candidate("one", text, {}) for text in texts), slow, Candidate("random", "", {})]
+    order = [one.parameters for one in sorted(made, key=most_work_first)]
+    assert order == ["", slow.parameters, texts[2], texts[1], texts[0], texts[3]]
