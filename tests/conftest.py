@@ -19,6 +19,7 @@ settings.register_profile("submax", deadline=None, derandomize=True, database=No
 settings.load_profile("submax")
 
 CACHE = Path(__file__).parents[1] / ".pytest_cache"
+SOURCES = Path(__file__).parents[1] / "src"
 SLOW = Path(__file__).with_name("slow.txt")
 """Tests that took longer than SLOW_SECONDS when they were measured, one in each line."""
 SLOW_SECONDS = 0.15
@@ -26,6 +27,7 @@ XLA_FLAGS = (
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=0",
 )
 UNREAD = "test_schemathesis.py"
 """To read this file takes a second, since it opens an application; its tests are all slow."""
@@ -68,6 +70,20 @@ _compile_quickly()
 prefer_single_thread()
 
 
+@pytest.fixture(autouse=True)
+def compile_quickly(request) -> None:
+    """Networks of a few units are trained for a few steps: to optimize programs would take longer.
+
+    Groups of tests that train networks have the name of a class. Tests whose trainings are long
+    have the mark ``long_training``.
+    """
+    group = request.node.get_closest_marker("xdist_group")
+    trains = group is not None and group.args[0][0].isupper()
+    if trains and not request.node.get_closest_marker("long_training"):
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr("submax.nn.training.compiling.CPU_LEVEL", 0)
+
+
 @pytest.fixture(scope="session")
 def seed() -> int:
     """Tests that take it pass for any seed; ``SUBMAX_TEST_SEED`` chooses another."""
@@ -82,12 +98,26 @@ def pytest_addoption(parser) -> None:
 
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
+    config.pluginmanager.register(ModulesWithExamples())
+    config.addinivalue_line("markers", "long_training: its programs are compiled with care")
     if config.getoption("write_slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTests())
     # A kept program may be read while another process writes it: then it is compiled again.
     for what in ("reading", "writing"):
         beginning = f"ignore:Error {what} persistent compilation cache entry"
         config.addinivalue_line("filterwarnings", beginning)
+
+
+class ModulesWithExamples:
+    """Leaves out the modules of the library without a doctest.
+
+    To import all modules and to look into every docstring takes seconds in each worker.
+    """
+
+    def pytest_ignore_collect(self, collection_path) -> bool | None:
+        if collection_path.suffix != ".py" or SOURCES not in collection_path.parents:
+            return None
+        return None if b">>> " in collection_path.read_bytes() else True
 
 
 class SlowTests:
@@ -181,3 +211,43 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """Opens pages as tabs of one window for each address, since a new window costs a second.
+
+    Tabs share cookies, but no storage of the session.
+    """
+    windows = {}
+
+    def tab(address: str):
+        if address not in windows:
+            size = {"width": 1200, "height": 900}
+            windows[address] = browser.new_context(base_url=address, viewport=size)
+            # A window is closed with its last tab.
+            windows[address].new_page()
+        return windows[address].new_page()
+
+    yield tab
+    for window in windows.values():
+        window.close()
+
+
+@pytest.fixture
+def quiet_tab(tab):
+    """Opens tabs that fail the test if anything is foreign or said in the console."""
+    said, tabs = [], []
+
+    def quiet_tab(address: str):
+        page = tab(address)
+        tabs.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
+        return page
+
+    yield quiet_tab
+    for page in tabs:
+        page.close()
+    assert said == []

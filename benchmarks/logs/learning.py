@@ -203,6 +203,7 @@ def report(tables: str, seeds: int, kinds: str) -> None:
             ours.append(log.value(table))
             winners.append(best.winner)
             theirs.append([by_hand(log) for by_hand in BY_HAND.values()])
+            print(label, winners[-1], f"{ours[-1] - max(theirs[-1]):+.4f}", sep=" | ", flush=True)
         means = np.mean(theirs, axis=0)
         margin = np.array(ours) - np.max(theirs, axis=1)
         rows.append(
@@ -210,7 +211,7 @@ def report(tables: str, seeds: int, kinds: str) -> None:
                 label,
                 f"{np.mean(ours):.4f}",
                 *(f"{value:.4f}" for value in means),
-                f"{margin.mean():+.4f}",
+                f"{margin.mean():+.4f} {_error(margin)}",
                 ", ".join(f"{name} {winners.count(name)}" for name in sorted(set(winners))),
                 f"{len(standard_candidates(made[0].read()))}",
                 f"{(time.process_time() - begin) / seeds:.0f}",
@@ -219,6 +220,11 @@ def report(tables: str, seeds: int, kinds: str) -> None:
         print(*rows[-1], sep=" | ", flush=True)
     names = ("log", "submax learn", *BY_HAND, "against the best by hand", "chosen", "of", "CPU s")
     print_table(f"True values, mean of {seeds} logs", names, rows)
+
+
+def _error(margin: Floats) -> str:
+    """Return ± the standard error of the mean over logs; nothing for a single log."""
+    return f"± {margin.std(ddof=1) / len(margin) ** 0.5:.4f}" if len(margin) > 1 else ""
 
 
 def main() -> None:

@@ -1,11 +1,13 @@
 """CPU seconds and peak memory of an evaluation in parts, from 10⁵ to 10⁷ rows of 10 actions.
 
     python benchmarks/logs/size.py                        # 1e5, 1e6, 1e7
-    python benchmarks/logs/size.py --rows 1e8 --jobs 2    # 100 million rows, about 5 GB on disk
+    python benchmarks/logs/size.py --rows 1e8 --jobs 2    # 100 million rows, 2.6 GB on disk
 
 The log is written by parts as Parquet files: an action, a reward, a propensity, a category and four
 numbers of context. Each size is evaluated in a process of its own, by all estimators, for a policy
-that learns from the first hundredth of the rows. CPU seconds are those of all processes together,
+that learns from the first hundredth of the rows. Linear algebra has one thread, as in the command
+`submax evaluate`: on busy cores its threads wait for each other, which took four times the CPU
+seconds. CPU seconds are those of all processes together,
 and the peak memory is that of the largest process times the number of processes. If other programs
 use the cores, wall-clock seconds say little; those of free cores are at least the CPU seconds of
 the main process, which learns and fits, and of the others divided by their number.
@@ -13,6 +15,8 @@ the main process, which learns and fits, and of the others divided by their numb
 
 import argparse
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,10 +26,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
+from submax.core.running.single_thread import SINGLE_THREAD
 
 ACTIONS, NUMBERS = 10, 4
 FILE_ROWS = 1_000_000
 """Rows of a Parquet file."""
+DISTINCT_FILES = 10
+"""Further files are copies of the first ones: drawing 10⁸ rows would take longer than to evaluate
+them, and the time and memory of an evaluation do not depend on whether rows occur twice."""
 MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
 """Goals for 10⁷ rows: wall-clock seconds of two cores, and memory for any number of rows."""
 MEASURED = """
@@ -114,7 +122,8 @@ def measured(folder: str, policy: str, jobs: int) -> dict[str, float]:
     script.write_text(MEASURED, encoding="utf-8")
     try:
         command = [sys.executable, str(script), folder, policy, str(jobs)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        environment = {**SINGLE_THREAD, **os.environ}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     finally:
         script.unlink()
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -128,7 +137,10 @@ def write_log(folder: Path, rows: int) -> None:
     rng = np.random.default_rng(0)
     names, countries = np.array([f"a{one}" for one in range(ACTIONS)]), np.array(["fr", "de", "us"])
     for number, first in enumerate(range(0, rows, FILE_ROWS)):
-        count = min(FILE_ROWS, rows - first)
+        count, path = min(FILE_ROWS, rows - first), folder / f"part{number:04d}.parquet"
+        if number >= DISTINCT_FILES and count == FILE_ROWS:
+            shutil.copyfile(folder / f"part{number % DISTINCT_FILES:04d}.parquet", path)
+            continue
         context = rng.normal(size=(count, NUMBERS)).astype(np.float32)
         chance = 0.8 * rng.dirichlet(np.full(ACTIONS, 3.0), size=count) + 0.2 / ACTIONS
         drawn = (chance.cumsum(axis=1) < rng.random((count, 1))).sum(axis=1)
@@ -143,7 +155,7 @@ def write_log(folder: Path, rows: int) -> None:
                 **{f"context_x{one}": context[:, one] for one in range(NUMBERS)},
             }
         )
-        parquet.write_table(table, folder / f"part{number:04d}.parquet")
+        parquet.write_table(table, path)
 
 
 if __name__ == "__main__":

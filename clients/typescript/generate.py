@@ -1,7 +1,7 @@
 """Write the generated part of the TypeScript client from the server's OpenAPI description.
 
 Run ``python clients/typescript/generate.py`` after a change of the interface. The script writes
-``src/api.js`` and ``src/api.d.ts``: one type for each schema, one method for each operation.
+``api.js`` and ``api.d.ts`` of the client: one type for each schema, one method for each operation.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parent / "src"
+SOURCE = Path(__file__).parents[2] / "src" / "submax" / "server" / "client" / "javascript"
 NOTE = "// This file is generated from the OpenAPI description by clients/typescript/generate.py.\n"
 WIDTH = 100
 """Characters in a line of a comment."""

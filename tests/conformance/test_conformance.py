@@ -67,13 +67,6 @@ def together(instances):
     return found
 
 
-@pytest.fixture(autouse=True)
-def compile_quickly(request, monkeypatch):
-    """To optimize programs that run for six steps would take most of the time."""
-    if request.node.get_closest_marker("xdist_group"):
-        monkeypatch.setattr("submax.nn.training.compiling.CPU_LEVEL", 0)
-
-
 @pytest.mark.parametrize("policy", together(POLICIES_ONCE))
 def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)

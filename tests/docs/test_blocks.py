@@ -31,6 +31,7 @@ SHELL_IS_RUN_BY = {
     "how-to/monitor.md": SERVER_PAGES,
     "how-to/backup-and-upgrade.md": SERVER_PAGES,
     "how-to/logs.md": LOGS_GUIDE,
+    "how-to/best-arm.md": ("test_logs_guide.py::test_the_page_on_the_best_arm_is_followed",),
     "tutorials/from-a-log.md": LOGS_GUIDE[:2],
     "tutorials/behind-http.md": ("test_tutorials.py::test_a_bandit_behind_http",),
     "tutorials/reproduce-the-paper.md": ("test_tutorials.py::test_the_paper_is_reproduced",),

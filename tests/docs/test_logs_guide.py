@@ -14,6 +14,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "logs.md").read_text(encoding="utf-8")
+BEST_ARM = (DOCS / "how-to" / "best-arm.md").read_text(encoding="utf-8")
 TUTORIAL = (DOCS / "tutorials" / "from-a-log.md").read_text(encoding="utf-8")
 
 
@@ -31,9 +32,9 @@ def log(tmp_path):
 
 def test_the_tutorial_has_the_commands_of_the_guide():
     assert blocks("python", TUTORIAL) == blocks("python")[:1]
-    install, *commands = blocks("sh", TUTORIAL)
-    assert install.startswith("pip install")
-    assert commands == [block for block in blocks("sh") if not block.startswith("submax tune")]
+    assert blocks("sh", TUTORIAL) == [
+        block for block in blocks("sh") if not block.startswith("submax tune")
+    ]
 
 
 def said_by_the_tutorial(number):
@@ -94,3 +95,11 @@ def test_tuning_prints_the_best(log, bash):
     pytest.importorskip("optuna")
     said = bash(log, script("tune"))
     assert '"kind": "linear-thompson"' in said
+
+
+@pytest.mark.slow
+def test_the_page_on_the_best_arm_is_followed(tmp_path, bash):
+    subprocess.run([sys.executable, "-c", blocks("python", BEST_ARM)[0]], cwd=tmp_path, check=True)
+    (command,) = blocks("sh", BEST_ARM)
+    said = bash(tmp_path, command).splitlines()
+    assert set(blocks("text", BEST_ARM)[0].splitlines()) <= set(said)

@@ -93,6 +93,13 @@ def test_the_readme_is_short():
     assert len(README.split()) <= 700
 
 
+def test_the_readme_names_every_extra_for_users():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (line,) = re.findall(r"^Extras: .*", README, flags=re.MULTILINE)
+    ours = {"dev", "docs", "bench"}
+    assert set(re.findall(r"`(\w+)`", line)) == set(project["optional-dependencies"]) - ours
+
+
 def test_links_of_the_readme_are_absolute_and_lead_into_the_repository():
     """A package index shows the README without the files beside it."""
     links = re.findall(r"\]\(([^)]+)\)", README)

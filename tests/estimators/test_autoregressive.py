@@ -1,4 +1,4 @@
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 
@@ -36,19 +36,19 @@ def test_numpy_and_jax_agree_and_probabilities_sum_to_one(injection, seed):
     listed = belief.prob_of_all()
     np.testing.assert_allclose(belief.prob(LISTING[None, None]), listed, rtol=1e-9)
     np.testing.assert_allclose(listed.sum(axis=-1), 1.0)
+
+    @jax.jit
+    def log_prob(model, context, action, reward):
+        return design.log_prob(model, Example(context, action, None), reward)
+
     for replica, row, level, action in np.ndindex(3, 2, 2, 12):
-        one = {name: value[replica] for name, value in parameters.items()}
-        example = Example(
-            jnp.asarray(context[replica, row], jnp.float32), jnp.asarray(LISTING[action]), None
-        )
-        expected = design.log_prob(restored(design, one), example, jnp.eye(2)[level])
+        model = restored(design, {name: value[replica] for name, value in parameters.items()})
+        given = context[replica, row].astype(np.float32), LISTING[action], levels[0, level]
         found = np.log(listed[replica, row, level, action])
-        assert found == pytest.approx(float(expected), abs=1e-4)
+        assert found == pytest.approx(float(log_prob(model, *given)), abs=1e-4)
 
 
 def _leaves(design):
-    import jax
-
     return jax.tree.leaves(design.drawn(np.random.default_rng(0)))
 
 

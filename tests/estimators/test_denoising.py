@@ -23,6 +23,11 @@ PROBLEM = Problem(Mixed((3,), (0.0,), (1.0,)), context_width=2)
 ESTIMATOR = Denoising(hidden=5, noise_steps=4, draws=3)
 
 
+@jax.jit
+def predicted(model, inputs, reward):
+    return model(inputs, reward)
+
+
 @pytest.fixture(scope="module")
 def trained(seed):
     """A design, the parameters of two replicas, and the network in numpy at two levels."""
@@ -46,10 +51,10 @@ def test_paths_follow_the_recursion_with_guidance(guidance, trained, seed):
         model = restored(design, {name: part[replica] for name, part in parameters.items()})
         x = network.starts[replica, 0, path].astype(float)
         for step in range(4, 0, -1):
-            inputs = jnp.concatenate(
-                [jnp.asarray(x), jnp.eye(4)[step - 1], jnp.asarray(context[replica, row])]
-            ).astype(jnp.float32)
-            told, none = (np.asarray(model(inputs, r)) for r in (jnp.eye(2)[level], jnp.zeros(2)))
+            parts = [x, np.eye(4)[step - 1], context[replica, row]]
+            inputs = np.concatenate(parts).astype(np.float32)
+            rewards = np.eye(2, dtype=np.float32)[level], np.zeros(2, np.float32)
+            told, none = (np.asarray(predicted(model, inputs, reward)) for reward in rewards)
             clean = none + guidance * (told - none)
             noise = (x - np.sqrt(shares[step]) * clean) / np.sqrt(1 - shares[step])
             x = np.sqrt(shares[step - 1]) * clean + np.sqrt(1 - shares[step - 1]) * noise
@@ -79,7 +84,9 @@ def test_the_best_prediction_of_normal_numbers_is_known(seed):
         return design.loss(best, example, jnp.asarray(3), noise)
 
     noise = rng.normal(size=(count, 1)).astype(np.float32)
-    found = np.asarray(jax.vmap(loss)(jnp.asarray(action, jnp.float32), jnp.asarray(noise)))
+    found = np.asarray(
+        jax.jit(jax.vmap(loss))(jnp.asarray(action, jnp.float32), jnp.asarray(noise))
+    )
     expected = spread**2 * (1 - share) / (share * spread**2 + 1 - share)
     assert abs(found.mean() - expected) < 6 * found.std() / np.sqrt(count)
 

@@ -57,11 +57,11 @@ def some_feedback(rows, seed):
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda one: type(one).__name__)
 def test_features_of_any_size_are_learned_from_and_nothing_diverges(policy, seed):
     rng = np.random.default_rng(seed)
-    feedback = some_feedback(600, seed)
+    feedback = some_feedback(400, seed)
     state = policy.init(PROBLEM, REPLICAS, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DivergedWarning)
-        for first in range(0, 600, 200):
+        for first in range(0, 400, 200):
             state = policy.update(state, rows_of(feedback, slice(first, first + 200)), rng)
     context = contexts(500, rng)
     action = policy.act(state, context, rng).action[..., 0]

@@ -49,7 +49,7 @@ def over(axes, function):
     """Vectorize over several axes, the outermost first; a 0 or None for each argument."""
     for one in reversed(axes):
         function = jax.vmap(function, in_axes=one)
-    return function
+    return jax.jit(function)
 
 
 def read_back(network):

@@ -140,6 +140,11 @@ def test_the_citation_has_the_version_and_the_paper():
     ]
 
 
+def test_the_first_page_names_the_version():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"Version {submax.__version__}," in page
+
+
 def test_the_recipe_has_the_version_and_the_requirements_of_the_package():
     recipe = read(ROOT / "recipe" / "recipe.yaml")
     assert recipe["context"]["version"] == submax.__version__

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from submax.results_server.result_pages import PAGES
 
@@ -57,29 +57,9 @@ def address(results):
         yield address
 
 
-@pytest.fixture
-def opened(browser):
-    """Opens pages that fail the test if anything is foreign or said in the console."""
-    said, contexts = [], []
-
-    def opened(address: str) -> Page:
-        context = browser.new_context(base_url=address, viewport={"width": 1200, "height": 900})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
-
-
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_opens_and_everybody_can_use_it_also_on_a_phone(opened, address, path):
-    page = opened(address)
+def test_a_page_opens_and_everybody_can_use_it_also_on_a_phone(quiet_tab, address, path):
+    page = quiet_tab(address)
     page.goto(path)
     page.wait_for_load_state("networkidle")
     found = Axe().run(page)
@@ -90,8 +70,8 @@ def test_a_page_opens_and_everybody_can_use_it_also_on_a_phone(opened, address, 
     assert "none" not in page.locator("tbody th").evaluate_all(DISPLAYS)
 
 
-def test_policies_are_switched_off_by_the_keyboard_and_stay_so(opened, address):
-    page = opened(address)
+def test_policies_are_switched_off_by_the_keyboard_and_stay_so(quiet_tab, address):
+    page = quiet_tab(address)
     page.goto("/folders/one")
     picture = "document.querySelector('figure canvas').toDataURL()"
     page.locator("figure canvas").wait_for()
@@ -106,8 +86,8 @@ def test_policies_are_switched_off_by_the_keyboard_and_stay_so(opened, address):
     assert page.evaluate(picture) == before
 
 
-def test_a_comparison_that_takes_long_says_that_it_is_made(opened, address):
-    page = opened(address)
+def test_a_comparison_that_takes_long_says_that_it_is_made(quiet_tab, address):
+    page = quiet_tab(address)
     page.goto("/folders/one")
     # The browser would wait for the next page before it says anything about this one.
     page.evaluate("addEventListener('click', (event) => event.preventDefault())")
@@ -118,14 +98,14 @@ def test_a_comparison_that_takes_long_says_that_it_is_made(opened, address):
     expect(page.locator("#loading")).to_be_empty()
 
 
-def test_a_sweep_is_followed_from_its_begin_to_its_end(opened, tmp_path):
+def test_a_sweep_is_followed_from_its_begin_to_its_end(quiet_tab, tmp_path):
     (tmp_path / "slow.py").write_text(POLICY, encoding="utf-8")
     (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")
     results = tmp_path / "results"
     results.mkdir()
     command = [sys.executable, "-m", "submax", "simulate", str(tmp_path / "sweep.toml")]
     with dashboard(results) as address:
-        page = opened(address)
+        page = quiet_tab(address)
         page.goto("/")
         expect(page.get_by_text("There are no results in results yet.")).to_be_visible()
         options = ["--out", str(results), "--jobs", "1", "--no-figures"]

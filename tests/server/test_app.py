@@ -345,11 +345,12 @@ def test_the_description_lists_every_route(http):
         # Browsers ask by OPTIONS, before they send one of the described methods.
         for method in route.methods - {"HEAD", "OPTIONS"}
     }
-    # Every page has its data at a second address, and pages load scripts and styles.
+    # Every page has its data at a second address, and pages load scripts, styles and the client.
     twins = {(f"{one.path}.json", "GET") for one in page_operations() if one.page}
     twins |= {("/index.json", "GET"), ("/keys.json", "GET"), ("/audit.json", "GET")}
     twins.remove(("/.json", "GET"))
-    assert described == routes - twins - {("/assets/{tag}/{path:path}", "GET")}
+    files = {("/assets/{tag}/{path:path}", "GET"), ("/javascript/{name}", "GET")}
+    assert described == routes - twins - files
     assert twins <= routes
 
 

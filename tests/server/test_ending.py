@@ -1,7 +1,7 @@
 """SIGTERM ends the server within ten seconds, whatever it does."""
 
 import contextlib
-import secrets
+import random
 import signal
 import socket
 import time
@@ -131,10 +131,13 @@ def test_while_clients_hold_connections_open(serve, file):
 
 
 def test_while_a_client_does_not_read_its_answer(serve, file):
-    """The log has six megabytes of random ids, more than the buffers of the sockets hold."""
-    bandit = open_bandit(file, actions=["A", "B"], background=False)
-    for _ in range(60):
-        bandit.decide_many([{"id": secrets.token_urlsafe(90)} for _ in range(1000)])
+    """The log has six megabytes of random numbers, more than the buffers of the sockets hold."""
+    fields, rng = [f"x{number}" for number in range(100)], random.Random(0)
+    context = dict.fromkeys(fields, "number")
+    bandit = open_bandit(file, actions=["A", "B"], context=context, background=False)
+    for _ in range(8):
+        requests = [{"context": {name: rng.random() for name in fields}} for _ in range(1000)]
+        bandit.decide_many(requests)
     bandit.close()
     server = serve(file)
     server.wait_ready()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from submax.core.contracts.look_ahead_stepper import MOST_REPLICAS
 from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.core.errors import InputError
 from submax.environments.arms.bernoulli import Bernoulli
@@ -12,6 +13,7 @@ from submax.environments.networks.contextual import Contextual
 from submax.environments.networks.drifting_contextual import DriftingContextual
 from submax.policies import make_policy
 from submax.policies.classic.thompson import Thompson
+from submax.policies.steppers.submax_stepper import SubMaxStepper
 from submax.simulation.lag import Lag
 from submax.simulation.running.single_steps import stepper_of
 from submax.simulation.running.timed import Timed
@@ -99,3 +101,43 @@ def test_a_policy_that_ignores_the_context_is_warned_about(environment):
     with pytest.warns(UserWarning, match="Thompson.* does not look at the context of"):
         trace_of(Thompson(), environment, observations=3)
     trace_of(make_policy("random"), environment, observations=3)
+
+
+@pytest.mark.parametrize(
+    ("environment", "replicas"),
+    [(Bernoulli(6, 1, 4), 1), (Bernoulli(6, 1, 4), 5), (Bernoulli.of([0.5] * 3), 4)],
+)
+def test_decisions_that_are_computed_together_are_those_of_single_steps(
+    environment, replicas, seed, monkeypatch
+):
+    """Long enough for blocks of all lengths, and with arms that are guessed wrong for ever."""
+    settings = {"observations": 1500, "replicas": replicas, "seed": seed}
+    together = []
+    learn_all = SubMaxStepper.learn_all
+    monkeypatch.setattr(
+        SubMaxStepper,
+        "learn_all",
+        lambda self, index, reward: (together.append(len(index)), learn_all(self, index, reward)),
+    )
+    fast = trace_of(make_policy("rcp-submax"), environment, **settings)
+    assert sum(together) > 500, "most decisions are not computed one by one"
+    for other in (WithoutStepper(make_policy("rcp-submax")), Timed(make_policy("rcp-submax"))):
+        slow = trace_of(other, environment, **settings)
+        for one, two in zip(fast, slow, strict=True):
+            assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("policy", [Thompson(), Thompson(2.0, 3.0)])
+def test_blocks_of_thompson_sampling_are_its_single_steps(policy, seed):
+    """The first block is short enough for a second one, in which all posteriors are known well."""
+    settings = {"observations": 1000, "replicas": 100, "seed": seed}
+    fast = trace_of(policy, Bernoulli(3), **settings)
+    slow = trace_of(WithoutStepper(policy), Bernoulli(3), **settings)
+    for one, two in zip(fast, slow, strict=True):
+        assert np.array_equal(one, two)
+
+
+def test_many_replicas_step_one_by_one(monkeypatch):
+    monkeypatch.setattr(SubMaxStepper, "replay", None)
+    trace = trace_of(make_policy("rcp-submax"), replicas=MOST_REPLICAS + 1, observations=400)
+    assert trace.steps[-1] == 400

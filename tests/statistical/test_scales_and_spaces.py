@@ -33,7 +33,7 @@ MARGIN = 2.0
 """Standard errors; the sizes are such that five and more are found, whatever the seed."""
 FIRST, SECOND = np.divmod(np.arange(12), 4)
 DESIGNS = Designs.of({"first": FIRST, "second": SECOND, "value": np.arange(12.0)}, noise=1.0)
-NETWORK = CVAE(hidden=16, training=Training(steps=100, learning_rate=0.01))
+NETWORK = CVAE(hidden=16, training=Training(steps=100, batch=64, learning_rate=0.01))
 
 
 def final_regret(environment, policy, seed, observations, replicas, batch):

@@ -1,7 +1,8 @@
 // What a visit is to a bandit: declare the bandit, decide, reward. Run it by
-//   tsc -p . && node examples/visit.js http://127.0.0.1:8000
-import { Api, Bandit, SubmaxError } from "../src/index.js";
-import type { BanditDetails, Decision, Receipt } from "../src/index.js";
+//   npm install http://127.0.0.1:8000/javascript/submax.tgz
+//   tsc --target ES2022 --module ES2022 --moduleResolution node visit.ts && node visit.js
+import { Api, Bandit, SubmaxError } from "submax";
+import type { BanditDetails, Decision, Receipt } from "submax";
 
 declare const process: { argv: string[] };
 

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Api, Bandit, newIdentifier, SubmaxError } from "../src/index.js";
+import {
+  Api,
+  Bandit,
+  newIdentifier,
+  SubmaxError,
+} from "../../../src/submax/server/client/javascript/index.js";
 
 /** A fetch that answers by a function of the path and the body, and keeps what it was sent. */
 function answering(answer) {

@@ -1,5 +1,5 @@
 // Compiled and never run: the compiler must find the mistakes that are expected here.
-import { Api, Bandit } from "../src/index.js";
+import { Api, Bandit } from "submax";
 
 const api = new Api("http://127.0.0.1:8000");
 // @ts-expect-error: actions are names, or a table of slots.

@@ -2,14 +2,25 @@
 
 from docs.generators.reference import (
     columns_page,
+    dashboard_data_page,
     errors_page,
     http_page,
     metrics_page,
+    results_data_page,
     settings_page,
     toml_page,
 )
 
-PAGES = (columns_page, errors_page, http_page, metrics_page, settings_page, toml_page)
+PAGES = (
+    columns_page,
+    dashboard_data_page,
+    errors_page,
+    http_page,
+    metrics_page,
+    results_data_page,
+    settings_page,
+    toml_page,
+)
 
 if __name__ == "__main__":
     for module in PAGES:

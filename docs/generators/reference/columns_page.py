@@ -37,7 +37,7 @@ READ_INTRO = """## Any other log
 `Log.read` and the commands on logs (`submax evaluate`, `learn`, `tune`) read CSV, Parquet, data
 frames and queries. Each column has a role; name the column of a role by `--column ROLE=NAME`,
 in Python by `columns={"ROLE": "NAME"}`. Roles with usual names are found without being named.
-[From a log to a served policy](../how-to/logs.md) and [logs of other
+[Evaluate and learn from logs](../how-to/logs.md) and [logs of other
 designs](../how-to/log-designs.md) show all of them."""
 
 

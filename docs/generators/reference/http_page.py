@@ -35,7 +35,8 @@ a key with this scope in the header `Authorization: Bearer KEY`, unless the serv
 yet. Unknown fields are refused. An error is answered by a sentence for people and by a
 [code](errors.md) for programs: `{"error": "…", "code": "…"}`; nothing was changed then."""
 PAGES_INTRO = """A browser gets these addresses as pages of the dashboard. A program gets the same
-numbers as JSON, there and at the address with `.json` behind it."""
+numbers as JSON, there and at the address with `.json` behind it; [their fields](dashboard-data.md)
+have a page of their own."""
 
 
 def page() -> str:
@@ -47,7 +48,7 @@ def page() -> str:
         parts += [f"## {title}", _overview(operations)]
         parts += [_operation(one, described) for one in operations]
     parts += ["## Pages", PAGES_INTRO, _overview(page_operations(), linked=False)]
-    parts += ["## Types of messages", *_types(described["components"]["schemas"])]
+    parts += ["## Types of messages", *type_sections(described["components"]["schemas"])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -71,19 +72,21 @@ def _operation(operation: Operation, described: Schema) -> str:
     if operation.query:
         rows = [(f"`{name}`", cell(text)) for name, text in operation.query.items()]
         parts.append(table(("parameter", "meaning"), rows))
-    facts = [f"- Body: {_content(found['requestBody'])}"] if operation.body else []
+    facts = [f"- Body: {content_words(found['requestBody'])}"] if operation.body else []
     answer = found["responses"][str(operation.status)]
-    facts.append(f"- Answer: status {operation.status}, {_content(answer)}")
+    facts.append(f"- Answer: status {operation.status}, {content_words(answer)}")
     return "\n\n".join([*parts, "\n".join(facts)])
 
 
-def _content(message: Schema) -> str:
+def content_words(message: Schema) -> str:
+    """Return the type of a body or an answer in words, with a link to its section."""
     ((media, content),) = message["content"].items()
     schema = content["schema"]
     return type_words(schema) if media == "application/json" else f"`{media}`"
 
 
-def _types(schemas: dict[str, Schema]) -> Iterator[str]:
+def type_sections(schemas: dict[str, Schema]) -> Iterator[str]:
+    """Yield the parts of the sections that describe the fields of all types."""
     for name, schema in sorted(schemas.items()):
         yield f"### Type {name}"
         if text := schema.get("description"):

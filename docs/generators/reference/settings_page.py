@@ -1,5 +1,6 @@
 """The reference of settings: those of a bandit, of a server, and the environment variables."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from submax.live.declaring.declared_types import DECLARED_TYPES, ContextField
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
 from submax.live.declaring.settings import Settings
+from submax.results_server.options import OPTIONS as DASHBOARD_OPTIONS
 from submax.server.running.serve_options import KEY, OPTIONS, STORE
+from submax.server.running.server_option import ServerOption
 
 PAGE = Path(__file__).parents[2] / "reference" / "settings.md"
 REFERENCE = "#/components/schemas/{name}"
@@ -35,9 +38,15 @@ SERVER = """## Of a server
 
 Options of `submax serve`. Every option can be an environment variable instead; an option on the
 command line comes first. A variable whose name ends in `{by_file}` names a file with the value,
-such as a secret of a container: `SUBMAX_STORE{by_file}`."""
+such as a secret of a container: `SUBMAX_STORE{by_file}`. Commands that need a store and no other
+argument, such as `submax keys add` and `submax status`, read `SUBMAX_STORE` and
+`SUBMAX_STORE{by_file}`, too."""
+DASHBOARD = """## Of the dashboard of results
+
+Options of `submax dashboard`."""
 OTHERS = {
     KEY: "The key that commands send to a server.",
+    KEY + BY_FILE: "A file with this key.",
     SECRET: "The secret by which alarms that are sent to a webhook are signed. Without it they are "
     "not signed.",
     PRIVATE: "`1` allows webhooks to addresses of this machine and of private networks, which are "
@@ -62,7 +71,9 @@ def page() -> str:
         words = " ".join(schema["description"].replace("``", "`").split())
         parts += [f"### Type {schema['title']}", words, fields_table(schema)]
     others = table(("variable", "meaning"), [(f"`{one}`", text) for one, text in OTHERS.items()])
-    parts += [SERVER.format(by_file=BY_FILE), _server_options(), "## Other variables", others]
+    store = [("`STORE`", f"`{STORE.variable}`", "", STORE.allowed, cell(STORE.help))]
+    parts += [SERVER.format(by_file=BY_FILE), _options(store, OPTIONS)]
+    parts += [DASHBOARD, _options([], DASHBOARD_OPTIONS), "## Other variables", others]
     return "\n\n".join(parts) + "\n"
 
 
@@ -96,10 +107,9 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _server_options() -> str:
-    rows = [("`STORE`", f"`{STORE.variable}`", "", STORE.allowed, cell(STORE.help))]
-    rows += [
+def _options(rows: list[tuple[str, ...]], options: Sequence[ServerOption]) -> str:
+    rows = rows + [
         (f"`{one.word}`", f"`{one.variable}`", one.default_text, one.allowed, cell(one.help))
-        for one in OPTIONS
+        for one in options
     ]
     return table(("option", "variable", "default", "value", "meaning"), rows)

@@ -13,7 +13,7 @@ from submax.results_server.options import OPTIONS
 
 
 @main.command()
-@click.argument("results", type=click.Path(path_type=Path), metavar="RESULTS", default="results")
+@click.argument("results", type=click.Path(path_type=Path), metavar="[RESULTS]", default="results")
 @partial(with_options, options=OPTIONS)
 def dashboard(results: Path, **given: Any) -> None:
     """Show the results of experiments in a browser, also of a run that is under way.

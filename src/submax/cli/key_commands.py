@@ -1,6 +1,7 @@
 """Carries out the commands on keys of the HTTP interface, and shows who changed what."""
 
 import time
+from typing import Any
 
 import click
 
@@ -38,19 +39,38 @@ def run_add(
             expires=expires,
             browser=browser,
         )
+        administered = True
     else:
-        # A store that does not exist is made: the server that is started later needs its keys.
-        store = open_store(place)
-        try:
-            number, text = KeyRegistry(store).add(
-                scopes, bandits or None, rate, name=name, expires=until, browser=browser
-            )
-            entry = AuditEntry("add-key", number, "", COMMAND_LINE, ", ".join(scopes))
-            AuditLog(store).write(entry)
-        finally:
-            store.close()
+        added = {"name": name, "expires": until, "browser": browser}
+        number, text, administered = _added(place, scopes, bandits or None, rate, **added)
     click.echo(text)
     click.echo(f"Copy the key now: the store has only a hash of it. Its id is {number}.", err=True)
+    if not administered:
+        click.echo(
+            "Every request needs a key from now on, and no key of the store has the scope admin, "
+            "which declares bandits: make one in the same way, with --scope admin.",
+            err=True,
+        )
+
+
+def _added(
+    place: str,
+    scopes: tuple[str, ...],
+    bandits: tuple[str, ...] | None,
+    rate: float | None,
+    **more: Any,
+) -> tuple[str, str, bool]:
+    """Add a key to a store; return its id, its text, and whether the store has an administrator."""
+    # A store that does not exist is made: the server that is started later needs its keys.
+    store = open_store(place)
+    try:
+        registry = KeyRegistry(store)
+        number, text = registry.add(scopes, bandits, rate, **more)
+        entry = AuditEntry("add-key", number, "", COMMAND_LINE, ", ".join(scopes))
+        AuditLog(store).write(entry)
+        return number, text, any("admin" in key.scopes for key in registry)
+    finally:
+        store.close()
 
 
 def run_list(place: str) -> None:

@@ -8,10 +8,14 @@ import click
 
 from submax.cli.commands import main
 from submax.cli.server_options import server_options
+from submax.cli.store_argument import StoreArgument
 
 STORE = click.argument("store", metavar="STORE")
 PLACE = click.argument("store", metavar="STORE|ADDRESS")
 """A store, or the address of a server such as http://127.0.0.1:8000."""
+ONLY_STORE = click.argument("store", metavar="[STORE]", cls=StoreArgument)
+"""The store of commands without further arguments, which also read it from a variable."""
+ONLY_PLACE = click.argument("store", metavar="[STORE|ADDRESS]", cls=StoreArgument)
 BANDIT = click.option(
     "--bandit", metavar="NAME", help="Name of the bandit; needed if the store has several."
 )
@@ -83,7 +87,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
 
 
 @main.command()
-@STORE
+@ONLY_STORE
 @BANDIT
 @click.option(
     "--out",
@@ -122,7 +126,7 @@ def backup(store: str, file: Path) -> None:
 
 
 @main.command()
-@STORE
+@ONLY_STORE
 def doctor(store: str) -> None:
     """Check a store for damage, and give advice about it.
 
@@ -195,7 +199,7 @@ def keys() -> None:
 
 
 @keys.command("add")
-@PLACE
+@ONLY_PLACE
 @click.option(
     "--scope",
     "scopes",
@@ -238,7 +242,11 @@ def add_key(
 ) -> None:
     """Add a key and print its text.
 
-    The store has only a hash of the text, so that it cannot be printed again.
+    The store has only a hash of the text, so that it cannot be printed again. After the first key
+    was made, every request to a server needs a key.
+
+    If no store is given, it is read from SUBMAX_STORE, or from the file that SUBMAX_STORE_FILE
+    names, so that the password of a database is on no command line.
     """
     from submax.cli.key_commands import run_add
 
@@ -246,7 +254,7 @@ def add_key(
 
 
 @keys.command("list")
-@PLACE
+@ONLY_PLACE
 def list_keys(store: str) -> None:
     """List the keys with their expiry and last use, without their secrets."""
     from submax.cli.key_commands import run_list
@@ -265,7 +273,7 @@ def revoke_key(store: str, number: str) -> None:
 
 
 @main.command()
-@PLACE
+@ONLY_PLACE
 @click.option(
     "--last",
     type=click.IntRange(min=1),

@@ -3,13 +3,13 @@
 import click
 
 from submax.cli.commands import main
-from submax.cli.live import BANDIT, PLACE
+from submax.cli.live import BANDIT, ONLY_PLACE, PLACE
 
 NAME = click.argument("bandit", metavar="NAME")
 
 
 @main.command()
-@PLACE
+@ONLY_PLACE
 @BANDIT
 def status(store: str, bandit: str | None) -> None:
     """Show each choice with its decisions, reward rate and current probability.
@@ -23,7 +23,7 @@ def status(store: str, bandit: str | None) -> None:
 
 
 @main.command()
-@PLACE
+@ONLY_PLACE
 @BANDIT
 def lift(store: str, bandit: str | None) -> None:
     """Show how much more a decision earns than one of the holdout or of the control.
@@ -85,7 +85,7 @@ def archive(store: str, bandit: str) -> None:
 
 
 @main.command()
-@PLACE
+@ONLY_PLACE
 @BANDIT
 @click.option("--id", "identifier", metavar="ID", help="Id of the decision; a new one if absent.")
 @click.option("--unit", metavar="UNIT", help="The visitor or customer for whom it is made.")

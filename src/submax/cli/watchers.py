@@ -3,7 +3,7 @@
 import click
 
 from submax.cli.commands import main
-from submax.cli.live import BANDIT, PLACE
+from submax.cli.live import BANDIT, ONLY_PLACE, PLACE
 
 NAME = click.argument("bandit", metavar="NAME")
 
@@ -20,7 +20,7 @@ def shadow() -> None:
 
 
 @shadow.command("show")
-@PLACE
+@ONLY_PLACE
 @BANDIT
 def show_shadow(store: str, bandit: str | None) -> None:
     """Show the difference in reward between the shadow and the bandit.
@@ -86,7 +86,7 @@ def alarms() -> None:
 
 
 @alarms.command("show")
-@PLACE
+@ONLY_PLACE
 @BANDIT
 def show_alarms(store: str, bandit: str | None) -> None:
     """Show the last 100 alarms, newest first.

@@ -14,18 +14,12 @@ def waiting_decisions(ledger: Ledger) -> int:
     one a decision matures with its reward, and one whose reward never comes would wait for ever:
     then it is the median delay of the rewards times the decisions per second (Little's law).
     """
+    decided = ledger.counts["decisions"]
     if ledger.settings.reward_wait > 0:
-        return _decided(ledger) - ledger.counts["matured"]
+        return decided - ledger.counts["matured"]
     timed = ledger.rollups.delays.sums.bins.sum(axis=0, keepdims=True)
     delay = float(median_delays(timed)[0]) if timed.sum() else 0.0
-    return min(_decided(ledger), math.ceil(delay * _decisions_per_second(ledger)))
-
-
-def _decided(ledger: Ledger) -> int:
-    """All decisions of the log, by the choices of the first slot or by the first number."""
-    tally = ledger.tally
-    counted = tally.choices[0] if tally.choices else tally.values[:1]
-    return sum(one.decisions for one in counted)
+    return min(decided, math.ceil(delay * _decisions_per_second(ledger)))
 
 
 def _decisions_per_second(ledger: Ledger) -> float:

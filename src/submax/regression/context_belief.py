@@ -14,6 +14,7 @@ from submax.regression.belief_settings import (
 )
 from submax.regression.feature_map import FeatureMap
 from submax.regression.fitting import fitted
+from submax.regression.kept_draws import DrawNoise, KeptDraws
 from submax.regression.map_choice import best_map
 from submax.regression.posterior import Posterior
 from submax.regression.posterior_covariance import PosteriorCovariance
@@ -31,8 +32,6 @@ times the uniform probability. The actions that a trained policy prefers say lit
 others."""
 LARGEST_WEIGHT = 10.0
 """Such a row counts as at most this many uniformly chosen rows, so that no single row dominates."""
-CONTRAST_TOLERANCE = 1e-12
-"""Contrasts below this share of the largest coefficient are rounding errors and count as 0."""
 
 
 @stored("uniform-rewards")
@@ -41,40 +40,6 @@ class UniformRewards(NamedTuple):
 
     weight: float
     reward: float
-
-
-@stored("draw-noise")
-class DrawNoise(NamedTuple):
-    """The random numbers from which the stored draws are made, ``[P, K, F]`` each.
-
-    ``prior`` are standard normal numbers, and ``rows`` is Σ √w φ ε over the rows, with a standard
-    normal ε for each row and draw; see ``PosteriorCovariance.draw_responses``.
-    """
-
-    prior: Floats
-    rows: Floats
-
-
-@stored("kept-draws")
-class KeptDraws(NamedTuple):
-    """P posterior draws of the coefficients of ``FeatureMap.raw``, for K actions.
-
-    A draw is the sum of ``common [P, F]``, its mean over the actions, and ``contrasts [P, K, F]``.
-    Which action is best depends on the contrasts only. Stored separately, they keep the precision
-    of small differences between large rewards.
-    """
-
-    common: Floats
-    contrasts: Floats
-
-    @classmethod
-    def of(cls, coefficients: Floats) -> Self:
-        """Split draws ``[P, K, F]`` into the two parts."""
-        common = coefficients.mean(axis=1)
-        contrasts = coefficients - common[:, None]
-        smallest = CONTRAST_TOLERANCE * np.abs(coefficients).max(initial=0.0)
-        contrasts[np.abs(contrasts) <= smallest] = 0.0
-        return cls(common, contrasts)
 
 
 @stored("context-belief")

@@ -20,6 +20,7 @@ from submax.server.interface.operations.all_operations import operations
 from submax.server.interface.request_pipeline import RATE, RequestPipeline
 from submax.server.interface.responses import ENCODER
 from submax.server.metrics import Metrics
+from submax.server.pages.javascript_client import PATH, JavaScriptClient
 from submax.server.pages.operations import page_operations
 from submax.server.pages.page_endpoint import Pages
 from submax.server.service import Service
@@ -47,6 +48,7 @@ def make_app(
         for path, methods in _endpoints_by_path(all_operations, pipeline, pages).items()
     ]
     routes.append(Route("/assets/{tag}/{path:path}", pages.asset, methods=["GET"]))
+    routes.append(Route(PATH, JavaScriptClient().answer, methods=["GET"]))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

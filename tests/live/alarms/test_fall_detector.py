@@ -52,8 +52,8 @@ def test_it_does_not_matter_how_observations_are_divided(seed):
     ends = [0, *sorted(rng.integers(0, 3000, size=20).tolist()), 3000]
     again = [one for first, last in pairwise(ends) for one in apart.add(values[first:last])]
     assert found
-    assert [one.at for one in again] == [one.at for one in found]
-    assert [one.at_least for one in again] == pytest.approx([one.at_least for one in found])
+    assert again == found
+    assert apart == together
 
 
 def test_few_beginnings_are_kept():
@@ -77,3 +77,14 @@ def test_values_far_away_are_outside(seed):
     (found,) = detector.add(wrong)
     assert (found.values, found.farthest) == (FEWEST_OUTSIDE, 1000.0)
     assert detector.add(wrong) == []
+
+
+def test_it_does_not_matter_how_values_are_divided(seed):
+    rng = np.random.default_rng([seed, 8])
+    values = np.repeat([1.0, 30.0, 900.0], 1500) * rng.normal(size=4500)
+    together, apart = RangeDetector(), RangeDetector()
+    found = together.add(values)
+    again = [one for part in np.array_split(values, 37) for one in apart.add(part)]
+    assert len({one.at for one in found}) == len(found) >= 2
+    assert again == found
+    assert apart == together

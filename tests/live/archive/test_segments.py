@@ -1,10 +1,11 @@
 """A segment restores every event exactly."""
 
 import hashlib
+import os
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submax.core.errors import InputError
@@ -106,6 +107,7 @@ def logs(draw):
     return pages
 
 
+@settings(max_examples=100 if "SUBMAX_SOAK" in os.environ else 50)
 @given(logs())
 def test_every_event_is_restored_exactly(pages):
     writer = SegmentWriter(SETTINGS)

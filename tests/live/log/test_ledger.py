@@ -1,3 +1,4 @@
+import os
 from contextlib import closing
 from dataclasses import dataclass
 from unittest import mock
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 WAIT, QUARANTINE = 100.0, 300.0
+EXAMPLES = 300 if "SUBMAX_SOAK" in os.environ else 120
 HOUR, DAY = 3600.0, 86400.0
 
 
@@ -378,7 +380,7 @@ def rows_of(ledger):
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(HISTORIES, COMBINES, st.sampled_from([0.0, None]))
 def test_rows_follow_the_rule_whatever_the_clock_does(history, combine, default_reward):
     bandit, _ = lived(history, combine, default_reward)
@@ -386,7 +388,7 @@ def test_rows_follow_the_rule_whatever_the_clock_does(history, combine, default_
     assert rows_of(ledger) == by_the_rule(log_of(bandit), combine, default_reward)
 
 
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES // 2)
 @given(HISTORIES, st.lists(STEPS, max_size=5))
 def test_every_decision_matures_exactly_once_however_the_clock_jumps(history, jumps):
     bandit, clock = lived(history, "last")
@@ -432,7 +434,7 @@ class Growing:
         return LogPage.of(EventColumns.of(events[: self.page]))
 
 
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES // 2)
 @given(HISTORIES, COMBINES, st.lists(st.integers(0, 20), max_size=8), st.integers(1, 5))
 def test_a_ledger_depends_on_the_log_alone_and_not_on_how_it_was_read(
     history, combine, cuts, segment

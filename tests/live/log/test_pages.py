@@ -1,6 +1,7 @@
 """Reading by pages and columns says what reading one event at a time says."""
 
 import math
+import os
 import random
 from collections import Counter
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ from submax.live.open import open_bandit
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
+
+EXAMPLES = 250 if "SUBMAX_SOAK" in os.environ else 100
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -269,7 +272,7 @@ def decoded_together(fewest):
         yield
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(
     LOGS,
     DECLARED,
@@ -367,7 +370,7 @@ def rewards_row_by_row(events):
             }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES // 4)
 @given(LOGS, DECLARED, st.sampled_from([1, 4, 10_000]), st.sampled_from([1, 3, 100]))
 def test_an_export_by_columns_is_that_of_single_rows(
     tmp_path_factory, log, declared, buffered, fewest

@@ -18,7 +18,7 @@ WEIGHTED = {"kind": f"{FILE}:Weighted", "weights": list(WEIGHTS)}
 ARMS = ["A", "B", "C", "D"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
 MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
-DRAWS = 1500
+DRAWS = 700
 SIGMAS = 7.0
 """Standard errors: fewer than one false alarm in 10¹¹ comparisons."""
 

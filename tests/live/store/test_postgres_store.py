@@ -19,7 +19,7 @@ from submax.live.store.migrations import POSTGRES, newest
 from submax.live.store.postgres_store import PostgresStore
 from submax.server.exports.export_runner import ExportRunner
 
-PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (8, 100)
+PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (4, 100)
 KEYS = PROCESSES * APPENDS // 2
 WRITE = """
 import sys

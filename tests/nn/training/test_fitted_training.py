@@ -22,12 +22,12 @@ from submax.nn.training.parameters import packed
 from submax.nn.training.training import compilations, train
 from submax.testing.rules.examples import rows_of
 
-pytestmark = pytest.mark.xdist_group("Softmax")
+pytestmark = [pytest.mark.xdist_group("Softmax"), pytest.mark.long_training]
 
 PROBLEM = Problem(Arms(3), context_width=2)
 DESIGN = SoftmaxDesign((3,), 2, 2, 8, "modulation")
 TRAINING = Training(batch=32, learning_rate=0.01)
-PAIRS = 16
+PAIRS = 12
 """Replicas of each kind. When one replica stops depends on chance, so that tests compare means:
 over 200 replicas of each kind the steps were 82 with standard deviation 75 for noise, and 432 with
 standard deviation 120 for what can be learned."""
@@ -47,7 +47,7 @@ def some_rows(rows, seed):
 
 
 def is_trained_long(steps):
-    """Tell whether the mean is beyond the earliest stop; the measured mean is 11 errors above."""
+    """Tell whether the mean is beyond the earliest stop; the measured mean is 9 errors above."""
     return steps.mean() > PATIENCE * BLOCK
 
 
@@ -73,7 +73,7 @@ def trained(feedback, seed):
 
 def test_noise_stops_early_and_what_can_be_learned_is_trained_long(trained):
     assert is_trained_long(trained.steps[LEARNABLE])
-    # By the numbers at PAIRS, half the mean is 5.6 standard errors above the mean of noise.
+    # By the numbers at PAIRS, half the mean is 4.8 standard errors above the mean of noise.
     assert trained.steps[NOISE].mean() < trained.steps[LEARNABLE].mean() / 2
 
 

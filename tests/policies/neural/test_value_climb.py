@@ -15,6 +15,8 @@ from submax.policies.neural.climbing_epsilon_greedy import ClimbingEpsilonGreedy
 from submax.policies.neural.value_belief import ValueBelief
 from submax.policies.neural.value_climb import climbed_actions
 
+pytestmark = pytest.mark.xdist_group("ValueBelief")
+
 PROBLEM = Problem(Slots((2, 3, 4)), context_width=2)
 REPLICAS, HIDDEN = 2, 8
 TRAINING = Training(steps=20, batch=16, learning_rate=0.02)

@@ -20,7 +20,7 @@ def exact_gradient():
             chosen = jax.vmap(lambda action: design.log_prob(output, action))(listing)
             return -jnp.exp(chosen) @ value
 
-        return jax.grad(loss)(output)
+        return jax.jit(jax.grad(loss))(output)
 
     return gradient
 
@@ -34,7 +34,7 @@ def row_gradients():
             example = Example(jnp.zeros(design.context_width), action, column)
             return jax.grad(lambda output: design.surrogate(output, example))(output)
 
-        return jax.vmap(one)(listing, columns)
+        return jax.jit(jax.vmap(one))(listing, columns)
 
     return gradients
 

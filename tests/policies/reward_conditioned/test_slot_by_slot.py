@@ -26,6 +26,8 @@ BRIEF = Training(steps=40, batch=32, learning_rate=0.02)
 SOFTMAX = Softmax(hidden=8, training=BRIEF)
 NETWORK = CVAE(hidden=8, latent=2, draws=3, training=BRIEF)
 TRILLION = Slots((10,) * 12)
+BY_SOFTMAX = pytest.param(SOFTMAX, Tracking(0.3), marks=pytest.mark.xdist_group("Softmax"))
+BY_CVAE = pytest.param(NETWORK, SubMax(), marks=pytest.mark.xdist_group("CVAE"))
 
 
 def taught(policy, problem, feedback, seed):
@@ -62,8 +64,8 @@ def test_every_slot_is_submax_of_its_own_choices(seed):
     [
         *((Counting(), strategy) for strategy in (SubMax(), Optimized(), Iterated(2), Tracking())),
         (Counting("fitted"), Tracking()),
-        (SOFTMAX, Tracking(0.3)),
-        (NETWORK, SubMax()),
+        BY_SOFTMAX,
+        BY_CVAE,
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -81,7 +83,7 @@ def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
 
 @pytest.mark.parametrize(
     ("estimator", "strategy"),
-    [(SOFTMAX, Tracking(0.3)), (NETWORK, SubMax())],
+    [BY_SOFTMAX, BY_CVAE],
     ids=lambda one: type(one).__name__,
 )
 def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
@@ -104,7 +106,11 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
 
 @pytest.mark.parametrize(
     "policy",
-    [SlotBySlot(), SlotBySlot(Counting("fitted"), Tracking()), SlotBySlot(NETWORK)],
+    [
+        SlotBySlot(),
+        SlotBySlot(Counting("fitted"), Tracking()),
+        pytest.param(SlotBySlot(NETWORK), marks=pytest.mark.xdist_group("CVAE")),
+    ],
     ids=lambda policy: f"{type(policy.estimator).__name__}-{type(policy.strategy).__name__}",
 )
 def test_draws_are_those_of_the_product(policy, seed):
@@ -144,6 +150,7 @@ def test_contexts_of_other_replicas_are_refused(seed):
         policy.act(state, np.zeros((3, 1, 0)), np.random.default_rng(seed))
 
 
+@pytest.mark.xdist_group("CVAE")
 @pytest.mark.parametrize("estimator", [SOFTMAX, NETWORK], ids=lambda one: type(one).__name__)
 def test_networks_say_of_choices_what_they_say_of_joint_actions(estimator, seed):
     space = Slots((2, 3, 4))

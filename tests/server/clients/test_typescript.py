@@ -12,8 +12,11 @@ import pytest
 
 from submax._version import __version__
 
-FOLDER = Path(__file__).parents[3] / "clients" / "typescript"
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "clients" / "typescript"
+SOURCE = ROOT / "src" / "submax" / "server" / "client" / "javascript"
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 needs_tsc = pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc is not installed")
 
 
@@ -35,13 +38,13 @@ def run(*command, folder):
 
 def test_the_generated_files_are_current(generator):
     for name, text in generator.generated().items():
-        assert (FOLDER / "src" / name).read_text(encoding="utf-8") == text, (
+        assert (SOURCE / name).read_text(encoding="utf-8") == text, (
             "run python clients/typescript/generate.py"
         )
 
 
 def test_the_package_has_the_version_of_the_server():
-    package = json.loads((FOLDER / "package.json").read_text(encoding="utf-8"))
+    package = json.loads((SOURCE / "package.json").read_text(encoding="utf-8"))
     # Packages of npm separate a release candidate by a hyphen, 1.0.0-rc.1 for 1.0.0rc1.
     assert package["version"] == __version__.replace("rc", "-rc.")
 
@@ -83,26 +86,46 @@ def test_the_tests_of_the_client_pass_in_node():
     run("node", "--test", "test/", folder=FOLDER)
 
 
-@needs_node
+@pytest.fixture(scope="module")
+def installed(start_server, tmp_path_factory):
+    """A server, and a folder into which npm installed the client from this server."""
+    folder = tmp_path_factory.mktemp("installed")
+    server = start_server(folder / "page.db")
+    server.wait_ready()
+    (folder / "package.json").write_text('{"type": "module"}')
+    archive = f"{server.address}/javascript/submax.tgz"
+    run("npm", "install", "--no-audit", "--no-fund", archive, folder=folder)
+    return server, folder
+
+
+@needs_npm
 @needs_tsc
 @pytest.mark.slow
-def test_the_example_is_typed_and_runs_against_a_server(serve, tmp_path):
-    server = serve(tmp_path / "page.db")
-    run("tsc", "-p", ".", "--outDir", tmp_path / "built", folder=FOLDER)
-    shutil.copytree(FOLDER / "src", tmp_path / "built" / "src")
-    shutil.copy(FOLDER / "package.json", tmp_path / "built")
-    server.wait_ready()
-    example = tmp_path / "built" / "examples" / "visit.js"
+def test_the_example_is_typed_and_runs_against_a_server(installed):
+    server, folder = installed
+    run("tsc", "-p", ".", "--outDir", folder / "built", folder=FOLDER)
+    example = folder / "built" / "examples" / "visit.js"
     for _ in range(2):
-        assert "visits Set(1) { 'accepted' }" in run(
-            "node", example, server.address, folder=tmp_path
-        )
-    # The example of the README, with the bandit that it names.
-    (block,) = re.findall(r"```js\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
-    declared = {"name": "homepage", "actions": ["A", "B"], "context": {"country": ["NO", "SE"]}}
-    answer = httpx.post(f"{server.address}/bandits", json=declared, timeout=90)
+        assert "visits Set(1) { 'accepted' }" in run("node", example, server.address, folder=folder)
+
+
+@needs_npm
+@pytest.mark.slow
+def test_the_readme_runs_with_the_client_that_npm_installed(installed):
+    server, folder = installed
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    (declared,) = re.findall(r"curl --json '(.*?)'", page)
+    answer = httpx.post(f"{server.address}/bandits", json=json.loads(declared), timeout=90)
     assert answer.status_code == 201
-    readme = tmp_path / "built" / "readme.mjs"
-    block = block.replace("http://127.0.0.1:8000", server.address)
-    readme.write_text(f"{block}console.log(receipt.status);\n")
-    assert run("node", readme, folder=tmp_path) == "accepted\n"
+    (block,) = re.findall(r"```js\n(.*?)```", page, re.DOTALL)
+    (folder / "readme.mjs").write_text(block.replace("http://127.0.0.1:8000", server.address))
+    assert re.fullmatch(
+        r"(plain|bold) was shown; the reward was accepted\n",
+        run("node", "readme.mjs", folder=folder),
+    )
+
+
+def test_the_readme_names_every_file_of_the_client():
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"/javascript/(\w+\.js)\)", page))
+    assert named == {path.name for path in SOURCE.glob("*.js")}

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -129,6 +130,20 @@ def test_compose_names_what_there_is():
     if shutil.which("caddy"):
         command = ["caddy", "validate", "--adapter", "caddyfile", "--config", FOLDER / "Caddyfile"]
         subprocess.run(command, check=True, capture_output=True)
+
+
+def test_the_page_names_services_and_secrets_of_the_compose_file():
+    found = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    page = (ROOT / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    calls = re.findall(r"compose\.yaml (?:run --rm -T|exec -T|stop|logs) (\w+)", page)
+    assert {"submax", "database"} <= set(calls) <= set(found["services"])
+    written = set(re.findall(r"> deploy/(secrets/\w+)", page))
+    assert written == {one["file"].removeprefix("./") for one in found["secrets"].values()}
+    site = re.search(r"echo (\w+)=.* > deploy/\.env", page)
+    assert f"${{{site[1]}:-" in found["services"]["proxy"]["environment"][site[1]]
+    # A command in the container finds its store, and no password is on a command line.
+    assert "SUBMAX_STORE_FILE" in found["services"]["submax"]["environment"]
+    assert "keys add postgresql" not in page
 
 
 def test_the_unit_of_systemd_is_valid(tmp_path):

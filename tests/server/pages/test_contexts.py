@@ -22,8 +22,8 @@ def bandit(tmp_path_factory):
         guard_rails={"minimum": 0.2},
         seed=1,
     )
-    for _ in range(12):
-        contexts = [{"device": str(rng.choice([*BEST])), "age": rng.normal()} for _ in range(100)]
+    for _ in range(3):
+        contexts = [{"device": str(rng.choice([*BEST])), "age": rng.normal()} for _ in range(400)]
         made = bandit.decide_many([{"context": one} for one in contexts])
         bandit.reward_many(
             [

@@ -19,15 +19,14 @@ def server(tmp_path_factory, start_server):
 
 
 @pytest.fixture
-def page(browser, server):
+def page(tab, server):
     """A page that fails the test if a script shows a dialog that nobody asked for."""
-    context = browser.new_context(base_url=server.address)
-    page = context.new_page()
+    page = tab(server.address)
     page.set_default_timeout(20_000)
     asked = []
     page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
     yield page
-    context.close()
+    page.close()
     assert "1" not in asked
 
 

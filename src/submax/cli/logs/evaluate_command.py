@@ -18,8 +18,9 @@ from submax.cli.logs.options import LOG, POLICY, log_options, split_options
     required=True,
     metavar="POLICY",
     help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
-    "the name is a variant, reward-model takes the highest predicted reward, and columns=prob_* is "
-    "the policy whose probability of the action A is the column prob_A. Can be repeated.",
+    "the name is a variant, reward-model takes the highest predicted reward, always=A takes the "
+    "action A, always=* is one such policy for each action of the log, and columns=prob_* is the "
+    "policy whose probability of the action A is the column prob_A. Can be repeated.",
 )
 @click.option(
     "--estimator",
@@ -52,7 +53,9 @@ from submax.cli.logs.options import LOG, POLICY, log_options, split_options
     default="logging policy",
     show_default=True,
     metavar="NAME",
-    help="The policy from which differences are computed: the logging policy, or one of --policy.",
+    help="The policy from which differences are computed: the logging policy, one of --policy, or "
+    "best: the one with the highest estimate. The intervals of all differences from best hold "
+    "together, and a note says which policies can be the best one.",
 )
 @click.option(
     "--all",

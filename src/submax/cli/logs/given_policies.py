@@ -7,6 +7,7 @@ from typing import Any
 from submax.core.errors import InputError
 from submax.evaluation.choosing.one_policy import tempered_table
 from submax.evaluation.report.candidates import SUFFIX, Candidate
+from submax.evaluation.targets.fixed_action import ALWAYS
 from submax.evaluation.targets.probability_columns import COLUMNS, check_pattern
 from submax.evaluation.targets.reward_model_policy import REWARD_MODEL
 from submax.evaluation.targets.sharpened import Sharpened
@@ -20,6 +21,8 @@ from submax.schema.schema import Schema
 
 def policy_table(text: str) -> str | dict[str, Any]:
     """Return a policy by name, or as a table if parameters or a table were given."""
+    if text.startswith(ALWAYS):
+        return text
     variant = parsed_variant(text) if not text.lstrip().startswith("{") else None
     if variant is not None:
         base = policy_table(variant[0])
@@ -67,12 +70,24 @@ def label_of(text: str) -> str:
 
 def candidate_of(text: str, trust: bool) -> Candidate:
     """Return a policy by name, table or file, a variant of one, or the reward model."""
+    if text.startswith(ALWAYS):
+        return text
     variant = parsed_variant(text) if not text.lstrip().startswith("{") else None
     if variant is not None:
         return Sharpened(candidate_of(variant[0], trust), variant[1], text)
     if text == REWARD_MODEL or is_columns(text):
         return text
-    return Learned.read(text, trust=trust) if text.endswith(SUFFIX) else policy_table(text)
+    if text.endswith(SUFFIX):
+        return Learned.read(text, trust=trust)
+    try:
+        return policy_table(text)
+    except InputError as error:
+        if not str(error).startswith("unknown policy"):
+            raise
+        raise InputError(
+            f"{error}; if {text!r} is an action of the log, {ALWAYS}{text} is the policy that "
+            "always takes this action"
+        ) from error
 
 
 def combinations_of(texts: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from submax.cli.logs.output_paths import check_policy_file
 from submax.core.running.extras import require_extra
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import By
+
+if TYPE_CHECKING:
+    from submax.evaluation.choosing.tuning import Tuned
 
 
 def run_tune(
@@ -54,12 +57,17 @@ def run_tune(
         seed=seed,
         progress=print_trial,
     )
+    _print_best(best)
+    if out is not None:
+        learn(log, best.policy, seed=seed).write(out)
+        click.echo(f"The best policy learned from all {len(log)} rows; written to {out}")
+
+
+def _print_best(best: "Tuned") -> None:
+    """Print the best policy and what it is worth on rows that took no part in the choice."""
     click.echo(f"Best: {json.dumps(best.policy)}")
     click.echo(
         f"Its value is {best.chosen_value:.4f} on the rows by which it was chosen. On rows that "
         "took no part in the choice:"
     )
     print_comparison(best.held_out)
-    if out is not None:
-        learn(log, best.policy, seed=seed).write(out)
-        click.echo(f"The best policy learned from all {len(log)} rows; written to {out}")

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.contracts.success_draws import SuccessDraws
 
 
 class Stepper(ABC):
@@ -29,3 +30,17 @@ class Stepper(ABC):
     @abstractmethod
     def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
         """Learn the rewards ``[R]`` of the actions ``index [R]`` that were just taken."""
+
+    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
+        """Decide and learn as often as there are draws; return indices and rewards, ``[n, R]``.
+
+        They are those of single steps. A stepper that can compute many steps together overrides
+        this method.
+        """
+        index, reward = np.empty(draws.shape, dtype=np.int64), np.empty(draws.shape)
+        # Iterating over arrays makes each row once, which costs less than to index them.
+        for chosen, uniform, earned in zip(index, draws.uniform, reward, strict=True):
+            chosen[:] = self.act(rng)
+            draws.single(uniform, chosen, earned)
+            self.learn(chosen, earned, rng)
+        return index, reward

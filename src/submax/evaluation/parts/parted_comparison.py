@@ -39,6 +39,7 @@ def compare_parts(
     seed: int,
     reward_model: Any,
     baseline: str,
+    together: int,
 ) -> PartedComparison:
     """Return what policies would have earned, from sums over the parts of a log.
 
@@ -70,7 +71,7 @@ def compare_parts(
         "baseline": baseline,
         "read": "in parts",
     }
-    estimator_set = EstimatorSet(estimators, interval, level, seed)
+    estimator_set = EstimatorSet(estimators, interval, level, seed, together)
     found = PartedResults(log, plan, _summed(log, plan), estimator_set)
     return found.compared(candidates, settings)
 

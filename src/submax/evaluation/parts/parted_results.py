@@ -123,7 +123,7 @@ class PartedResults(NamedTuple):
         return [one._replace(recommended=one is best) for one in found]
 
     def _differences(self, name: str, estimates: Sequence[Estimate]) -> list[Difference]:
-        sums, level = self.total.policies[name], self.estimator_set.level
+        sums, level = self.total.policies[name], self.estimator_set.level_of_differences
         interval, terms = self.estimator_set.interval, []
         for label, one in sums.estimates.items():
             plain = sums.plain.get(label)

@@ -67,18 +67,7 @@ def compare_rankings(
     one_of("interval", interval, INTERVALS)
     chosen = _estimators(estimators)
     logged = SlateEvidence(slates, logging, seed)
-    targets: dict[str, RankingPolicy | str] = {name: name for name in slates.given}
-    for name, policy in (policies or {}).items():
-        if name in targets or name == LOGGING_POLICY:
-            raise InputError(
-                f"two policies are called {name!r}, and each needs its own name: rename one"
-            )
-        targets[name] = policy
-    if not targets:
-        raise InputError(
-            "no policy is given; columns (Slates.read(..., policies={'new': 'new_probability'})) "
-            "and objects (PlackettLuce) are allowed: give at least one"
-        )
+    targets = _targets(slates, policies or {})
     evaluation = _Evaluation(slates, interval, level, seed, [])
     based = evaluation.logging_policy(logged.about_logging_policy())
     estimates, differences = [based.estimate], list[Difference]()
@@ -99,6 +88,25 @@ def compare_rankings(
     }
     overview = slate_overview(slates, settings, overlap)
     return Comparison(estimates, evaluation.notes, level, differences, overview, SLATE)
+
+
+def _targets(
+    slates: Slates, policies: Mapping[str, RankingPolicy]
+) -> dict[str, RankingPolicy | str]:
+    """Return the policies to evaluate: those of columns, and those that are objects."""
+    targets: dict[str, RankingPolicy | str] = {name: name for name in slates.given}
+    for name, policy in policies.items():
+        if name in targets or name == LOGGING_POLICY:
+            raise InputError(
+                f"two policies are called {name!r}, and each needs its own name: rename one"
+            )
+        targets[name] = policy
+    if not targets:
+        raise InputError(
+            "no policy is given; columns (Slates.read(..., policies={'new': 'new_probability'})) "
+            "and objects (PlackettLuce) are allowed: give at least one"
+        )
+    return targets
 
 
 def _estimators(given: Sequence[str | RankingEstimator]) -> dict[str, RankingEstimator]:

@@ -110,19 +110,8 @@ def _arranged(
 ) -> dict[str, Any]:
     """Return the columns as arrays ``[n, K]``, a row for each slate."""
     slate = numbered(read["slate"])
-    position = (read["position"] - read["position"].min()).astype(np.int64)
-    shape = (int(slate.max()) + 1, int(position.max()) + 1)
-    if shape[1] > MOST_POSITIONS:
-        raise InputError(
-            f"the positions in {names['position']!r} are up to {shape[1]} apart, and slates have "
-            f"up to {MOST_POSITIONS} positions: name the column that holds the position"
-        )
-    place = slate * shape[1] + position
-    if len(np.unique(place)) < len(place):
-        raise InputError(
-            "two rows have the same slate and position, and each position of a slate has one row: "
-            f"check the columns {names['slate']!r} and {names['position']!r}"
-        )
+    place, positions = _places(slate, read["position"], names)
+    shape = (int(slate.max()) + 1, positions)
 
     def arranged(values: NDArray[Any], empty: float) -> Any:
         table = np.full(shape, empty, dtype=values.dtype)
@@ -144,6 +133,26 @@ def _arranged(
         "given_marginal": _of_policies(filled, "marginal "),
         "cluster": cluster,
     }
+
+
+def _places(
+    slate: Integers, position: NDArray[Any], names: Mapping[str, str]
+) -> tuple[Integers, int]:
+    """Return the place of each row in a table of all slates, and how many positions it has."""
+    position = (position - position.min()).astype(np.int64)
+    positions = int(position.max()) + 1
+    if positions > MOST_POSITIONS:
+        raise InputError(
+            f"the positions in {names['position']!r} are up to {positions} apart, and slates have "
+            f"up to {MOST_POSITIONS} positions: name the column that holds the position"
+        )
+    place: Integers = slate * positions + position
+    if len(np.unique(place)) < len(place):
+        raise InputError(
+            "two rows have the same slate and position, and each position of a slate has one row: "
+            f"check the columns {names['slate']!r} and {names['position']!r}"
+        )
+    return place, positions
 
 
 def _of_policies(filled: Mapping[str, Floats], start: str) -> dict[str, Floats]:

@@ -13,6 +13,7 @@ from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.targets.classifier_policy import ClassifierPolicy
+from submax.evaluation.targets.fixed_action import ALWAYS, FixedAction
 from submax.evaluation.targets.function_policy import FunctionPolicy
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.evaluation.targets.probability_columns import COLUMNS, probability_columns
@@ -35,7 +36,7 @@ FEWEST_STORED = 10_000
 HASH_SEED, HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Constants of the hash by which rows are compared, from the generator SplitMix64."""
 Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned | TargetPolicy | Any
-"""A policy by name (also with a variant, ``linucb@greedy``, ``reward-model`` or
+"""A policy by name (also with a variant, ``linucb@greedy``, ``reward-model``, ``always=A`` or
 ``columns=prob_*``), file, table or object, a learned policy, an array of probabilities, a function,
 or a fitted classifier."""
 
@@ -108,6 +109,8 @@ def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
         return None
     if candidate == REWARD_MODEL:
         return RewardModelPolicy()
+    if candidate.startswith(ALWAYS):
+        return FixedAction(candidate.removeprefix(ALWAYS), log.schema)
     if candidate.startswith(COLUMNS):
         return probability_columns(log, candidate.removeprefix(COLUMNS))
     parsed = parsed_variant(candidate)

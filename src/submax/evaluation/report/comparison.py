@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
+from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.logs.counted import order_notes
@@ -15,6 +16,7 @@ from submax.evaluation.overview.slices import check_slices
 from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_comparison import compare_parts
 from submax.evaluation.parts.parted_log import PartedLog
+from submax.evaluation.report.best_baseline import BEST, best_baseline, best_note
 from submax.evaluation.report.candidates import Candidate, checked, named
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.cautions import log_cautions
@@ -25,6 +27,7 @@ from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.learned_targets import split_of
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.split_evaluation import SplitEvaluation
+from submax.evaluation.targets.fixed_action import with_every_action
 
 
 class Comparison(NamedTuple):
@@ -151,8 +154,9 @@ def compare(
     of the rows.
 
     ``linucb@greedy`` is the variant of a policy that takes its most likely action,
-    ``linucb@temperature=0.5`` one that is sharper, and ``reward-model`` takes the action with the
-    highest predicted reward. A policy can also be an array of its probabilities ``[N, M]`` in all
+    ``linucb@temperature=0.5`` one that is sharper, ``reward-model`` takes the action with the
+    highest predicted reward, ``always=A`` takes the action A, and ``always=*`` stands for one such
+    policy for each action. A policy can also be an array of its probabilities ``[N, M]`` in all
     rows, a function from columns of context to actions or probabilities, or a fitted classifier.
 
     ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), `auto`
@@ -160,6 +164,9 @@ def compare(
     which the one with the least held-out error is chosen. All are cross-fitted.
 
     The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
+    With ``baseline="best"`` it is the policy with the highest estimate, the intervals of all
+    differences hold together, and a note says which policies can be the best one; policies are
+    evaluated twice for that.
 
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
@@ -195,22 +202,51 @@ def compare(
         name: PartedColumns.of(str(one), log.sample)
         if isinstance(log, PartedLog) and PartedColumns.is_one(one)
         else checked(one, log)
-        for name, one in named(policies).items()
+        for name, one in with_every_action(named(policies), log.schema).items()
     }
-    one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
+    one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     has_sessions = isinstance(log, Log) and log.session is not None
     chosen = chosen_estimators(estimators, log.schema, has_sessions)
+    how = _How(chosen, interval, level, share, by, seed, apart, reward_model, slices)
+    if baseline != BEST or BEST in candidates:
+        return _compared(log, candidates, how, baseline)
+    best = best_baseline(_compared(log, candidates, how, LOGGING_POLICY).estimates)
+    found = _compared(log, candidates, how, best, together=len(candidates) - 1)
+    note = best_note(best, found.estimates, found.differences, level)
+    return found._replace(notes=[*found.notes, note])
+
+
+class _How(NamedTuple):
+    """How policies are compared: the arguments of ``compare`` after they were checked."""
+
+    chosen: dict[str, OffPolicyEstimator]
+    interval: str
+    level: float
+    share: float
+    by: By
+    seed: int
+    apart: bool
+    reward_model: Any
+    slices: Sequence[str]
+
+
+def _compared(
+    log: Log | PartedLog, candidates: Mapping[str, Any], how: _How, baseline: str, together: int = 1
+) -> Comparison:
+    """Return the comparison with one baseline; ``together`` differences hold together."""
+    chosen, interval, level, share, by, seed, apart, reward_model, slices = how
     if isinstance(log, PartedLog):
-        parted = compare_parts(
-            log, candidates, chosen, interval, level, share, by, seed, reward_model, baseline
-        )
+        options = interval, level, share, by, seed, reward_model, baseline, together
+        parted = compare_parts(log, candidates, chosen, *options)
         return Comparison(
             parted.estimates, parted.notes, level, parted.differences, parted.overview
         )
     check_slices(slices, log)
     log, first, numbers = split_of(log, candidates, share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
-    estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)
+    estimator_set = EstimatorSet(
+        chosen or applicable_estimators(rest), interval, level, seed, together
+    )
     logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
     cautions = list(log_cautions(logged))
     notes = [*rest.notes, *logged.model_choice.notes()]

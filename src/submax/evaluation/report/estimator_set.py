@@ -33,13 +33,22 @@ from submax.evaluation.report.recommendation import recommended
 class EstimatorSet(NamedTuple):
     """Off-policy estimators by label, and the kind and level of their confidence intervals.
 
-    ``seed`` is that of the bootstrap.
+    ``seed`` is that of the bootstrap. The intervals of ``together`` differences hold together at
+    the level, because each has the level 1 − (1 − level) / together (Bonferroni).
     """
 
     estimators: dict[str, OffPolicyEstimator]
     interval: str
     level: float
     seed: int
+    together: int = 1
+
+    @property
+    def level_of_differences(self) -> float:
+        """The level of the interval of each difference."""
+        if self.together == 1:
+            return self.level
+        return 1 - (1 - self.level) / self.together
 
     def logging_policy(
         self, logged: LoggedEvidence, slices: Sequence[Slice] = ()
@@ -140,7 +149,7 @@ class EstimatorSet(NamedTuple):
                 (clustered(one, policy.cluster), clustered(other, policy.cluster))
                 for one, other in pairs
             ]
-        found = intervals_of_differences(pairs, self.interval, self.level, self.seed)
+        found = intervals_of_differences(pairs, self.interval, self.level_of_differences, self.seed)
         name = baseline.estimates[0].policy
         return [
             Difference(
@@ -149,7 +158,7 @@ class EstimatorSet(NamedTuple):
                 estimate.estimator,
                 *numbers,
                 round(one.decisions),
-                self.level,
+                self.level_of_differences,
                 estimate.recommended,
             )
             for estimate, numbers, one in zip(policy.estimates, found, policy.terms, strict=True)

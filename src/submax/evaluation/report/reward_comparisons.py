@@ -11,6 +11,7 @@ from submax.evaluation.logs.outcomes import Reward
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison import Comparison, compare
 from submax.evaluation.report.learned_targets import learned_target, split_of
+from submax.evaluation.targets.fixed_action import with_every_action
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.schema.learned import Learned
 
@@ -104,7 +105,8 @@ def compare_rewards(
             f"learn_from is {learn_from!r}; one of {', '.join(logs) or 'several rewards'} is "
             "allowed: read the log with several columns of rewards, and name one of them"
         )
-    candidates = {name: checked(one, logs[learning]) for name, one in named(policies).items()}
+    given = with_every_action(named(policies), log.schema)
+    candidates = {name: checked(one, logs[learning]) for name, one in given.items()}
     part = _evaluated_part(logs[learning], candidates, share, by, seed)
     if part.learned_from:
         part.notes.append(

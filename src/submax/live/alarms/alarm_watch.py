@@ -156,4 +156,4 @@ class AlarmWatch:
                 )
                 numbers = {"low": outside.low, "high": outside.high, "value": outside.farthest}
                 alarm = Alarm(CONTEXT, sentence, numbers, subject=name)
-                self.raised.append(Raised(alarm, f"{CONTEXT} {detector.seen} {name}"))
+                self.raised.append(Raised(alarm, f"{CONTEXT} {outside.at} {name}"))

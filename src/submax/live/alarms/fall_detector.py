@@ -70,13 +70,16 @@ class FallDetector(msgspec.Struct):
         found = []
         while len(values):
             room = BLOCK - self.count % BLOCK
-            part, values = values[:room], values[room:]
-            self._add_part(part)
-            if self.count % BLOCK == 0:
-                fall = self._look()
-                if fall is not None:
-                    found.append(fall)
-                    self._begin()
+            # The first block says how large numbers are; it is not compared with others.
+            measures = not self._bounded and not self.variance
+            fall, used = self._add_some(values[:room] if measures else values)
+            values = values[used:]
+            if measures and self.count == BLOCK:
+                self.variance = max(self.squares / self.count, 1e-12)
+                self._begin()
+            elif fall is not None:
+                found.append(fall)
+                self._begin()
         return found
 
     @property
@@ -86,44 +89,47 @@ class FallDetector(msgspec.Struct):
     def _begin(self) -> None:
         self.count, self.total, self.squares, self.starts = 0, 0.0, 0.0, []
 
-    def _add_part(self, part: Floats) -> None:
-        if not self.starts:
-            self._note_start()
+    def _add_some(self, values: Floats) -> tuple[Fall | None, int]:
+        """Add observations up to the first fall; return the fall, and how many were added."""
+        sums = np.cumsum(np.concatenate([[self.total], values]))
+        counts = self.count + np.arange(len(values) + 1)
         # Squares are taken around the mean so far, which was known before each observation.
-        sums = np.cumsum(np.concatenate([[self.total], part]))
-        counts = self.count + np.arange(len(part))
-        middle = self.low or 0.0
-        known = np.where(counts > 0, sums[:-1] / np.maximum(counts, 1), middle)
-        self.seen += len(part)
-        self.count += len(part)
-        self.total = float(sums[-1])
-        self.squares += float(((part - known) ** 2).sum())
+        known = sums[:-1] / np.maximum(counts[:-1], 1)
+        if self.count == 0:
+            known[0] = self.low or 0.0
+        squares = np.cumsum(np.concatenate([[self.squares], (values - known) ** 2]))
+        looks = range(BLOCK - self.count % BLOCK, len(values) + 1, BLOCK)
+        fall, used = None, len(values)
+        if looks and (self._bounded or self.variance):
+            fall, used = self._look(np.stack([counts, sums, squares], axis=1), looks)
+        self.seen += used
+        self.count, self.total = int(counts[used]), float(sums[used])
+        self.squares = float(squares[used])
+        return fall, used
 
-    def _note_start(self) -> None:
-        self.starts.append(_Start(self.count, self.total, self.squares, -math.inf))
+    def _look(self, sums: Floats, looks: range) -> tuple[Fall | None, int]:
+        """Look at all intervals after some numbers of new observations, until there is a fall.
 
-    def _look(self) -> Fall | None:
-        """Compare all intervals now, and begin another one."""
-        if not self._bounded and not self.variance:
-            # The first block says how large numbers are; it is not compared with others.
-            self.variance = max(self.squares / self.count, 1e-12)
-            self._begin()
-            return None
-        count = np.array([self.count - one.count for one in self.starts])
-        mean = np.array([self.total - one.total for one in self.starts]) / count
-        squares = np.array([self.squares - one.squares for one in self.starts])
-        half = self._radius(np.maximum(squares, 0.0)) / count
-        for start, low in zip(self.starts, (mean - half).tolist(), strict=True):
-            start.largest_low = max(start.largest_low, low)
-        before = np.maximum.accumulate([one.largest_low for one in self.starts])
-        fallen = np.flatnonzero(before > mean + half)
-        if len(fallen):
-            place = int(fallen[-1])
-            now = float((mean + half)[place])
-            return Fall(self.seen, float(before[place]), now, int(count[place]))
-        self._thin()
-        self._note_start()
-        return None
+        ``sums`` has count, sum and squares after each number of new observations. Returns the fall,
+        and the number of observations up to it.
+        """
+        known = [msgspec.structs.astuple(one) for one in self.starts] or [(0, 0.0, 0.0, -math.inf)]
+        starts: Floats = np.array(known, np.float64)
+        for used in looks:
+            count, total, squares = (sums[used] - starts[:, :3]).T
+            mean, half = total / count, self._radius(np.maximum(squares, 0.0)) / count
+            starts[:, 3] = np.maximum(starts[:, 3], mean - half)
+            before, now = np.maximum.accumulate(starts[:, 3]), mean + half
+            fallen = (before > now).nonzero()[0]
+            if len(fallen):
+                place = fallen[-1]
+                fall = Fall(
+                    self.seen + used, float(before[place]), float(now[place]), int(count[place])
+                )
+                return fall, used
+            starts = np.concatenate([_thinned(starts, sums[used, 0]), [[*sums[used], -math.inf]]])
+        self.starts = [_Start(int(count), *rest) for count, *rest in starts.tolist()]
+        return None, len(sums) - 1
 
     def _radius(self, variance: Floats) -> Floats:
         """How far sums may be from their means, for each sum of squares."""
@@ -136,17 +142,19 @@ class FallDetector(msgspec.Struct):
         table = boundary_table(self.error, PLANNED * TYPICAL_VARIANCE)
         return span * table(variance / span**2)
 
-    def _thin(self) -> None:
-        """Keep few beginnings; what one that goes has shown is known to the next one.
 
-        The beginning of block k is kept while it is at most ``STARTS_PER_OCTAVE`` times as old as
-        the largest power of two that divides k.
-        """
-        kept: list[_Start] = []
-        for start in reversed(self.starts):
-            block, age = start.count // BLOCK, (self.count - start.count) // BLOCK
-            if block == 0 or age <= STARTS_PER_OCTAVE * (block & -block):
-                kept.append(start)
-            else:
-                kept[-1].largest_low = max(kept[-1].largest_low, start.largest_low)
-        self.starts = kept[::-1]
+def _thinned(starts: Floats, now: float) -> Floats:
+    """Return few of the beginnings; what one that goes has shown is known to the next one.
+
+    The beginning of block k is kept while it is at most ``STARTS_PER_OCTAVE`` times as old as the
+    largest power of two that divides k.
+    """
+    block = starts[:, 0].astype(np.int64) // BLOCK
+    age = int(now) // BLOCK - block
+    # The newest one is always kept.
+    kept = ((block == 0) | (age <= STARTS_PER_OCTAVE * (block & -block))).nonzero()[0]
+    if len(kept) == len(starts):
+        return starts
+    found: Floats = starts[kept]
+    found[:, 3] = np.maximum.reduceat(starts[:, 3], np.concatenate([[0], kept[:-1] + 1]))
+    return found

@@ -18,8 +18,12 @@ most 2 × (100 / 1100)⁶, about 1 in 900,000, and of less after more values."""
 
 
 class Outside(NamedTuple):
-    """How many ``values`` are far outside of ``low`` to ``high``, and the ``farthest`` of them."""
+    """How many ``values`` are far outside of ``low`` to ``high``, and the ``farthest`` of them.
 
+    ``at`` is the number of values up to the end of their block.
+    """
+
+    at: int
     values: int
     farthest: float
     low: float
@@ -44,26 +48,31 @@ class RangeDetector(msgspec.Struct):
         known = np.concatenate([self.waiting, values])
         end = len(known) - len(known) % BLOCK
         blocks, self.waiting = known[:end].reshape(-1, BLOCK), known[end:].tolist()
+        if not end:
+            return []
+        least, most = blocks.min(axis=1), blocks.max(axis=1)
+        # The range before each block, and after the last one.
+        first = (self.low, self.high) if self.seen else (least[0], most[0])
+        low = np.minimum.accumulate(np.concatenate([first[:1], least]))
+        high = np.maximum.accumulate(np.concatenate([first[1:], most]))
+        # A value that grows slowly, such as a date, is not far outside.
+        span = high - low
+        far = (least < (low - span)[:-1]) | (most > (high + span)[:-1])
         found = []
-        ends = zip(blocks.min(axis=1).tolist(), blocks.max(axis=1).tolist(), strict=True)
-        for block, (least, most) in zip(blocks, ends, strict=True):
-            outside = self._outside(block, least, most)
-            if outside is not None:
-                found.append(outside)
-            self.low = min(self.low, least) if self.seen else least
-            self.high = max(self.high, most) if self.seen else most
-            self.seen += BLOCK
+        for place in far.nonzero()[0].tolist():
+            seen = self.seen + place * BLOCK
+            if seen >= FEWEST_SEEN:
+                found += _outside(blocks[place], seen, float(low[place]), float(high[place]))
+        self.low, self.high = float(low[-1]), float(high[-1])
+        self.seen += end
         return found
 
-    def _outside(self, block: Floats, least: float, most: float) -> Outside | None:
-        """What is far outside in a block, whose least and largest values are given."""
-        # A value that grows slowly, such as a date, is not far outside.
-        span = self.high - self.low
-        low, high = self.low - span, self.high + span
-        if self.seen < FEWEST_SEEN or (least >= low and most <= high):
-            return None
-        above, below = int((block > high).sum()), int((block < low).sum())
-        if max(above, below) < FEWEST_OUTSIDE:
-            return None
-        farthest = most if above >= below else least
-        return Outside(max(above, below), farthest, self.low, self.high)
+
+def _outside(block: Floats, seen: int, low: float, high: float) -> list[Outside]:
+    """What is far outside of ``low`` to ``high`` in a block after ``seen`` values, or nothing."""
+    span = high - low
+    above, below = int((block > high + span).sum()), int((block < low - span).sum())
+    if max(above, below) < FEWEST_OUTSIDE:
+        return []
+    farthest = float(block.max() if above >= below else block.min())
+    return [Outside(seen + BLOCK, max(above, below), farthest, low, high)]

@@ -14,6 +14,7 @@ from submax.live.archive.segment_writer import SegmentWriter
 from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.records import ARCHIVED, DECISION
 from submax.live.store.event import Entry, Event
 from submax.live.store.integrity.sealed_event import SealedEvent
@@ -26,6 +27,7 @@ PAGE_EVENTS = 4096
 DELETED_EVENTS = 1000
 """Events that are deleted in one transaction, so that decisions wait some milliseconds at most."""
 
+END = object()
 Encoded = tuple[ArchivedSegment, bytes]
 """The record of a segment, and its bytes."""
 
@@ -69,6 +71,15 @@ class Compaction:
 
     def steps(self) -> Iterator[None]:
         """Move everything that is old enough, and yield after every part of the work."""
+        steps = self._steps()
+        going = True
+        while going:
+            with collection_pause():
+                going = next(steps, END) is not END
+            if going:
+                yield
+
+    def _steps(self) -> Iterator[None]:
         self.archive.follow()
         yield from self._delete()
         while True:

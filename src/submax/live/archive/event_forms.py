@@ -85,8 +85,9 @@ def listed_probability(
     if probabilities is None or len(action) != len(eligible):
         return None
     index = 0
-    for choice, indices in zip(action, eligible, strict=True):
-        if choice not in indices:
-            return None
-        index = index * len(indices) + indices.index(int(choice))
-    return probabilities[index] if index < len(probabilities) else None
+    try:
+        for choice, indices in zip(action, eligible, strict=True):
+            index = index * len(indices) + indices.index(choice)
+        return probabilities[index]
+    except (ValueError, IndexError):
+        return None

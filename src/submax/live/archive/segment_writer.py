@@ -147,12 +147,16 @@ def _group_columns(groups: Sequence[GroupDraw | None]) -> dict[str, Sequence[Any
 def _is_listed(made: DecisionMade) -> bool:
     """Whether the propensity is the probability of the action in the list of probabilities."""
     listed = listed_probability(made.action, made.eligible, made.probabilities)
-    return listed is not None and bits_of(listed) == bits_of(made.propensity)
+    # The bits are compared, since 0.0 and -0.0 are equal; other equal numbers have the same bits.
+    return listed == made.propensity and (
+        listed != 0.0 or bits_of(listed) == bits_of(made.propensity)
+    )
 
 
 def _fill_keys(columns: dict[str, Column], events: Sequence[Event]) -> None:
     """Fill the columns of keys, and those that say which event an event is about."""
     decisions: dict[int, Event] = {}
+    about_bits = all_bits([event.about_at for event in events])
     for row, event in enumerate(events):
         identifier, name = parts_of(event.kind, event.key)
         decision = decisions.get(event.about_position)
@@ -167,8 +171,8 @@ def _fill_keys(columns: dict[str, Column], events: Sequence[Event]) -> None:
         if event.about_position:
             columns["back"][row] = event.position - event.about_position
         # The bits are compared, since 0.0 and -0.0 are equal.
-        if bits_of(event.about_at) != (0 if decision is None else bits_of(decision.at)):
-            columns["about_time"][row] = bits_of(event.about_at)
+        if about_bits[row] != (0 if decision is None else bits_of(decision.at)):
+            columns["about_time"][row] = about_bits[row]
         if event.kind == DECISION:
             decisions[event.position] = event
 

@@ -7,29 +7,26 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-import msgspec
-
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
 from submax.core.running.spans import SPANS
 from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.compactor import Compactor
-from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
-from submax.live.log.bandits import log_stream, model_name, settings_stream
+from submax.live.fitting.version_publisher import VersionPublisher
+from submax.live.log.bandits import log_stream
 from submax.live.log.history import read_history
 from submax.live.log.ledger import Ledger
-from submax.live.log.records import PUBLISHED, VERSION, Fitted, Published
+from submax.live.log.records import Fitted
 from submax.live.log.rows.lazy_rows import LazyRows, RowPart
 from submax.live.log.rows.row_segments import DamagedRowsError
 from submax.live.log.snapshot import read_rollups
 from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
-from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 from submax.schema.model import Model, hash_of
@@ -60,7 +57,7 @@ class Refitter(Learner):
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
         self._fitted_at, self._took = time.monotonic(), 0.0
-        self._deleted: set[int] = set()
+        self._publisher = VersionPublisher(store, name)
         self._versions = VersionFitter(store, name)
         self.alarms = AlarmDesk(store, name, live_state)
         self._follower = LedgerFollower(
@@ -296,10 +293,9 @@ class Refitter(Learner):
             ahead=fit_input.ahead,
             base=base,
         )
-        self._store.put_blob(model_name(self._name, fitted.model), data)
-        self._publish(fitted)
+        self._publisher.publish(fitted, data)
         self._live_state.follow()
-        self._delete_old_models(projection)
+        self._publisher.delete_old_models(projection)
         self._fitted_at = time.monotonic()
         self._took = self._fitted_at - begin
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
@@ -314,27 +310,3 @@ class Refitter(Learner):
         with self._lock:
             self._follower.read_again()
             return self._fit_input()
-
-    def _publish(self, fitted: Fitted) -> None:
-        published = Published(fitted.version, model=fitted.model)
-        entries = [
-            Entry(VERSION, msgspec.msgpack.encode(fitted), f"version {fitted.version}"),
-            Entry(PUBLISHED, msgspec.msgpack.encode(published)),
-        ]
-        written = self._store.append(settings_stream(self._name), entries).result()
-        if not written[0].new:
-            raise ConflictError(
-                f"another process wrote version {fitted.version} first, and one process fits "
-                "versions: call refit there"
-            )
-
-    def _delete_old_models(self, projection: SettingsProjection) -> None:
-        """Delete models, except those of the newest versions and of the one that decides."""
-        deciding = projection.published[-1].version if projection.published else 0
-        limit = max(projection.versions) - projection.settings.keep_versions
-        old = {number for number in projection.versions if number <= limit and number != deciding}
-        kept = {one.model for number, one in projection.versions.items() if number not in old}
-        for number in old - self._deleted:
-            if projection.versions[number].model not in kept:
-                self._store.delete_blob(model_name(self._name, projection.versions[number].model))
-        self._deleted = old

@@ -213,7 +213,7 @@ class Ledger:
             still_open = [position not in closed for position in rows.position.tolist()]
             which = np.flatnonzero(np.array(still_open, np.bool_))
             rows, before = rows.take(which), before[which]
-        given = self.collected.popped(rows.position.tolist())
+        given = self.collected.popped(rows.position)
         if at_reward is not None:
             # At one event, decisions that are settled come first.
             before = np.concatenate([before, at_reward.place])

@@ -146,10 +146,11 @@ class ContextSums:
         place = np.full(max([*known, int(chosen.max())]) + 1, len(known))
         place[known] = np.arange(len(known))
         table = waiting.table if len(waiting.table) else np.ones((len(chosen), 1))
+        choice, added = place[chosen], np.ascontiguousarray(table.T)
         for number, field in enumerate(self.fields):
             sums = self.sums(number, slot).copy()
-            cell = field.cell_of(waiting.raw[:, number]) * sums.shape[1] + place[chosen]
-            sums[..., columns] = _summed(sums[..., columns], cell, table)
+            cell = field.cell_of(waiting.raw[:, number]) * sums.shape[1] + choice
+            sums[..., columns] = _summed(sums[..., columns], cell, added)
             self._sums[number, slot] = sums
 
     def to_record(self) -> "ContextSumsRecord":
@@ -193,12 +194,9 @@ def _with_room(sums: Floats, choices: int) -> Floats:
 
 
 def _summed(sums: Floats, cell: Integers, table: Floats) -> Floats:
-    """The sums after rows were added, in order, each to its cell."""
+    """The sums after rows were added, in order, each to its cell; ``table`` is ``[columns, n]``."""
     flat = sums.reshape(-1, sums.shape[-1])
     cells = np.concatenate([np.arange(len(flat)), cell])
-    added = [
-        np.bincount(cells, np.concatenate([old, new]), len(flat))
-        for old, new in zip(flat.T, table.T, strict=True)
-    ]
-    total: Floats = np.stack(added, axis=1).astype(np.float64, copy=False)
-    return total.reshape(sums.shape)
+    added = np.concatenate([flat.T, table], axis=1)
+    total = np.stack([np.bincount(cells, column, len(flat)) for column in added], axis=1)
+    return total.astype(np.float64, copy=False).reshape(sums.shape)

@@ -70,7 +70,10 @@ class FieldCells(msgspec.Struct, frozen=True, array_like=True):
     def cell_of(self, raw: NDArray[np.float32]) -> Integers:
         """The cell of each number or category."""
         if self.is_number:
-            return np.searchsorted(np.array(self.edges), raw, side="right").astype(np.int64)
+            numbers, edges = raw.astype(np.float64), self.edges or ()
+            # There are few edges, so that comparisons with all are faster than a search.
+            below = sum((numbers < edge for edge in edges), start=np.zeros(len(raw), np.int64))
+            return len(edges) - below
         cell = np.full(self.width, self.cells - 1)
         cell[self.values] = np.arange(len(self.values))
         found: Integers = cell[raw.astype(np.int64)]

@@ -32,12 +32,13 @@ class KeyedSums:
             leading, rest, rows = leading[kept], rest[kept], rows[kept]
         if not len(leading):
             return
-        keys = (leading << LOW_BITS) | rest
+        new, cell_of = _different(leading, rest)
         # Only the cells from the lowest new key on can change, which are few if time goes on.
-        start = int(np.searchsorted(self.keys, keys.min()))
-        changed, cell = np.unique(np.concatenate([self.keys[start:], keys]), return_inverse=True)
-        added = np.concatenate([self.rows[start:], rows])
-        sums = [np.bincount(cell, column, len(changed)) for column in added.T]
+        start = int(np.searchsorted(self.keys, new[0]))
+        changed, cell = np.unique(np.concatenate([self.keys[start:], new]), return_inverse=True)
+        cell = np.concatenate([cell[: -len(new)], cell[-len(new) :][cell_of]])
+        added = np.concatenate([self.rows[start:].T, rows.T], axis=1)
+        sums = [np.bincount(cell, column, len(changed)) for column in added]
         self.keys = np.concatenate([self.keys[:start], changed])
         self.rows = np.concatenate([self.rows[:start], np.stack(sums, axis=1)])
         self._forget()
@@ -84,3 +85,19 @@ class KeyedSumsRecord(msgspec.Struct, frozen=True, array_like=True):
     floor: int
     keys: bytes
     rows: bytes
+
+
+def _different(leading: Integers, rest: Integers) -> tuple[Integers, Integers]:
+    """The different keys, sorted, and the place of each key among them."""
+    low, least = int(leading.min()), int(rest.min())
+    width = int(rest.max()) - least + 1
+    size = (int(leading.max()) - low + 1) * width
+    if size > len(leading):
+        return np.unique((leading << LOW_BITS) | rest, return_inverse=True)
+    # In a log, the keys of many rows are few and near each other; then a table replaces sorting.
+    cell = (leading - low) * width + (rest - least)
+    occurs = np.zeros(size, np.bool_)
+    occurs[cell] = True
+    found = occurs.nonzero()[0]
+    keys = ((found // width + low) << LOW_BITS) | (found % width + least)
+    return keys, (np.cumsum(occurs) - 1)[cell]

@@ -31,6 +31,7 @@ from submax.live.store.sqlite_format.event_row import (
     LAST_POSITION,
     columns_of,
     event_of,
+    events_of,
     sealed_of,
     stored_row,
 )
@@ -149,9 +150,7 @@ class SQLiteStore(Store):
                 raise
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        return [
-            event_of(row) for row in self._select(READ, (stream, min(after, LAST_POSITION), limit))
-        ]
+        return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
 
     def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
         return columns_of(self._select(READ_COLUMNS, (stream, min(after, LAST_POSITION), limit)))

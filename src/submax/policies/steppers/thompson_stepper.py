@@ -5,6 +5,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
+from submax.core.contracts.success_draws import SuccessDraws
 from submax.core.rewards.binary import Binary
 from submax.policies.steppers.arm_counter import ArmCounter
 
@@ -35,6 +36,7 @@ class ThompsonStepper(Stepper):
         self._flat = self._parameters.reshape(-1)
         self._gammas = np.empty(self._parameters.shape)
         self._x, self._y = self._gammas[..., 0], self._gammas[..., 1]
+        self._shares = np.empty(self._x.shape)
         self._first: Integers = np.arange(replicas, dtype=np.int64) * (2 * actions)
         self._any_small = True
 
@@ -44,11 +46,30 @@ class ThompsonStepper(Stepper):
         if self._any_small:
             plain: Integers = rng.beta(self._a, self._b).argmax(axis=-1)
             return plain
-        rng.standard_gamma(self._parameters, out=self._gammas)
-        share = self._x + self._y
-        np.divide(self._x, share, out=share)
-        drawn: Integers = share.argmax(axis=-1)
+        drawn: Integers = self._draw(rng).argmax(axis=-1)
         return drawn
+
+    def _draw(self, rng: np.random.Generator) -> Floats:
+        """Draw from the posterior of every arm, if no two parameters are small, ``[R, M]``."""
+        rng.standard_gamma(self._parameters, out=self._gammas)
+        np.add(self._x, self._y, out=self._shares)
+        return np.divide(self._x, self._shares, out=self._shares)
+
+    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
+        if self._any_small or not self._counted:
+            return super().take(draws, rng)
+        # The same steps as in ``act`` and ``learn``, with arrays that are made once.
+        index, lost = np.empty(draws.shape, dtype=np.int64), np.empty(draws.shape, dtype=bool)
+        place, chances = np.empty_like(draws.first), np.empty(len(draws.first))
+        for chosen, uniform, failed in zip(index, draws.uniform, lost, strict=True):
+            self._draw(rng).argmax(axis=-1, out=chosen)
+            np.add(draws.first, chosen, out=place)
+            draws.table.take(place, out=chances, mode="clip")
+            np.greater_equal(uniform, chances, out=failed)
+            np.add(place, place, out=place)
+            np.add(place, failed, out=place)
+            self._flat[place] += 1.0
+        return index, 1.0 - lost
 
     def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
         if self._counted:

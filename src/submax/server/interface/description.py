@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,8 +42,7 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
     types: list[Any] = [Failure, *PATH_PARAMETERS.values()]
     types += [one.body for one in operations if one.body is not None]
     types += [one.answer for one in operations if one.answer is not bytes]
-    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
-    schema_of = dict(zip(map(repr, types), schemas, strict=True))
+    schema_of, components = _schemas(tuple(types))
     paths: dict[str, Any] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schema_of)
@@ -59,6 +59,16 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+@cache
+def _schemas(types: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schemas of types by their names, and of the types that they refer to.
+
+    They are the same for every application of a process, and take longer than all the rest.
+    """
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    return dict(zip(map(repr, types), schemas, strict=True)), components
 
 
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,13 @@ from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
+from submax.core.contracts.success_draws import SuccessDraws
 from submax.simulation.running.recording import SINGLES_TOGETHER, Recording
 from submax.simulation.running.simulated_world import SimulatedWorld, definer
 
+NUMBERS_TOGETHER = 2**15
+"""Rewards of single decisions are drawn in blocks of about this many numbers, if they are known to
+be 0 and 1: few enough for the caches of a processor, and enough to look ahead."""
 REPLACED = ("init", "act", "update", "record", "probabilities")
 """The methods of a policy that a stepper replaces."""
 
@@ -42,8 +46,9 @@ def take_single_steps(
     """Take ``observations`` single decisions in every replica, and learn from each of them."""
     successes = world.success_probabilities()
     if successes is not None:
-        for begin in range(0, observations, SINGLES_TOGETHER):
-            count = min(SINGLES_TOGETHER, observations - begin)
+        together = max(SINGLES_TOGETHER, NUMBERS_TOGETHER // world.replicas)
+        for begin in range(0, observations, together):
+            count = min(together, observations - begin)
             _take_successes(stepper, world, successes, recording, count, rng)
             advanced(count, count)
         return
@@ -70,16 +75,7 @@ def _take_successes(
 
     The uniform numbers of all of them are drawn at once; they are those of single draws.
     """
-    replicas, actions = successes.shape
-    first = np.arange(0, replicas * actions, actions)
-    uniform = world.random.reward.random((count, replicas))
-    index = np.empty((count, replicas), dtype=np.int64)
-    reward, table = np.empty((count, replicas)), successes.ravel()
-    # Iterating over arrays makes each row once, which costs less than to index them four times.
-    for chosen, drawn, earned in zip(index, uniform, reward, strict=True):
-        chosen[:] = stepper.act(rng)
-        np.less(drawn, table.take(first + chosen, mode="clip"), out=earned)
-        stepper.learn(chosen, earned, rng)
-    mean = table.take(first + index, mode="clip")
-    regret = successes.max(axis=1, keepdims=True) - mean.T
+    draws = SuccessDraws(successes, world.random.reward.random((count, world.replicas)))
+    index, reward = stepper.take(draws, rng)
+    regret = successes.max(axis=1, keepdims=True) - draws.means(index).T
     recording.add_singles(world.environment.problem.space.action(index.T), reward.T, regret)

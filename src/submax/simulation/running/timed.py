@@ -8,11 +8,13 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.look_ahead_stepper import LookAheadStepper
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
 from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.simulation.running.single_steps import stepper_of
+from submax.simulation.running.timed_look_ahead import TimedLookAhead
 from submax.simulation.running.timed_stepper import TimedStepper
 
 
@@ -38,6 +40,8 @@ class Timed(WrapperPolicy):
 
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
         stepper = stepper_of(self.policy, problem, replicas, rng)
+        if isinstance(stepper, LookAheadStepper):
+            return TimedLookAhead(stepper, self)
         return None if stepper is None else TimedStepper(stepper, self)
 
     def for_single_decisions(self) -> Self:

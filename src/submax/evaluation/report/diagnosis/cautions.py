@@ -6,6 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.evaluation.contracts.counts import error_of_mean, mean
+from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
@@ -73,37 +74,44 @@ def policy_cautions(
     off = (mean(residual, evidence.counts), error_of_mean(residual, evidence.counts))
     yield from weight_cautions(found, z, off, logged.never_taken(), same_rows)
     yield from _about_floor(about_policy, logged)
-    groups = about_policy.evidence.group_weight
-    if groups is not None:
-        yield Caution(
-            "groups",
-            "mips assumes that actions with the same features earn the same, which is not tested",
-        )
-        yield from spread_cautions(
-            Diagnostics.of_weights(
-                groups, about_policy.evidence.reward, count=about_policy.evidence.counts
-            ),
-            "groups",
-        )
-    sessions = about_policy.evidence.trajectory
-    if sessions is not None and logged.log.session is not None:
-        yield Caution(
-            "single decisions",
-            "the estimate assumes that a decision does not change what comes later in its session, "
-            "which is not tested; per-decision does not assume it",
-        )
-        yield from mean_weight_cautions(found, z, "sessions")
-        # Rows of one session have nearly the same weight: sessions count, not rows.
-        summed: Floats = np.bincount(logged.log.session, sessions.through).astype(np.float64)
-        yield from spread_cautions(Diagnostics.of_weights(summed, summed), "sessions")
-    slots = about_policy.evidence.slot_weight
-    if slots is not None:
-        added = Diagnostics.of_weights(
-            1 - slots.shape[1] + slots.sum(axis=1),
-            about_policy.evidence.reward,
-            count=about_policy.evidence.counts,
-        )
-        yield from spread_cautions(added, "slots")
+    yield from _about_groups(evidence)
+    yield from _about_sessions(evidence, found, z, logged)
+    if evidence.slot_weight is not None:
+        slots = evidence.slot_weight
+        added = 1 - slots.shape[1] + slots.sum(axis=1)
+        spread = Diagnostics.of_weights(added, evidence.reward, count=evidence.counts)
+        yield from spread_cautions(spread, "slots")
+
+
+def _about_groups(evidence: Evidence) -> Iterator[Caution]:
+    """Yield the cautions about groups of actions with the same features."""
+    groups = evidence.group_weight
+    if groups is None:
+        return
+    yield Caution(
+        "groups",
+        "mips assumes that actions with the same features earn the same, which is not tested",
+    )
+    spread = Diagnostics.of_weights(groups, evidence.reward, count=evidence.counts)
+    yield from spread_cautions(spread, "groups")
+
+
+def _about_sessions(
+    evidence: Evidence, found: Diagnostics, z: float, logged: LoggedEvidence
+) -> Iterator[Caution]:
+    """Yield the cautions about sessions, ``z`` errors away from a mean weight of 1."""
+    sessions = evidence.trajectory
+    if sessions is None or logged.log.session is None:
+        return
+    yield Caution(
+        "single decisions",
+        "the estimate assumes that a decision does not change what comes later in its session, "
+        "which is not tested; per-decision does not assume it",
+    )
+    yield from mean_weight_cautions(found, z, "sessions")
+    # Rows of one session have nearly the same weight: sessions count, not rows.
+    summed: Floats = np.bincount(logged.log.session, sessions.through).astype(np.float64)
+    yield from spread_cautions(Diagnostics.of_weights(summed, summed), "sessions")
 
 
 def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterator[Caution]:

@@ -1,5 +1,6 @@
 """Collects what is known about decisions that have not matured."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,6 +25,9 @@ COMBINE: dict[str, Callable[[float, float], float]] = {
     "max": max,
     "sum": lambda before, value: before + value,
 }
+MANY_REWARDS = 8
+"""If this many times as many rewards are known as decisions mature, each reward is looked up by
+itself; an array of them all would take longer."""
 UNKNOWN, NOT_ACTIVATED, ACTIVATED = range(3)
 """What is known of a decision for which a reward came: nothing, or whether it was activated when it
 was made."""
@@ -136,7 +140,7 @@ class RewardCollector:
         if not matured:
             return None
         places, positions, which = zip(*matured, strict=True)
-        given = self.popped(list(positions))
+        given = self.popped(np.array(positions))
         return AtReward(np.array(places), given, rows.take(np.array(which)))
 
     def forget_early(self, now: float) -> None:
@@ -145,20 +149,30 @@ class RewardCollector:
         if forgotten:
             self._counts["orphans"] += forgotten
 
-    def popped(self, positions: list[int]) -> Given:
+    def popped(self, positions: NDArray[np.int64]) -> Given:
         """Return what decisions that mature have got, and forget it."""
         parts = np.full((len(positions), len(self._names)), np.nan)
         if not self.given.values:
             return Given(np.full(len(positions), np.nan), parts)
         if not self._names:
-            pop = self.given.values.pop
-            reward = np.array([pop(position, np.nan) for position in positions], np.float64)
-            return Given(reward, parts)
-        found = [self.given.pop(position) for position in positions]
+            return Given(self._popped_rewards(positions), parts)
+        found = [self.given.pop(position) for position in positions.tolist()]
         for place, (_, came) in enumerate(found):
             parts[place] = [came.get(name, np.nan) for name in self._names]
         rewards = [np.nan if one is None else one for one, _ in found]
         return Given(np.array(rewards, np.float64), parts)
+
+    def _popped_rewards(self, positions: NDArray[np.int64]) -> Floats:
+        """The rewards of decisions, which are forgotten; NaN for those that got none."""
+        values, reward = self.given.values, np.full(len(positions), np.nan)
+        places = np.arange(len(positions))
+        # In most logs few decisions get a reward, and those are found by one comparison of arrays.
+        if len(values) < MANY_REWARDS * len(positions):
+            known = np.fromiter(values, np.int64, len(values))
+            places = np.isin(positions, known).nonzero()[0]
+        came = positions[places].tolist()
+        reward[places] = [values.pop(position, math.nan) for position in came]
+        return reward
 
     def activations(self, rows: DecidedRows) -> NDArray[np.bool_]:
         """Return which decisions that mature were activated, and forget their activations."""

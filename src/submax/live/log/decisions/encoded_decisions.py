@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,11 +14,16 @@ from submax.live.log.decisions.body_layout import (
     BodyLayout,
     UnknownLayoutError,
     floats_at,
-    texts_at,
     values_at,
 )
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
-from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD, group_record
+from submax.live.log.decisions.layout_group import (
+    LayoutGroup,
+    context_of,
+    groups_of,
+    units_of,
+)
+from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.schema.context_schema import Category, ContextSchema, Number
 from submax.schema.known_type import known_type
@@ -28,15 +33,6 @@ FEWEST = 32
 """Bodies of one layout that are worth decoding together; fewer are faster one by one."""
 ELIGIBLE = msgspec.msgpack.Decoder(known_type(ChoiceIndices))
 ENCODER = msgspec.msgpack.Encoder()
-Bytes = NDArray[np.uint8]
-
-
-class Group(NamedTuple):
-    """Bodies of one layout, ``[n, size]``, and their places among all decisions."""
-
-    places: NDArray[np.int64]
-    layout: BodyLayout
-    bodies: Bytes
 
 
 class EncodedDecisions(DecisionColumns):
@@ -47,7 +43,7 @@ class EncodedDecisions(DecisionColumns):
 
     def __init__(self, bodies: Sequence[bytes], positions: NDArray[np.int64]) -> None:
         self._count = len(bodies)
-        self._groups: list[Group] = []
+        self._groups: list[LayoutGroup] = []
         single = self._grouped(bodies)
         self._single = np.array(single, np.int64)
         self._made: list[DecisionMade] = decoded_bodies(
@@ -78,10 +74,10 @@ class EncodedDecisions(DecisionColumns):
                     break
                 same = layout.matches(rows)
                 if same.all():
-                    self._groups.append(Group(places, layout, rows))
+                    self._groups.append(LayoutGroup(places, layout, rows))
                     places = places[:0]
                 elif same.sum() >= FEWEST:
-                    self._groups.append(Group(places[same], layout, rows[same]))
+                    self._groups.append(LayoutGroup(places[same], layout, rows[same]))
                     places, rows = places[~same], rows[~same]
                 else:
                     single += places[same].tolist()
@@ -93,7 +89,7 @@ class EncodedDecisions(DecisionColumns):
         self,
         shape: tuple[int, ...],
         kind: Any,
-        of_group: Callable[[Group], NDArray[Any]],
+        of_group: Callable[[LayoutGroup], NDArray[Any]],
         of_single: Callable[[DecisionMade], object],
     ) -> NDArray[Any]:
         """Return a column, ``[n, *shape]``, from the values of groups and of single decisions."""
@@ -120,7 +116,7 @@ class EncodedDecisions(DecisionColumns):
                 "that the store is damaged: run submax doctor, or restore a backup"
             )
 
-        def of_group(group: Group) -> Floats:
+        def of_group(group: LayoutGroup) -> Floats:
             columns = [values_at(group.bodies, leaf) for leaf in group.layout.action]
             return np.array(columns, np.float64).T.reshape(len(group.places), len(columns))
 
@@ -173,11 +169,11 @@ class EncodedDecisions(DecisionColumns):
 
     @cached_property
     def unit(self) -> NDArray[np.object_]:
-        return self._filled((), np.object_, _units_of, lambda made: made.unit)
+        return self._filled((), np.object_, units_of, lambda made: made.unit)
 
     @cached_property
     def group(self) -> NDArray[np.void]:
-        return self._filled((), GROUP_RECORD, _groups_of, lambda made: group_record(made.group))
+        return self._filled((), GROUP_RECORD, groups_of, lambda made: group_record(made.group))
 
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         values = self._context_values(schema, np.float32)
@@ -191,7 +187,7 @@ class EncodedDecisions(DecisionColumns):
             return self._filled(
                 (width,),
                 kind,
-                lambda group: _context_of(group, schema),
+                lambda group: context_of(group, schema),
                 lambda made: _indices(made.context, schema),
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -252,57 +248,6 @@ class EncodedDecisions(DecisionColumns):
             pa.array(flat),
             mask=None if listed.all() else pa.array(~listed),
         )
-
-
-def _units_of(group: Group) -> NDArray[np.object_]:
-    """Return the units of a group of bodies."""
-    units = np.full(len(group.places), None, np.object_)
-    if group.layout.unit is not None:
-        units[:] = texts_at(group.bodies, group.layout.unit)
-    return units
-
-
-def _groups_of(group: Group) -> NDArray[np.void]:
-    """Return the groups of the decisions of some bodies."""
-    records = np.zeros(len(group.places), GROUP_RECORD)
-    if group.layout.group is not None:
-        since, name, *shares = group.layout.group
-        records["since"] = values_at(group.bodies, since)
-        try:
-            numbers = [GROUP_NUMBERS[one] for one in texts_at(group.bodies, name)]
-        except KeyError as error:
-            raise InputError(
-                f"a decision is in the unknown group {error}: install a newer submax, or restore a "
-                "backup"
-            ) from error
-        records["group"] = numbers
-        for field, leaf in zip(("holdout_share", "control_share"), shares, strict=True):
-            records[field] = values_at(group.bodies, leaf)
-    return records
-
-
-def _context_of(group: Group, schema: ContextSchema) -> NDArray[Any]:
-    """Return the context of a group as numbers, ``[n, fields]``."""
-    leaves = group.layout.context
-    wanted = [">f8" if isinstance(field, Number) else "S" for field in schema.fields]
-    if [leaf.kind for leaf in leaves] != wanted:
-        raise ValueError(f"{len(leaves)} values do not have the types of the declared fields")
-    if "S" not in wanted:
-        return floats_at(group.bodies, leaves)
-    return np.array(
-        [
-            _numbers(texts_at(group.bodies, leaf), field)
-            if isinstance(field, Category)
-            else values_at(group.bodies, leaf)
-            for field, leaf in zip(schema.fields, leaves, strict=True)
-        ],
-        np.float64,
-    ).T
-
-
-def _numbers(values: Sequence[str], field: Category) -> list[int]:
-    numbers = {value: number for number, value in enumerate(field.values)}
-    return [numbers[value] for value in values]
 
 
 def _indices(context: Sequence[Any], schema: ContextSchema) -> list[float]:

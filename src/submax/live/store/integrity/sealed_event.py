@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+from functools import lru_cache
 from typing import NamedTuple
 
 from submax.live.store.event import Event
@@ -13,6 +14,8 @@ NUMBERS = struct.Struct(">qqdqd")
 and floats of 64 bits, as ``int8send`` and ``float8send`` of PostgreSQL write them."""
 LENGTH = struct.Struct(">i")
 """The number of bytes before each text, as ``int4send`` of PostgreSQL writes it; −1: no text."""
+
+NO_TEXT = LENGTH.pack(-1)
 
 
 class SealedEvent(NamedTuple):
@@ -56,13 +59,31 @@ class SealedEvent(NamedTuple):
 
 def checksum_of(stream: str, event: Event, previous: int) -> bytes:
     """The checksum of an event; ``POSTGRES_CHECKSUM`` computes the same in SQL."""
-    parts = [NUMBERS.pack(event.position, previous, event.at, event.about_position, event.about_at)]
-    for text in (stream, event.kind, event.key, event.about):
-        # Bytes that are no UTF-8 come from a damaged file, and must not stop the search.
-        data = None if text is None else text.encode("utf-8", "surrogateescape")
-        parts += [LENGTH.pack(-1 if data is None else len(data)), data or b""]
-    parts += [LENGTH.pack(len(event.body)), event.body]
-    return checksum(b"".join(parts))
+    numbers = NUMBERS.pack(event.position, previous, event.at, event.about_position, event.about_at)
+    key, about, body = event.key, event.about, event.body
+    return checksum(
+        b"%b%b%b%b%b%b"
+        % (
+            numbers,
+            _sealed_name(stream, event.kind),
+            NO_TEXT if key is None else _sealed_text(key),
+            NO_TEXT if about is None else _sealed_text(about),
+            LENGTH.pack(len(body)),
+            body,
+        )
+    )
+
+
+def _sealed_text(text: str) -> bytes:
+    # Bytes that are no UTF-8 come from a damaged file, and must not stop the search.
+    data = text.encode("utf-8", "surrogateescape")
+    return LENGTH.pack(len(data)) + data
+
+
+@lru_cache(maxsize=1024)
+def _sealed_name(stream: str, kind: str) -> bytes:
+    """The bytes of the stream and the kind of an event, which are the same for many events."""
+    return _sealed_text(stream) + _sealed_text(kind)
 
 
 def checksum(data: bytes) -> bytes:

@@ -10,7 +10,12 @@ from submax.live.store.columns.event_kinds import KINDS
 from submax.live.store.columns.key_column import ABOUT_KEY, KeyColumn
 from submax.live.store.event import Event
 from submax.live.store.integrity.sealed_event import SealedEvent
-from submax.live.store.sqlite_format.packed_key import decision_of, packed, unpacked
+from submax.live.store.sqlite_format.packed_key import (
+    decision_of,
+    packed,
+    unpacked,
+    unpacked_many,
+)
 
 POSITION_BITS = 40
 """Bits of a position in ``place``: a stream could get a million events a second for 12 days."""
@@ -20,6 +25,8 @@ KIND_NAMES: dict[object, str] = {number: kind for kind, number in KINDS.items()}
 
 ROW = "at, kind, key, about, about_position, about_at, body"
 """The stored columns of an event after its position, in the order of the fields of ``Event``."""
+KEY_PLACE = 3
+"""Where the key is in a row of ``position`` and ``ROW``."""
 SEALED_ROW = f"name, position, {ROW}, gap, checksum"
 COLUMNS_ROW = "place, at, kind, key, about, about_position, body"
 """The stored columns of an event of which ``EventColumns`` are made."""
@@ -50,8 +57,16 @@ def stored_row(number: int, sealed: SealedEvent) -> tuple[object, ...]:
 
 def event_of(row: tuple[Any, ...]) -> Event:
     """Return the event in a row of ``position`` and ``ROW``."""
-    position, at, kind, stored, about, about_position, about_at, body = row
-    key = unpacked(stored)
+    return _event(row, unpacked(row[KEY_PLACE]))
+
+
+def events_of(rows: Sequence[tuple[Any, ...]]) -> list[Event]:
+    """Return the events in rows of ``position`` and ``ROW``, whose keys are unpacked together."""
+    return [*map(_event, rows, unpacked_many([row[KEY_PLACE] for row in rows]))]
+
+
+def _event(row: tuple[Any, ...], key: str | None) -> Event:
+    position, at, kind, _, about, about_position, about_at, body = row
     return Event(
         position,
         at,

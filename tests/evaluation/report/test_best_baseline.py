@@ -1,0 +1,82 @@
+"""The best of several policies, and which others can be the best one."""
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare
+
+CHANCES = np.array([0.1, 0.5, 0.48])
+
+
+def log_of(rng, rows, chances):
+    action = rng.integers(len(chances), size=rows)
+    reward = rng.random(rows) < chances[action]
+    return Log.from_arrays(action, reward, propensity=np.full(rows, 1 / len(chances)))
+
+
+def test_the_baseline_is_the_policy_with_the_highest_estimate(seed):
+    log = log_of(np.random.default_rng(seed), 3000, CHANCES)
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best")
+    values = {one.policy: one.value for one in found.recommended()[1:]}
+    best = max(values, key=values.get)
+    assert {one.baseline for one in found.differences} == {best}
+    assert all(one.value < 0 for one in found.differences)
+    assert f"{best} has the highest estimate" in found.notes[-1]
+    assert "always=0" not in found.notes[-1]
+
+
+def test_the_intervals_of_all_differences_hold_together(seed):
+    log = log_of(np.random.default_rng(seed), 600, CHANCES)
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best", interval="normal")
+    (alone,) = [
+        one
+        for one in compare(
+            log,
+            ["always=*"],
+            estimators=["snips"],
+            baseline=found.differences[0].baseline,
+            interval="normal",
+            level=0.975,
+        ).differences
+        if one.policy == found.differences[0].policy
+    ]
+    # Two differences at 95 % together are each at 97.5 %; the intervals of values stay at 95 %.
+    assert found.differences[0].interval == pytest.approx(alone.interval)
+    assert found.differences[0].level == pytest.approx(0.975)
+    assert found.level == 0.95
+
+
+@pytest.mark.slow
+def test_the_best_of_equal_policies_is_rarely_left_out(seed):
+    rng, missed, runs = np.random.default_rng(seed), 0, 40
+    for _ in range(runs):
+        log = log_of(rng, 800, np.full(4, 0.2))
+        found = compare(log, ["always=*"], estimators=["snips"], baseline="best")
+        # All are best; that the first is left out is as bad as for any other.
+        missed += "always=0" not in found.notes[-1]
+    # At most 5 % in expectation: 10 or more of 40 has a chance below 3e-5 by the binomial tail.
+    assert missed < 10
+
+
+def test_a_clear_winner_is_named_alone(seed):
+    log = log_of(np.random.default_rng(seed), 3000, np.array([0.1, 0.9]))
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best")
+    assert found.notes[-1] == (
+        "the best policy is always=1, with 95 % confidence, all comparisons together"
+    )
+
+
+def test_one_policy_has_no_best(seed):
+    log = log_of(np.random.default_rng(seed), 100, CHANCES)
+    with pytest.raises(InputError, match="1 policies could be evaluated: give at least two"):
+        compare(log, ["always=0"], estimators=["snips"], baseline="best")
+
+
+def test_a_warning_belongs_to_the_answer(seed):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(2, size=500)
+    log = Log.from_arrays(action, rng.random(500) < np.array([0.1, 0.9])[action])
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best")
+    # The propensities had to be estimated.
+    assert found.notes[-1].endswith(", unless a warning concerns these numbers")
