@@ -16,7 +16,7 @@ from submax.evaluation.overview.slices import check_slices
 from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_comparison import compare_parts
 from submax.evaluation.parts.parted_log import PartedLog
-from submax.evaluation.report.best_baseline import BEST, best_baseline, best_note
+from submax.evaluation.report.best_baseline import BEST, best_baseline, best_note, check_several
 from submax.evaluation.report.candidates import Candidate, checked, named
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.cautions import log_cautions
@@ -210,6 +210,7 @@ def compare(
     how = _How(chosen, interval, level, share, by, seed, apart, reward_model, slices)
     if baseline != BEST or BEST in candidates:
         return _compared(log, candidates, how, baseline)
+    check_several([*candidates])
     best = best_baseline(_compared(log, candidates, how, LOGGING_POLICY).estimates)
     found = _compared(log, candidates, how, best, together=len(candidates) - 1)
     note = best_note(best, found.estimates, found.differences, level)
