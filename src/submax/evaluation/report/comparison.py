@@ -187,17 +187,7 @@ def compare(
     >>> found.find("rcp-submax", "snips").value > found.find("logging policy", "mean").value
     True
     """
-    one_of("interval", interval, INTERVALS)
-    if not 0 < level < 1:
-        raise InputError(
-            f"the level of an interval is {level!r}, and must be between 0 and 1: "
-            "give 0.95 for intervals of 95 %"
-        )
-    if isinstance(log, PartedLog) and slices:
-        raise InputError(
-            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
-            "read it whole (--read whole, Log.read)"
-        )
+    _check(log, interval, level, slices)
     candidates = {
         name: PartedColumns.of(str(one), log.sample)
         if isinstance(log, PartedLog) and PartedColumns.is_one(one)
@@ -215,6 +205,21 @@ def compare(
     found = _compared(log, candidates, how, best, together=len(candidates) - 1)
     note = best_note(best, found.estimates, found.differences, level)
     return found._replace(notes=[*found.notes, note])
+
+
+def _check(log: Log | PartedLog, interval: str, level: float, slices: Sequence[str]) -> None:
+    """Refuse intervals and slices that cannot be computed."""
+    one_of("interval", interval, INTERVALS)
+    if not 0 < level < 1:
+        raise InputError(
+            f"the level of an interval is {level!r}, and must be between 0 and 1: "
+            "give 0.95 for intervals of 95 %"
+        )
+    if isinstance(log, PartedLog) and slices:
+        raise InputError(
+            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
+            "read it whole (--read whole, Log.read)"
+        )
 
 
 class _How(NamedTuple):
@@ -249,12 +254,7 @@ def _compared(
         chosen or applicable_estimators(rest), interval, level, seed, together
     )
     logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
-    cautions = list(log_cautions(logged))
-    notes = [*rest.notes, *logged.model_choice.notes()]
-    if rest.cluster is not None:
-        notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
-    if rest.covariates is not None:
-        notes.append("estimates that rely on weights are adjusted by covariates")
+    cautions, notes = list(log_cautions(logged)), _notes(rest, logged)
     settings = {
         "policies": ", ".join(candidates),
         "estimators": ", ".join(estimator_set.estimators),
@@ -276,3 +276,13 @@ def _compared(
         evaluation.notes.extend(order_notes(log, first, by))
     found = evaluation.compared(candidates, baseline)
     return Comparison(found.estimates, evaluation.notes, level, found.differences, found.overview)
+
+
+def _notes(log: Log, logged: LoggedEvidence) -> list[str]:
+    """Return sentences about the rows on which policies are evaluated."""
+    notes = [*log.notes, *logged.model_choice.notes()]
+    if log.cluster is not None:
+        notes.append(f"intervals are by cluster: {int(log.cluster.max()) + 1} clusters")
+    if log.covariates is not None:
+        notes.append("estimates that rely on weights are adjusted by covariates")
+    return notes
