@@ -14,7 +14,8 @@ WIDEST = 2**11
 """Bound of how many decisions of all replicas are computed together, so that arrays stay in the
 caches of a processor."""
 MOST_REPLICAS = 50
-"""With more replicas single steps are not slower: numbers take longer then than calls of numpy."""
+"""With more replicas, looking ahead is not faster than single steps: computing the numbers then
+takes longer than calling numpy."""
 SHORTEST_REST, LONGEST_REST = 32, 1024
 """Bounds of how many single steps are taken if looking ahead does not pay, before it is tried
 again; every further failure doubles the number."""
