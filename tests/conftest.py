@@ -19,6 +19,7 @@ settings.register_profile("submax", deadline=None, derandomize=True, database=No
 settings.load_profile("submax")
 
 CACHE = Path(__file__).parents[1] / ".pytest_cache"
+SOURCES = Path(__file__).parents[1] / "src"
 SLOW = Path(__file__).with_name("slow.txt")
 """Tests that took longer than SLOW_SECONDS when they were measured, one in each line."""
 SLOW_SECONDS = 0.15
@@ -97,6 +98,7 @@ def pytest_addoption(parser) -> None:
 
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
+    config.pluginmanager.register(ModulesWithExamples())
     config.addinivalue_line("markers", "long_training: its programs are compiled with care")
     if config.getoption("write_slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTests())
@@ -104,6 +106,18 @@ def pytest_configure(config) -> None:
     for what in ("reading", "writing"):
         beginning = f"ignore:Error {what} persistent compilation cache entry"
         config.addinivalue_line("filterwarnings", beginning)
+
+
+class ModulesWithExamples:
+    """Leaves out the modules of the library without a doctest.
+
+    To import all modules and to look into every docstring takes seconds in each worker.
+    """
+
+    def pytest_ignore_collect(self, collection_path) -> bool | None:
+        if collection_path.suffix != ".py" or SOURCES not in collection_path.parents:
+            return None
+        return None if b">>> " in collection_path.read_bytes() else True
 
 
 class SlowTests:

@@ -12,10 +12,17 @@ import csv
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-EXPERIMENTS = ("contextual-rivals", "combinatorial-rivals", "pricing-rivals")
+EXPERIMENTS = (
+    "contextual-rivals",
+    "combinatorial-rivals",
+    "pricing-rivals",
+    "bakeoff-dense-rivals",
+    "bakeoff-rare-rivals",
+)
 DECISIONS, REPLICAS = 3000, 4
 MEGABYTE = 2**20
 
@@ -61,6 +68,7 @@ def measured(experiment: str, place: int) -> tuple[str, str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", choices=EXPERIMENTS, nargs="+", default=EXPERIMENTS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--measure", nargs=2, metavar=("EXPERIMENT", "PLACE"))
     given = parser.parse_args()
@@ -69,19 +77,25 @@ def main() -> None:
         return
     if given.out is None:
         parser.error("--out is missing: name the file to write, such as --out memory.csv")
+    write(given.out, given.only, given.jobs)
+
+
+def write(out: Path, experiments: Iterable[str], jobs: int | None) -> None:
+    """Measure all policies of the experiments, and write a row as soon as it is known."""
     from submax.experiments.specification import load_named
 
     tasks = [
-        (name, place) for name in EXPERIMENTS for place in range(len(load_named(name).policies))
+        (name, place) for name in experiments for place in range(len(load_named(name).policies))
     ]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        found = list(pool.map(lambda task: measured(*task), tasks))
-    base = {experiment: peak for experiment, name, peak in found if name == "random"}
-    with given.out.open("w", encoding="utf-8", newline="") as file:
+    base: dict[str, int] = {}
+    with ThreadPoolExecutor(jobs) as pool, out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["experiment", "policy", "megabytes"])
-        for experiment, name, peak in found:
-            writer.writerow([experiment, name, f"{(peak - base[experiment]) / MEGABYTE:.0f}"])
+        for experiment, name, peak in pool.map(lambda task: measured(*task), tasks):
+            # Random choice is the first policy of every experiment.
+            least = base.setdefault(experiment, peak)
+            writer.writerow([experiment, name, f"{(peak - least) / MEGABYTE:.0f}"])
+            file.flush()
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ with the best candidate of each (their TOML files are in OUT/tuned, to be copied
 and all five experiments with rivals are run. The results are in OUT/results, one folder for each
 experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
 memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
-finished already is not run again. Many processes share one GPU: start `nvidia-cuda-mps-control -d`
-before, or they wait for each other most of the time. --only runs some parts, such as
-`--only combinatorial-rivals memory`. --quick runs few replicas and a shorter tuning, to see that
-everything works.
+finished already is not run again, and `--resume docs/results/tuning` takes the candidates that are
+published there as finished; OUT/tuning has the tables to publish, one for each problem. Many
+processes share one GPU: start `nvidia-cuda-mps-control -d` before, or they wait for each other most
+of the time. --only runs some parts, such as `--only combinatorial-rivals memory`. --quick runs few
+replicas and a shorter tuning, to see that everything works.
 """
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -25,6 +25,7 @@ from typing import Any
 
 from candidate_runs import QUICK_COMPILING
 from tuning import CANDIDATES, NEIGHBOURS, PROBLEMS, policy
+from tuning_rounds import join, round_file, rows_of, split
 
 HERE = Path(__file__).parent
 EXPERIMENTS = HERE.parents[1] / "src" / "submax" / "experiments" / "rivals"
@@ -41,12 +42,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, help="number of processes; as many as cores if absent")
     parser.add_argument("--quick", action="store_true", help="few replicas, to see that it works")
     parser.add_argument("--only", choices=[*TUNED, *UNTUNED, MEMORY], nargs="+", help="some parts")
+    parser.add_argument("--resume", type=Path, help="a folder with tables of unfinished tunings")
     given = parser.parse_args()
+    if given.resume and given.quick:
+        parser.error("--resume has candidates of full length: leave out --quick or --resume")
     jobs = ["--jobs", str(given.jobs)] if given.jobs else []
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_COMPILING}"
     wanted = given.only or [*TUNED, *UNTUNED, MEMORY]
     for problem in (one for one in TUNED if one in wanted):
-        rows = tuned(problem, given.out / "tuning", given.jobs, given.quick)
+        folder = given.out / "tuning"
+        folder.mkdir(parents=True, exist_ok=True)
+        if given.resume:
+            split(given.resume / f"{problem}.csv", folder, problem)
+        rows = tuned(problem, folder, given.jobs, given.quick)
         file = given.out / "tuned" / f"{problem}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         text = (EXPERIMENTS / f"{problem}.toml").read_text(encoding="utf-8")
@@ -67,8 +75,7 @@ def options(given: argparse.Namespace) -> list[str]:
 
 def tuned(problem: str, folder: Path, workers: int | None, quick: bool) -> list[dict[str, str]]:
     """Return the rows of both rounds of tuning, from files in the folder if these are complete."""
-    folder.mkdir(parents=True, exist_ok=True)
-    first, second = folder / f"{problem}-1.csv", folder / f"{problem}-2.csv"
+    first, second = (round_file(folder, problem, number) for number in (1, 2))
     few = ["--replicas", "2", "--observations", "2000"] if quick else []
     several = ["--workers", str(workers)] if workers else []
     if not complete(first, problem, CANDIDATES):
@@ -76,21 +83,13 @@ def tuned(problem: str, folder: Path, workers: int | None, quick: bool) -> list[
     if not complete(second, problem, NEIGHBOURS):
         around = ["--around", str(first)]
         call(str(HERE / "tuning.py"), problem, *around, "--out", str(second), *few, *several)
-    return rows_of(first) + rows_of(second)
+    return rows_of(join(folder, problem))
 
 
 def complete(file: Path, problem: str, candidates: int) -> bool:
     """Return whether every method has all its candidates in a file."""
-    if not file.exists():
-        return False
     methods = [row["method"] for row in rows_of(file)]
     return all(methods.count(method) == candidates for method in PROBLEMS[problem][0])
-
-
-def rows_of(file: Path) -> list[dict[str, str]]:
-    """Return the rows of a result of tuning."""
-    with file.open(encoding="utf-8", newline="") as opened:
-        return list(csv.DictReader(opened))
 
 
 def with_best(text: str, problem: str, rows: list[dict[str, str]]) -> str:

@@ -41,10 +41,11 @@ def folder_of(name: str) -> Path:
     return RESULTS / group_of(name) / name
 
 
-def publish(results: Path, name: str, figures: dict[str, str]) -> None:
+def publish(results: Path, name: str, figures: dict[str, str], accelerator: str = "") -> None:
     """Copy tables, settings and figures of a finished experiment; nothing if it was not run.
 
     ``figures`` has patterns of the figures' names in the result directory, and their new names.
+    ``accelerator`` is written behind the machine, whose GPU a result directory does not name.
     """
     directory, folder = results / name, folder_of(name)
     if not (directory / "summary.csv").is_file():
@@ -58,7 +59,7 @@ def publish(results: Path, name: str, figures: dict[str, str]) -> None:
         "version": manifest["versions"]["submax"],
         "run": {
             "date": str(manifest.get("finished", ""))[:10],
-            "machine": manifest.get("machine", ""),
+            "machine": ", ".join(filter(None, [manifest.get("machine", ""), accelerator])),
         },
         "specification": manifest["specification"],
     }
@@ -81,6 +82,12 @@ def rows_of(name: str, table: str = "summary") -> Rows:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def cell(row: dict[str, str]) -> tuple[str, ...]:
+    """The labels of a row and its policy, which are its columns up to the policy."""
+    keys = list(row)
+    return tuple(row[key] for key in keys[: keys.index("policy") + 1])
 
 
 def settings_of(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from markdown_tables import table
 from published import RESULTS, Rows
 
 PAGE = Path(__file__).parents[1] / "results" / "tuning.md"
-PROBLEMS = ("contextual", "combinatorial", "contextual-rivals")
+PROBLEMS = ("contextual", "combinatorial", "contextual-rivals", "combinatorial-rivals")
 
 
 def with_tables(text: str) -> str:

@@ -58,3 +58,44 @@ def test_the_best_candidate_is_written_into_the_experiment(problem):
         assert policy_of(policies[NAMES.get(method, method)]) == policy_of(table)
     wanted = [table for name, table in made if name == next(iter(search))][-1]
     assert policy_of(chosen[next(iter(search))]) == policy_of(wanted)
+
+
+@pytest.mark.parametrize("problem", ["contextual-rivals", "combinatorial-rivals"])
+def test_a_published_tuning_can_be_finished(problem, tmp_path):
+    """The candidates that the scripts make are those in the table, so that none is run twice."""
+    from candidate_runs import rows_of
+    from tuning import PROBLEMS, candidates, neighbours, parameters
+    from tuning_rounds import join, split
+
+    table = BENCHMARKS.parents[1] / "docs" / "results" / "tuning" / f"{problem}.csv"
+    split(table, tmp_path, problem)
+    first, second = (rows_of(tmp_path / f"{problem}-{number}.csv") for number in (1, 2))
+    search, _, batch = PROBLEMS[problem]
+    made = [(method, parameters(one)) for method, one in candidates(search, batch)]
+    assert set(first) == set(made)
+    near = [
+        (method, parameters(one)) for method, one in neighbours(search, batch, list(first.values()))
+    ]
+    assert {("random", "")} < set(second) <= set(near)
+    # Nothing is lost on the way.
+    assert join(tmp_path, problem).read_bytes() == table.read_bytes()
+
+
+def test_rounds_that_were_begun_are_not_replaced_by_published_ones(tmp_path):
+    from tuning_rounds import split
+
+    begun = tmp_path / "combinatorial-rivals-2.csv"
+    begun.write_text("method\nmine\n", encoding="utf-8")
+    table = BENCHMARKS.parents[1] / "docs" / "results" / "tuning" / "combinatorial-rivals.csv"
+    split(table, tmp_path, "combinatorial-rivals")
+    assert begun.read_text(encoding="utf-8") == "method\nmine\n"
+    assert (tmp_path / "combinatorial-rivals-1.csv").exists()
+
+
+def test_a_quick_tuning_is_not_mixed_with_published_candidates(monkeypatch, capsys):
+    import rivals
+
+    monkeypatch.setattr("sys.argv", ["rivals.py", "--out", "o", "--quick", "--resume", "r"])
+    with pytest.raises(SystemExit):
+        rivals.main()
+    assert "leave out --quick or --resume" in capsys.readouterr().err

@@ -20,6 +20,12 @@ NOT_APPLICABLE = {
     "check_array_api_input": "policies compute in numpy alone, whatever arrays they are given"
 }
 """The checks of scikit-learn that do not apply, with the reason."""
+SMALL = {
+    "kind": "adaptive",
+    "estimator": {"kind": "bayesian-features", "features": 24, "draws": 8},
+    "depth": 2,
+}
+"""The default policy with a smaller model: with the default one the checks take a minute."""
 
 
 @pytest.fixture
@@ -36,7 +42,7 @@ def decisions(seed):
 
 def test_it_passes_the_checks_of_scikit_learn():
     results = check_estimator(
-        BanditClassifier(), expected_failed_checks=NOT_APPLICABLE, on_skip=None
+        BanditClassifier(SMALL), expected_failed_checks=NOT_APPLICABLE, on_skip=None
     )
     assert len(results) > 50
     status = {one["check_name"]: one["status"] for one in results}
@@ -88,14 +94,14 @@ def test_labels_say_what_every_action_would_have_earned(seed):
 
 def test_it_goes_on_learning(decisions, seed):
     context, actions, rewards, propensities = decisions
-    classifier = BanditClassifier("rcp-adaptive", random_state=seed)
+    classifier = BanditClassifier(SMALL, random_state=seed)
     pieces = []
     for part in (slice(0, 50), slice(50, None)):
         columns = (context[part], actions[part], rewards[part], propensities[part])
         classifier.partial_fit(*columns[:2], ["a", "b", "c"], *columns[2:])
         pieces.append(list(zip(columns[0], (columns[1] == "b") * 1, *columns[2:], strict=True)))
     problem = submax.Problem(submax.Arms(3), context_width=2)
-    expected = by_hand(make_policy("rcp-adaptive"), problem, pieces, context, seed)
+    expected = by_hand(make_policy(SMALL), problem, pieces, context, seed)
     np.testing.assert_allclose(classifier.predict_proba(context), expected)
     again = classifier.fit(context, actions, rewards, propensities)
     assert again.classes_.tolist() == ["a", "b"]

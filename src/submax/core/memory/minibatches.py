@@ -50,6 +50,15 @@ class Minibatches(NamedTuple):
         The result is ``[steps, R, batch, D + S + E + 1]`` for any size of the buffer. Held-out rows
         are not drawn.
         """
+        rows: NDArray[np.float32] = self.table.take(
+            self.places(steps, batch, rng, held_out), axis=0
+        )
+        return rows
+
+    def places(
+        self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None
+    ) -> Integers:
+        """Draw the places in the table of the rows of `draw`: ``[steps, R, batch]``."""
         replicas = len(self.filled)
         rows = self.filled if held_out is None else self.filled - held_out.rows
         # float32 numbers are drawn twice as fast.
@@ -58,7 +67,7 @@ class Minibatches(NamedTuple):
         row = (uniform * rows[:, None].astype(kind)).astype(np.int64)
         # A uniform number below 1, times the row count, can round up to the row count.
         np.minimum(row, np.maximum(rows - 1, 0)[:, None], out=row)
-        return self._taken(row if held_out is None else held_out.trained_on(row))
+        return self._in_table(row if held_out is None else held_out.trained_on(row))
 
     def held(self, held_out: HeldOut, batch: int) -> NDArray[np.float32]:
         """Return the held-out rows in T batches, ``[T, R, batch, D + S + E + 1]``.
@@ -66,7 +75,7 @@ class Minibatches(NamedTuple):
         The shape does not depend on the buffer; unused rows have weight 0.
         """
         places, there = held_out.places()
-        rows = self._taken(places)
+        rows: NDArray[np.float32] = self.table.take(self._in_table(places), axis=0)
         rows[~there] = 0.0
         return rows.reshape(len(rows), -1, batch, rows.shape[-1]).swapaxes(0, 1)
 
@@ -81,9 +90,9 @@ class Minibatches(NamedTuple):
         share: Floats = (total + 1 / max(width, 2)) / (weight.sum(axis=1) + 1)[:, None]
         return share.astype(np.float32)
 
-    def _taken(self, row: Integers) -> NDArray[np.float32]:
-        """Return the rows with these indices of each replica, ``[..., R, n]``."""
+    def _in_table(self, row: Integers) -> Integers:
+        """Return the places in the table of these rows of each replica, ``[..., R, n]``."""
         replicas = len(self.filled)
         first = np.arange(replicas) * (len(self.table) // replicas)
-        taken: NDArray[np.float32] = self.table.take(row + first[:, None], axis=0)
-        return taken
+        places: Integers = row + first[:, None]
+        return places

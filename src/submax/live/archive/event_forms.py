@@ -87,7 +87,7 @@ def listed_probability(
     index = 0
     try:
         for choice, indices in zip(action, eligible, strict=True):
-            index = index * len(indices) + indices.index(choice)  # a float is found too
+            index = index * len(indices) + indices.index(choice)
         return probabilities[index]
     except (ValueError, IndexError):
         return None

@@ -15,6 +15,7 @@ from submax.core.memory.step_limits import most_steps
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design
 from submax.nn.training.compiling import compiled, compiled_once, shape
+from submax.nn.training.device_rows import DeviceRows, RowArray
 from submax.nn.training.fitted_trainer import BLOCK, LONG_PATIENCE, PATIENCE, FittedTrainer, Fitting
 from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
@@ -24,9 +25,6 @@ HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
 minibatch, so that an evaluation needs no more memory than a training step.
 """
-
-
-RowArray = NDArray[np.float32] | jax.Array
 
 
 class FittedPrograms(NamedTuple):
@@ -70,9 +68,9 @@ def train_fitted(
         last = begin(_from(fitting, vector), held, least)
         vector = np.where(anew[:, None], fitting.best, vector)
         fitting = begin(_from(fitting, vector), held, least)
+    rows = DeviceRows.of(minibatches)
     for _ in range(-(-int(limit.max()) // BLOCK)):
-        rows = minibatches.draw(BLOCK, training.batch, rng, held_out)
-        fitting = advance(fitting, rows, held)
+        fitting = advance(fitting, rows.draw(BLOCK, training.batch, rng, held_out), held)
         # A replica that has stopped has limit 0.
         if not np.any(fitting.progress.limit):
             break

@@ -19,6 +19,7 @@ from submax.nn.training.compiling import (
     compiling_seconds,
     shape,
 )
+from submax.nn.training.device_rows import DeviceRows, RowArray
 from submax.nn.training.fitted_training import train_fitted
 from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
@@ -35,7 +36,7 @@ class Programs(NamedTuple):
     """A trainer of one design, and its compiled method."""
 
     trainer: Trainer
-    advance: Callable[[TrainingProgress, NDArray[np.float32]], TrainingProgress]
+    advance: Callable[[TrainingProgress, RowArray], TrainingProgress]
 
 
 def train(
@@ -65,8 +66,9 @@ def train(
         vector = packed(design, start)
         # Two copies, because the compiled program overwrites its arguments.
         progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
+    rows = DeviceRows.of(minibatches)
     for _ in range(-(-training.steps // steps_per_call)):
-        progress = advance(progress, minibatches.draw(steps_per_call, training.batch, rng))
+        progress = advance(progress, rows.draw(steps_per_call, training.batch, rng))
     vector, diverged = jax.device_get((progress.vector, progress.diverged))
     return Trained(unpacked(design, vector), diverged.astype(np.int64))
 
