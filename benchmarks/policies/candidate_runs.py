@@ -1,9 +1,11 @@
 """Runs of candidates in many processes, each written to a file when it is finished."""
 
 import csv
+import io
 import multiprocessing
 import os
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,15 +79,13 @@ def tune(
         os.environ.setdefault(name, value)
     known = rows_of(out)
     context = multiprocessing.get_context("spawn")
+    write_rows(out, known.values())
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(workers, context) as pool,
-        out.open("w", encoding="utf-8", newline="") as file,
+        out.open("a", encoding="utf-8", newline="") as file,
     ):
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(known.values())
-        file.flush()
         futures = {
             pool.submit(run_all, one.table, environments, *sizes, Path(folder)): one
             for one in sorted(made, key=most_work_first)
@@ -99,10 +99,19 @@ def tune(
             writer.writerow(row)
             file.flush()
             print(*row.values(), sep="  ", flush=True)
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(known[one[:2]] for one in made)
+    write_rows(out, [known[one[:2]] for one in made])
+
+
+def write_rows(out: Path, rows: Iterable[dict[str, str]]) -> None:
+    """Replace the file by one with these rows; a call that is stopped here loses none."""
+    from submax.core.running.whole_file import whole_file
+
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with whole_file(out) as file:
+        file.write(text.getvalue().encode())
 
 
 def run_all(

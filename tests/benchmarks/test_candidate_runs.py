@@ -56,6 +56,21 @@ def test_candidates_that_are_in_the_file_are_not_run_again(tmp_path, monkeypatch
         assert list(csv.DictReader(file)) == [base, known]
 
 
+def test_a_call_that_is_stopped_while_it_writes_loses_no_row(tmp_path):
+    from candidate_runs import COLUMNS, rows_of, write_rows
+
+    out, row = tmp_path / "rows.csv", dict.fromkeys(COLUMNS, "1.0")
+    write_rows(out, [row])
+
+    def stopped():
+        yield row
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_rows(out, stopped())
+    assert list(rows_of(out).values()) == [row]
+
+
 def test_random_choice_comes_first_and_then_the_longest_training():
     from candidate_runs import Candidate, most_work_first
 

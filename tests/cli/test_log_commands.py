@@ -305,6 +305,7 @@ def test_wrong_options_of_evaluate_write_nothing(folder, options, sentence):
         ("--read parts --slice age", "--slice does not go with --read parts"),
         ("--read parts --column reward=click,buy", "--column reward=A,B does not go with --read"),
         ("--jobs 2", "--jobs does not go with --read whole"),
+        ("--jobs 2", "leave it out, or give --read parts"),
         ("--scheduler tcp://h:1", "--scheduler does not go with --read whole"),
         ("--read parts --jobs 2 --scheduler tcp://h:1", "--jobs does not go with --scheduler"),
     ],

@@ -84,8 +84,11 @@ def test_a_program_is_never_asked(terminal):
 @pytest.mark.parametrize(
     "words", ["--bandit b", "--column reward=bought", "--declare declared.toml"], ids=str
 )
-def test_options_for_logs_and_stores_are_refused_without_one(words):
+@pytest.mark.parametrize("asks", [False, True], ids=["script", "terminal"])
+def test_options_for_logs_and_stores_are_refused_without_one(words, asks, monkeypatch):
+    monkeypatch.setattr("submax.cli.recommending.questions.can_ask", lambda: asks)
     words = ["recommend", "--actions", "5", "--rewards", "rare", *words.split()]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
     assert "unused-option" in done.stderr
+    assert "of 5." not in done.stderr, "nobody is asked in vain"

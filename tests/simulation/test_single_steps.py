@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.contracts.look_ahead_stepper import MOST_REPLICAS
+from submax.core.contracts.look_ahead_stepper import MOST_REPLICAS, LookAheadStepper
+from submax.core.contracts.success_draws import SuccessDraws
 from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.core.errors import InputError
 from submax.environments.arms.bernoulli import Bernoulli
@@ -14,6 +15,7 @@ from submax.environments.networks.drifting_contextual import DriftingContextual
 from submax.policies import make_policy
 from submax.policies.classic.thompson import Thompson
 from submax.policies.steppers.submax_stepper import SubMaxStepper
+from submax.policies.steppers.tracking_stepper import TrackingStepper
 from submax.simulation.lag import Lag
 from submax.simulation.running.single_steps import stepper_of
 from submax.simulation.running.timed import Timed
@@ -141,3 +143,47 @@ def test_many_replicas_step_one_by_one(monkeypatch):
     monkeypatch.setattr(SubMaxStepper, "replay", None)
     trace = trace_of(make_policy("rcp-submax"), replicas=MOST_REPLICAS + 1, observations=400)
     assert trace.steps[-1] == 400
+
+
+def test_a_measured_policy_looks_as_far_ahead_as_one_that_is_not(monkeypatch):
+    """How far the default looks ahead changes its decisions, within the tolerance of a search."""
+    lengths, learn_all = [], TrackingStepper.learn_all
+    monkeypatch.setattr(
+        TrackingStepper,
+        "learn_all",
+        lambda self, index, reward: (lengths.append(len(index)), learn_all(self, index, reward)),
+    )
+    settings = {"observations": 600, "replicas": 2}
+    plain = trace_of(make_policy("rcp-adaptive"), **settings)
+    expected, lengths[:] = [*lengths], []
+    measured = trace_of(Timed(make_policy("rcp-adaptive")), **settings)
+    assert lengths == expected != []
+    assert np.array_equal(measured.actions, plain.actions)
+
+
+class Undecided(LookAheadStepper):
+    """A stepper whose replays never agree with each other."""
+
+    settled = True
+
+    def __init__(self):
+        super().__init__(1)
+        self.learned = 0
+
+    def decide(self, uniform):
+        return np.zeros(uniform.shape, dtype=np.int64)
+
+    def replay(self, index, reward, uniform, replicas):
+        return 1 - index
+
+    def learn(self, index, reward, rng):
+        self.learned += 1
+
+    def learn_all(self, index, reward):
+        raise AssertionError("no guess was right")
+
+
+def test_guesses_that_never_settle_are_given_up():
+    stepper, rng = Undecided(), np.random.default_rng(0)
+    index, _ = stepper.take(SuccessDraws(np.full((1, 2), 0.5), rng.random((100, 1))), rng)
+    assert stepper.learned == len(index) == 100

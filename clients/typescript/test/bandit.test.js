@@ -179,3 +179,14 @@ test("a page that is hidden sends what was gathered", async () => {
 test("an address that is none is refused", () => {
   assert.throws(() => new Bandit("127.0.0.1:8000", "page"), TypeError);
 });
+
+test("a request that is aborted between two attempts is not sent again", async () => {
+  const stop = new AbortController();
+  const { seen, fetch } = answering(() => {
+    stop.abort();
+    return [503, { error: "busy", code: "unavailable" }];
+  });
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  await assert.rejects(bandit.decide(undefined, { signal: stop.signal }), { name: "AbortError" });
+  assert.equal(seen.length, 1);
+});

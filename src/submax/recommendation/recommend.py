@@ -9,7 +9,7 @@ from submax.recommendation.answers import Answers
 from submax.recommendation.recommendation import Recommendation
 from submax.recommendation.rule_table import rule_table
 from submax.recommendation.snippets import python_call, server_commands, settings_of
-from submax.recommendation.unused_options import refuse_unused
+from submax.recommendation.unused_options import ANSWERS_ALONE, refuse_unused
 
 if TYPE_CHECKING:
     from submax.evaluation.logs.log import Log
@@ -61,9 +61,7 @@ def recommend(
         "goal": goal,
     }
     if source is None:
-        refuse_unused(
-            "a recommendation from answers alone", bandit=bandit, columns=columns, declare=declare
-        )
+        refuse_unused(ANSWERS_ALONE, bandit=bandit, columns=columns, declare=declare)
         return _from_answers(given)
     from submax.recommendation.sources import opened_source
 

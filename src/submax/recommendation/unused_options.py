@@ -2,6 +2,8 @@
 
 from submax.core.errors import InputError
 
+ANSWERS_ALONE = "a recommendation from answers alone"
+"""The source of a recommendation for which no log and no store is given."""
 USED_BY = {
     "bandit": "a store",
     "columns": "the file of a log",

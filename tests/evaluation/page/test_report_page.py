@@ -55,7 +55,6 @@ def test_the_page_has_all_numbers_and_what_reproduces_them(page, found):
     assert "submax evaluate" in text
 
 
-@pytest.mark.xdist_group("browser")
 def test_a_policy_that_decides_as_the_log_needs_no_number_of_rows(tmp_path):
     log = Log.read({"action": ["A", "B"] * 50, "reward": [0, 1] * 50, "propensity": [0.5] * 100})
     path = tmp_path / "report.html"
@@ -63,6 +62,7 @@ def test_a_policy_that_decides_as_the_log_needs_no_number_of_rows(tmp_path):
     assert "<td>–</td>" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.xdist_group("browser")
 def test_everybody_can_use_the_page(page, browser):
     opened, said = browser.new_page(), list[str]()
     opened.on("console", lambda message: said.append(message.text))

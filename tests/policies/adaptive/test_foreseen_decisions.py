@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from submax.core.contracts import look_ahead_stepper
 from submax.core.contracts.success_draws import SuccessDraws
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
@@ -21,6 +22,8 @@ def test_decisions_are_those_of_single_steps(prior, seed, monkeypatch):
     # Early decisions are worth no looking ahead, but they are where a guess is wrong most often.
     monkeypatch.setattr(TrackingStepper, "replay_cost", 1)
     monkeypatch.setattr(TrackingStepper, "shortest", 8)
+    # With rare rewards guesses often fail, and are tried again soon here, whatever the seed.
+    monkeypatch.setattr(look_ahead_stepper, "LONGEST_REST", look_ahead_stepper.SHORTEST_REST)
     together, learn_all = [], TrackingStepper.learn_all
     monkeypatch.setattr(
         TrackingStepper,
@@ -33,7 +36,7 @@ def test_decisions_are_those_of_single_steps(prior, seed, monkeypatch):
     uniform = np.random.default_rng(seed).random((DECISIONS, REPLICAS))
     draws = SuccessDraws(environment.reset(REPLICAS, rng), rng.random((DECISIONS, REPLICAS)))
     index, reward = fast.take(draws, np.random.default_rng(seed))
-    assert sum(together) >= 50, "many decisions are not computed one by one"
+    assert sum(together) > 200, "many decisions are not computed one by one"
     different = 0
     for step in range(DECISIONS):
         decided = single.decide(uniform[step : step + 1])[0]

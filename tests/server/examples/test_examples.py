@@ -15,6 +15,7 @@ import pytest
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.access.key_registry import KeyRegistry
+from submax.server.pages.javascript_client import JavaScriptClient
 
 FOLDER = Path(__file__).parents[3] / "examples"
 SITE = "http://localhost:3000"
@@ -144,6 +145,12 @@ def test_a_page_in_a_browser(shop, site):
 
 def test_the_page_names_files_that_exist():
     page = FOLDER / "page" / "index.html"
-    named = re.findall(r'from "(.*?)"', page.read_text(encoding="utf-8"))
-    assert named == ["./shop.js"]
-    assert all((page.parent / urlsplit(one).path).exists() for one in named)
+    client, shop = re.findall(r'from "(.*?)"', page.read_text(encoding="utf-8"))
+    assert (page.parent / shop).exists()
+    assert urlsplit(client).path.removeprefix("/javascript/") in JavaScriptClient().files
+
+
+def test_a_link_cannot_choose_the_code_that_the_page_runs():
+    page = (FOLDER / "page" / "index.html").read_text(encoding="utf-8")
+    assert "import(" not in page
+    assert "location" not in page

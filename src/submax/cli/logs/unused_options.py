@@ -44,7 +44,12 @@ def refuse_unused_options(given: Mapping[str, Any]) -> None:
             _refuse(["several rewards"], "--read parts", "a log in parts has one reward")
     else:
         unused = [name for name in OF_PARTS if name in given]
-        _refuse(unused, "--read whole", "it is about the processes that read parts")
+        _refuse(
+            unused,
+            "--read whole",
+            "it is about the processes that read parts",
+            "leave it out, or give --read parts",
+        )
     if "jobs" in given and "scheduler" in given:
         _refuse(["jobs"], "--scheduler", "the cluster has its own processes")
 
@@ -54,12 +59,14 @@ def is_of_slates(columns: Iterable[str]) -> bool:
     return any(one.startswith(SLATE) for one in columns)
 
 
-def _refuse(names: list[str], other: str, reason: str) -> None:
+def _refuse(
+    names: list[str], other: str, reason: str, advice: str = "leave one of the two out"
+) -> None:
     """Refuse the first of these options, if there is one."""
     if not names:
         return
     option = WORDS.get(names[0], f"--{names[0].replace('_', '-')}")
     raise InputError(
-        f"{option} does not go with {other}, because {reason}: leave one of the two out",
+        f"{option} does not go with {other}, because {reason}: {advice}",
         code="unused-option",
     )

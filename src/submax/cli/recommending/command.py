@@ -81,8 +81,10 @@ def recommend(
 
     from submax.cli.recommending.questions import ask, can_ask
     from submax.recommendation.recommend import recommend as find
+    from submax.recommendation.unused_options import ANSWERS_ALONE, refuse_unused
 
     if source is None and not as_json and can_ask():
+        refuse_unused(ANSWERS_ALONE, bandit=bandit, columns=columns, declare=declare)
         given = ask(given)
     if columns:
         from submax.cli.logs.log_reading import columns_of

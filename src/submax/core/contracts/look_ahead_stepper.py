@@ -1,7 +1,6 @@
 """Many single decisions computed together, although each one depends on those before it."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,8 @@ WIDEST = 2**11
 """Bound of how many decisions of all replicas are computed together, so that arrays stay in the
 caches of a processor."""
 MOST_REPLICAS = 50
-"""With more replicas single steps are not slower: numbers take longer then than calls of numpy."""
+"""With more replicas, looking ahead is not faster than single steps: computing the numbers then
+takes longer than calling numpy."""
 SHORTEST_REST, LONGEST_REST = 32, 1024
 """Bounds of how many single steps are taken if looking ahead does not pay, before it is tried
 again; every further failure doubles the number."""
@@ -34,8 +34,8 @@ class LookAheadStepper(Stepper):
     the least number of decisions that are worth one.
     """
 
-    replay_cost: ClassVar[int] = 1
-    shortest: ClassVar[int] = 8
+    replay_cost: int = 1
+    shortest: int = 8
 
     def __init__(self, replicas: int) -> None:
         self.replicas = replicas
@@ -78,7 +78,9 @@ class LookAheadStepper(Stepper):
             reward = draws.several(begin, guess, which)
             decided = self.replay(guess, reward, uniform[:, which], which)
             replays += 1
-            if decided is None:
+            # Guesses of an exact stepper are right after n replays. One that searches may decide
+            # differently each time, if a random number lies within the tolerance of its search.
+            if decided is None or replays > len(index) + 1:
                 self._shorten()
                 return None
             index[:, which] = decided

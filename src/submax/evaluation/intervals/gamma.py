@@ -14,6 +14,9 @@ PSEUDO_OBSERVATION = 0.5
 the interval of a count exact and conservative, 1/2 corresponds to mid-p intervals. The value was
 chosen by ``benchmarks/logs/rare_rewards.py`` among 0, 1/2 and 1. If all terms are equal it is 1:
 with 1/2, a log without a reward would miss an expected number of 1.9 rewards in 15 of 100 logs."""
+EQUAL_TERMS = 1e-12
+"""Terms are equal if their standard deviation is at most this share of their mean, which rounding
+errors cause."""
 NORMAL_SHAPE = 1e8
 """Above this shape a gamma distribution is computed as a normal one with a correction for its
 skewness, which is then at most 0.0002."""
@@ -60,7 +63,8 @@ def _gamma(terms: Terms, tail: float) -> ConfidenceInterval:
     variance = float(distance @ counted) / (count * (count - 1))
     third = float(distance**2 @ counted) / count**3
     low, high = terms.reach if terms.reach is not None else (value, value)
-    share = PSEUDO_OBSERVATION if variance > 0 else 1.0
+    equal = variance * count <= (EQUAL_TERMS * value) ** 2
+    share = 1.0 if equal else PSEUDO_OBSERVATION
     up, down = (share * max(reach, 0.0) / count for reach in (high - value, value - low))
     return ConfidenceInterval(
         value - down - gamma_quantile(1 - tail, variance + down**2, down**3 - third),

@@ -10,6 +10,16 @@ BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
 
 
+def check_several(policies: Sequence[str]) -> None:
+    """Refuse fewer than two policies, of which none would be better than another."""
+    if len(policies) < 2:
+        raise InputError(
+            f"the baseline is {BEST!r}, and the policies that can be evaluated are "
+            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for every "
+            "action of the log"
+        )
+
+
 def best_baseline(estimates: Sequence[Estimate]) -> str:
     """Return the name of the policy with the highest recommended estimate."""
     values = {
@@ -18,11 +28,7 @@ def best_baseline(estimates: Sequence[Estimate]) -> str:
         # A number that could not be computed is not equal to itself.
         if one.recommended and one.policy != LOGGING_POLICY and one.value == one.value
     }
-    if len(values) < 2:
-        raise InputError(
-            f"the baseline is {BEST!r}, and {len(values)} policies could be evaluated: give at "
-            "least two, such as always=* for every action of the log"
-        )
+    check_several([*values])
     return max(values, key=lambda name: values[name])
 
 

@@ -16,7 +16,7 @@ from submax.evaluation.overview.slices import check_slices
 from submax.evaluation.parts.parted_columns import PartedColumns
 from submax.evaluation.parts.parted_comparison import compare_parts
 from submax.evaluation.parts.parted_log import PartedLog
-from submax.evaluation.report.best_baseline import BEST, best_baseline, best_note
+from submax.evaluation.report.best_baseline import BEST, best_baseline, best_note, check_several
 from submax.evaluation.report.candidates import Candidate, checked, named
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.cautions import log_cautions
@@ -187,17 +187,7 @@ def compare(
     >>> found.find("rcp-submax", "snips").value > found.find("logging policy", "mean").value
     True
     """
-    one_of("interval", interval, INTERVALS)
-    if not 0 < level < 1:
-        raise InputError(
-            f"the level of an interval is {level!r}, and must be between 0 and 1: "
-            "give 0.95 for intervals of 95 %"
-        )
-    if isinstance(log, PartedLog) and slices:
-        raise InputError(
-            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
-            "read it whole (--read whole, Log.read)"
-        )
+    _check(log, interval, level, slices)
     candidates = {
         name: PartedColumns.of(str(one), log.sample)
         if isinstance(log, PartedLog) and PartedColumns.is_named(one)
@@ -210,10 +200,26 @@ def compare(
     how = _How(chosen, interval, level, share, by, seed, apart, reward_model, slices)
     if baseline != BEST or BEST in candidates:
         return _compared(log, candidates, how, baseline)
+    check_several([*candidates])
     best = best_baseline(_compared(log, candidates, how, LOGGING_POLICY).estimates)
     found = _compared(log, candidates, how, best, together=len(candidates) - 1)
     note = best_note(best, found.estimates, found.differences, level)
     return found._replace(notes=[*found.notes, note])
+
+
+def _check(log: Log | PartedLog, interval: str, level: float, slices: Sequence[str]) -> None:
+    """Refuse intervals and slices that cannot be computed."""
+    one_of("interval", interval, INTERVALS)
+    if not 0 < level < 1:
+        raise InputError(
+            f"the level of an interval is {level!r}, and must be between 0 and 1: "
+            "give 0.95 for intervals of 95 %"
+        )
+    if isinstance(log, PartedLog) and slices:
+        raise InputError(
+            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
+            "read it whole (--read whole, Log.read)"
+        )
 
 
 class _How(NamedTuple):
@@ -248,12 +254,7 @@ def _compared(
         chosen or applicable_estimators(rest), interval, level, seed, together
     )
     logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
-    cautions = list(log_cautions(logged))
-    notes = [*rest.notes, *logged.model_choice.notes()]
-    if rest.cluster is not None:
-        notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
-    if rest.covariates is not None:
-        notes.append("estimates that rely on weights are adjusted by covariates")
+    cautions, notes = list(log_cautions(logged)), _notes(rest, logged)
     settings = {
         "policies": ", ".join(candidates),
         "estimators": ", ".join(estimator_set.estimators),
@@ -275,3 +276,13 @@ def _compared(
         evaluation.notes.extend(order_notes(log, first, by))
     found = evaluation.compared(candidates, baseline)
     return Comparison(found.estimates, evaluation.notes, level, found.differences, found.overview)
+
+
+def _notes(log: Log, logged: LoggedEvidence) -> list[str]:
+    """Return sentences about the rows on which policies are evaluated."""
+    notes = [*log.notes, *logged.model_choice.notes()]
+    if log.cluster is not None:
+        notes.append(f"intervals are by cluster: {int(log.cluster.max()) + 1} clusters")
+    if log.covariates is not None:
+        notes.append("estimates that rely on weights are adjusted by covariates")
+    return notes

@@ -144,7 +144,7 @@ class FallDetector(msgspec.Struct):
 
 
 def _thinned(starts: Floats, now: float) -> Floats:
-    """Return few of the beginnings; what one that goes has shown is known to the next one.
+    """Return few of the beginnings; the next one takes over the largest lower end of one that goes.
 
     The beginning of block k is kept while it is at most ``STARTS_PER_OCTAVE`` times as old as the
     largest power of two that divides k.

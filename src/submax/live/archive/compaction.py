@@ -28,6 +28,7 @@ DELETED_EVENTS = 1000
 """Events that are deleted in one transaction, so that decisions wait some milliseconds at most."""
 
 END = object()
+"""What ``next`` returns if no step is left."""
 Encoded = tuple[ArchivedSegment, bytes]
 """The record of a segment, and its bytes."""
 

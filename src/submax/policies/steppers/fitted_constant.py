@@ -23,7 +23,7 @@ third power of the step, and is then about that at which a search ends."""
 APART = 0.05
 """Distance of the logarithms at which slopes are compared for the higher derivatives."""
 FLATTEST = 1e-3
-"""The least negative second derivative."""
+"""Lower bound of the negated second derivative, by which steps are divided."""
 
 
 class ForeseenPulls(NamedTuple):

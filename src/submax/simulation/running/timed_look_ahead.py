@@ -10,9 +10,10 @@ from submax.simulation.running.timed_stepper import Clock
 
 
 class TimedLookAhead(LookAheadStepper):
-    """Another stepper that looks ahead; the seconds of its methods are added to a clock."""
+    """Another stepper that looks ahead, as far as it does; its seconds are added to a clock."""
 
     def __init__(self, stepper: LookAheadStepper, clock: Clock) -> None:
+        self.replay_cost, self.shortest = stepper.replay_cost, stepper.shortest
         super().__init__(stepper.replicas)
         self._stepper = stepper
         self._clock = clock

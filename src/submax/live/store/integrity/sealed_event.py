@@ -16,6 +16,7 @@ LENGTH = struct.Struct(">i")
 """The number of bytes before each text, as ``int4send`` of PostgreSQL writes it; −1: no text."""
 
 NO_TEXT = LENGTH.pack(-1)
+"""The bytes of a text that is None."""
 
 
 class SealedEvent(NamedTuple):

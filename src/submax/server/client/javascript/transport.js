@@ -44,6 +44,8 @@ export class Transport {
   }
 
   async #answer(method, path, body, { signal, keepalive = false, slow = false }, query) {
+    // The event of a signal that was aborted before, as between two attempts, does not come again.
+    signal?.throwIfAborted();
     const words = new URLSearchParams(
       Object.entries(query ?? {}).filter(([, value]) => value !== undefined),
     ).toString();
