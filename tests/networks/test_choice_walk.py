@@ -26,6 +26,13 @@ def test_actions_have_the_probabilities_of_the_list(decoded, count):
     np.testing.assert_allclose(decoded.prob(action), listed, rtol=1e-12)
 
 
+@pytest.mark.parametrize("count", [0, 1, 40])
+def test_no_rows_have_no_probabilities_and_no_draws(decoded, count):
+    empty = decoded.rows(np.empty((2, 0), dtype=np.int64))
+    assert empty.prob(np.empty((2, 0, count, 3), dtype=np.int64)).shape == (2, 0, 2, count)
+    assert empty.sample(0, count, np.random.default_rng(7)).shape == (2, 0, count, 3)
+
+
 @pytest.mark.parametrize("count", [1, 5, 8])
 def test_draws_follow_uniform_numbers_slot_by_slot(decoded, count):
     drawn = decoded.sample(1, count, np.random.default_rng(7))

@@ -34,7 +34,7 @@ class ChoiceWalk:
         `of_actions` selects those of each action.
         """
         *shape, combinations, hidden = self._reached.shape
-        flat = self._reached.reshape(*shape[:2], -1, hidden)
+        flat = self._reached.reshape(*shape[:2], shape[2] * combinations, hidden)
         found = self._network.slot_probabilities(flat, self._slot, self._sizes)
         return found.reshape(*shape, combinations, self._sizes[self._slot])
 
@@ -44,8 +44,9 @@ class ChoiceWalk:
 
     def of_choices(self, found: Floats, choice: Integers) -> Floats:
         """Select what belongs to each action's choice: ``[R, L, n, P, K] -> [R, L, n, count]``."""
-        place = (self._combination * found.shape[-1] + choice)[:, None]
-        return np.take_along_axis(found.reshape(*found.shape[:3], -1), place, axis=3)
+        *shape, combinations, size = found.shape
+        place = (self._combination * size + choice)[:, None]
+        return np.take_along_axis(found.reshape(*shape, combinations * size), place, axis=3)
 
     def take(self, choice: Integers) -> None:
         """Go on to the next slot with the choices ``[R, n, count]`` of this one."""
