@@ -1,5 +1,6 @@
 """Actions that are followed from slot to slot through an autoregressive network."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,5 +73,5 @@ def _rows(table: NDArray[Any], row: Integers) -> NDArray[Any]:
     every number by an index of its own.
     """
     *shape, length, width = table.shape
-    first = np.arange(0, table.size // max(width, 1), length).reshape(*shape, 1)
+    first = length * np.arange(math.prod(shape)).reshape(*shape, 1)
     return np.ascontiguousarray(table).reshape(-1, width).take(first + row, axis=0)
