@@ -73,5 +73,5 @@ def _rows(table: NDArray[Any], row: Integers) -> NDArray[Any]:
     every number by an index of its own.
     """
     *shape, length, width = table.shape
-    first = length * np.arange(math.prod(shape)).reshape(*shape, 1)
+    first: Integers = length * np.arange(math.prod(shape)).reshape(*shape, 1)
     return np.ascontiguousarray(table).reshape(-1, width).take(first + row, axis=0)
