@@ -15,6 +15,7 @@ from submax.environments.networks.drifting_contextual import DriftingContextual
 from submax.policies import make_policy
 from submax.policies.classic.thompson import Thompson
 from submax.policies.steppers.submax_stepper import SubMaxStepper
+from submax.policies.steppers.thompson_stepper import ThompsonStepper
 from submax.policies.steppers.tracking_stepper import TrackingStepper
 from submax.simulation.lag import Lag
 from submax.simulation.running.single_steps import stepper_of
@@ -73,6 +74,17 @@ def test_the_time_of_steps_is_measured():
     trace_of(policy)
     assert policy.deciding > 0
     assert policy.learning > 0
+
+
+def test_measured_steps_are_taken_in_the_blocks_of_their_stepper(monkeypatch):
+    blocks, take = [], ThompsonStepper.take
+    monkeypatch.setattr(
+        ThompsonStepper, "take", lambda self, *given: blocks.append(1) or take(self, *given)
+    )
+    policy = Timed(make_policy("thompson-1-1"))
+    trace_of(policy)
+    assert blocks
+    assert policy.deciding > 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.stepper import Stepper
+from submax.core.contracts.success_draws import SuccessDraws
 
 
 class Clock(Protocol):
@@ -17,7 +18,11 @@ class Clock(Protocol):
 
 
 class TimedStepper(Stepper):
-    """Another stepper; the seconds of its ``act`` and its ``learn`` are added to a clock."""
+    """Another stepper; the seconds of its ``act`` and its ``learn`` are added to a clock.
+
+    If it takes many decisions in a way of its own, they cannot be told apart, and all of them count
+    as deciding.
+    """
 
     def __init__(self, stepper: Stepper, clock: Clock) -> None:
         self._stepper = stepper
@@ -33,3 +38,11 @@ class TimedStepper(Stepper):
         begin = time.perf_counter()
         self._stepper.learn(index, reward, rng)
         self._clock.learning += time.perf_counter() - begin
+
+    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
+        if type(self._stepper).take is Stepper.take:
+            return super().take(draws, rng)
+        begin = time.perf_counter()
+        taken = self._stepper.take(draws, rng)
+        self._clock.deciding += time.perf_counter() - begin
+        return taken
