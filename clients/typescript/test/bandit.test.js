@@ -95,6 +95,44 @@ test("a server that does not answer is given up", async () => {
   await assert.rejects(bandit.decide(), { code: "no-answer" });
 });
 
+test("an answer that stops in the middle is given up and asked for again", async () => {
+  let count = 0;
+  const fetch = async (address, { signal }) => {
+    count += 1;
+    if (count > 1) return new Response('{"id": "a", "action": "A", "propensity": 1, "version": 0}');
+    const body = new ReadableStream({
+      start(stream) {
+        stream.enqueue(new TextEncoder().encode('{"id": '));
+        signal.addEventListener("abort", () => stream.error(signal.reason));
+      },
+    });
+    return new Response(body);
+  };
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, timeout: 20 });
+  assert.equal((await bandit.decide()).action, "A");
+  assert.equal(count, 2);
+});
+
+test("an answer that is no JSON is not from a server of submax", async () => {
+  const fetch = async () => new Response("<html>Welcome</html>");
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  await assert.rejects(bandit.decide(), { code: "no-submax-server", status: 200 });
+});
+
+test("a file may take longer than an answer", async () => {
+  const body = () =>
+    new ReadableStream({
+      start(stream) {
+        setTimeout(() => {
+          stream.enqueue(new Uint8Array([1, 2]));
+          stream.close();
+        }, 60);
+      },
+    });
+  const api = new Api("http://127.0.0.1:1", { fetch: async () => new Response(body()), timeout: 20 });
+  assert.equal((await api.export("page")).byteLength, 2);
+});
+
 test("an operation that tries a policy is waited for longer", async () => {
   const fetch = (address, { signal }) =>
     new Promise((resolve, reject) => {

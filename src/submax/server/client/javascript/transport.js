@@ -10,6 +10,7 @@ export class SubmaxError extends Error {
 
 // The server tries a policy for up to 60 seconds before it decides, and may have to wait for that.
 const TRIAL_MILLISECONDS = 90_000;
+const JSON_BODY = { "content-type": "application/json" };
 
 /** Sends requests to a server by `fetch`, one at a time, without repeating them. */
 export class Transport {
@@ -35,45 +36,58 @@ export class Transport {
 
   /** Send a request, and return its answer, which is JSON. */
   async call(method, path, body, options = {}, query = undefined) {
-    return (await this.#answer(method, path, body, options, query)).json();
+    return this.#answer(method, path, body, options, query, parsed);
   }
 
   /** Send a request, and return its answer, which is a file. */
   async bytes(method, path, body, options = {}, query = undefined) {
-    return (await this.#answer(method, path, body, options, query)).arrayBuffer();
+    return this.#answer(method, path, body, options, query, (response, clock) => {
+      // A large file may take longer than an answer may.
+      clearTimeout(clock);
+      return response.arrayBuffer();
+    });
   }
 
-  async #answer(method, path, body, { signal, keepalive = false, slow = false }, query) {
+  async #answer(method, path, body, { signal, keepalive = false, slow = false }, query, read) {
     // The event of a signal that was aborted before, as between two attempts, does not come again.
     signal?.throwIfAborted();
-    const words = new URLSearchParams(
-      Object.entries(query ?? {}).filter(([, value]) => value !== undefined),
-    ).toString();
-    const headers = { ...this.#headers };
-    if (body !== undefined) headers["content-type"] = "application/json";
     const timer = new AbortController();
     const stop = () => timer.abort();
     const patience = slow ? Math.max(this.#timeout, TRIAL_MILLISECONDS) : this.#timeout;
-    const waiting = setTimeout(stop, patience);
+    const clock = setTimeout(stop, patience);
     signal?.addEventListener("abort", stop);
-    let response;
     try {
-      response = await this.#fetch.call(globalThis, this.url(path) + (words && `?${words}`), {
+      const response = await this.#fetch.call(globalThis, this.url(path) + words(query), {
         method,
-        headers,
+        headers: body === undefined ? this.#headers : { ...this.#headers, ...JSON_BODY },
         keepalive,
         body: body === undefined ? undefined : JSON.stringify(body),
         signal: timer.signal,
       });
+      if (!response.ok) throw await failure(response);
+      return await read(response, clock);
     } catch (error) {
-      if (signal?.aborted) throw error;
+      if (signal?.aborted || error instanceof SubmaxError) throw error;
       throw new SubmaxError(`no answer from ${this.#address}: ${error.message}`);
     } finally {
-      clearTimeout(waiting);
+      clearTimeout(clock);
       signal?.removeEventListener("abort", stop);
     }
-    if (!response.ok) throw await failure(response);
-    return response;
+  }
+}
+
+/** The query of an address, without what is not given. */
+function words(query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+async function parsed(response) {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SubmaxError(text.slice(0, 200), response.status, "no-submax-server");
   }
 }
 
