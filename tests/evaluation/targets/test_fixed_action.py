@@ -32,6 +32,16 @@ def test_it_is_compared_with_others_under_names_of_the_caller(table):
     assert [one.policy for one in found.differences] == ["first"]
 
 
+def test_all_actions_have_the_name_that_the_caller_gave(table):
+    log = Log.read(table)
+    found = compare(log, {"mine": "always=*"}, estimators=["ips"])
+    assert found.policies() == ["logging policy", "mine=A", "mine=B", "mine=C"]
+    both = compare(log, ["always=B", "always=*"], estimators=["ips"])
+    assert both.policies() == ["logging policy", "always=B", "always=A", "always=C"]
+    with pytest.raises(InputError, match="two policies are called always=A"):
+        compare(log, {"always=A": np.full((900, 3), 1 / 3), "always=*": "always=*"})
+
+
 def test_several_rewards_and_parts_have_the_same_policies(table, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     pa = pytest.importorskip("pyarrow")

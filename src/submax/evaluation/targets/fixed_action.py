@@ -40,13 +40,20 @@ class FixedAction(TargetPolicy):
 
 
 def with_every_action(candidates: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return policies by name, with one for each action in place of ``always=*``."""
+    """Return policies by name, with one for each action in place of ``always=*``.
+
+    If the caller gave it another name, such as ``mine``, they are called ``mine=A``, ``mine=B``.
+    """
     found: dict[str, Any] = {}
     for name, one in candidates.items():
+        added = {name: one}
         if isinstance(one, str) and one == ALWAYS + EVERY:
-            found |= {f"{ALWAYS}{action}": f"{ALWAYS}{action}" for action in _names(schema, one)}
-        else:
-            found[name] = one
+            prefix = ALWAYS if name == one else f"{name}="
+            added = {f"{prefix}{action}": f"{ALWAYS}{action}" for action in _names(schema, one)}
+        for twice in added.keys() & found.keys():
+            if not isinstance(found[twice], str) or found[twice] != added[twice]:
+                raise InputError(f"two policies are called {twice}: give one of them another name")
+        found |= added
     return found
 
 
