@@ -104,7 +104,7 @@ class DeletesSegmentsOfOthers(MemoryStore):
         (SkipsAtPages, "pages of 5 give every event once"),
         (ShowsHalves, "become visible together"),
         (DoesNotSort, "streams are sorted"),
-        (DoesNotDrop, "dropped are gone"),
+        (DoesNotDrop, "a deleted blob is gone"),
         (FoldsCase, "different texts are different keys"),
         (NeverLeads, "the only store that is open leads"),
         (LosesWhatIsOpen, "closing writes all that was begun"),

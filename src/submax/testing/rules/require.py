@@ -29,12 +29,15 @@ AXES = {
     "draws": "draws",
 }
 """What the letters of shapes count, in the words of docs/reference/glossary.md."""
+CHARACTERS = 1000
+"""How much of an object is shown: a store in memory may hold megabytes."""
 
 
 def require(condition: object, subject: object, rule: str) -> None:
     """Raise an AssertionError that names the class and the broken rule."""
     if not condition:
-        raise AssertionError(f"{type(subject).__name__} breaks a rule: {rule} ({subject!r}).")
+        kind = type(subject).__name__
+        raise AssertionError(f"{kind} breaks a rule: {rule} ({subject!r:.{CHARACTERS}}).")
 
 
 def require_shape(
@@ -114,6 +117,7 @@ def on_problem(subject: object, problem: object) -> Iterator[None]:
     except Exception as error:
         raise AssertionError(
             f"{type(subject).__name__} breaks a rule: it must work on every problem that its init "
-            f"accepts, and it raised {type(error).__name__}: {error} ({subject!r}). "
+            f"accepts, and it raised {type(error).__name__}: {error} "
+            f"({subject!r:.{CHARACTERS}}). "
             f"The problem: {problem!r}."
         ) from error
