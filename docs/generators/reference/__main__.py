@@ -1,27 +1,9 @@
 """Write the generated pages of docs/reference: ``make docs``."""
 
-from docs.generators.reference import (
-    columns_page,
-    dashboard_data_page,
-    errors_page,
-    http_page,
-    metrics_page,
-    results_data_page,
-    settings_page,
-    toml_page,
-)
-
-PAGES = (
-    columns_page,
-    dashboard_data_page,
-    errors_page,
-    http_page,
-    metrics_page,
-    results_data_page,
-    settings_page,
-    toml_page,
-)
+from importlib import import_module
+from pathlib import Path
 
 if __name__ == "__main__":
-    for module in PAGES:
+    for path in sorted(Path(__file__).parent.glob("*_page.py")):
+        module = import_module(f"docs.generators.reference.{path.stem}")
         module.PAGE.write_text(module.page(), encoding="utf-8")

@@ -12,6 +12,7 @@ from submax.core.errors import ConflictError, NotFoundError, StoreError, one_lin
 from submax.core.running.spans import SPANS
 from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.compactor import Compactor
+from submax.live.fitting.fit_schedule import FitSchedule
 from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
@@ -32,12 +33,6 @@ from submax.schema.columns import Columns
 from submax.schema.model import Model, hash_of
 
 LOG = logging.getLogger("submax")
-MIN_FIRST_ROWS = 10
-"""Rows for the first version: with one or two rows a policy would favour an action by chance."""
-REST_FACTOR = 2.0
-"""The pause between two fits, as a multiple of the time that the last fit took, so that fitting
-takes at most a third of the time."""
-
 IDLE_SECONDS = 1.0
 """How often a bandit without new events looks whether decisions have matured or it is time to fit,
 if it shares its threads with others."""
@@ -59,13 +54,13 @@ class Refitter(Learner):
         self._store, self._name, self._live_state = store, name, live_state
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
-        self._fitted_at, self._fit_seconds = time.monotonic(), 0.0
         self._publisher = VersionPublisher(store, name)
         self._versions = VersionFitter(store, name)
         self.alarms = AlarmDesk(store, name, live_state)
         self._follower = LedgerFollower(
             store, name, live_state, clock, self._versions.write_state, self.alarms
         )
+        self._schedule = FitSchedule(live_state, self._follower)
         self._compactor = Compactor(store, name, clock, self._follower.may_write)
         self._history_columns: list[Columns] | None = None
         # ``Store.appended`` when the last step began: if it has not changed, no event is new.
@@ -90,7 +85,7 @@ class Refitter(Learner):
     def _idle_seconds(self) -> float:
         """For how long nothing is to be done if no event is appended."""
         ledger = self._follower.restored
-        if ledger is None or ledger.open or self._new_rows() or self._outdated():
+        if ledger is None or ledger.open or self._schedule.new_rows() or self._schedule.outdated():
             return IDLE_SECONDS
         return math.inf
 
@@ -101,7 +96,7 @@ class Refitter(Learner):
                 if self._live_state.deleted or not is_active or not self._follower.try_lead():
                     return None
                 ledger = self._follower.read()
-                fit_input = self._fit_input() if self._is_time() else None
+                fit_input = self._fit_input() if self._schedule.is_time() else None
                 trains_models = self._live_state.policy.facts.trains_models
                 self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
@@ -117,8 +112,8 @@ class Refitter(Learner):
                         "a time may: call refit there"
                     )
                 self._follower.read()
-                new = self._new_rows()
-                fit_input = self._fit_input() if new or self._outdated() else None
+                new = self._schedule.new_rows()
+                fit_input = self._fit_input() if new or self._schedule.outdated() else None
                 if fit_input is None:
                     return self._nothing_learned()
             fitted = self._fit(fit_input)
@@ -164,37 +159,6 @@ class Refitter(Learner):
         with self._lock:
             self._follower.write_snapshot()
 
-    def _is_time(self) -> bool:
-        """Whether a version is to be fitted now: enough new rows or time, or it is outdated."""
-        settings, new = self._live_state.projection.settings, self._new_rows()
-        waited = time.monotonic() - self._fitted_at
-        if waited < REST_FACTOR * self._fit_seconds:
-            return False
-        fewest_rows = (
-            min(settings.refit_rows, MIN_FIRST_ROWS)
-            if not self._live_state.projection.versions
-            else 1
-        )
-        waited_enough = waited >= settings.refit_seconds and new >= fewest_rows
-        return new >= settings.refit_rows or waited_enough or self._outdated()
-
-    def _new_rows(self) -> int:
-        """The number of matured decisions that the newest version was not fitted to."""
-        versions = self._live_state.projection.versions
-        history = self._live_state.projection.history
-        rows = len(self._follower.ledger.rows) + (0 if history is None else history.rows)
-        return rows - (versions[max(versions)].rows if versions else 0)
-
-    def _outdated(self) -> bool:
-        """Whether the newest version was fitted for other choices or by another policy."""
-        projection = self._live_state.projection
-        if not projection.versions:
-            return False
-        newest = projection.versions[max(projection.versions)]
-        return (
-            newest.active != projection.menu.active or newest.policy != projection.settings.policy
-        )
-
     def _fit_input(self) -> FitInput:
         """The input of a fit, as it is now."""
         self._live_state.follow()
@@ -207,10 +171,10 @@ class Refitter(Learner):
             LazyRows([*history, *ledger.rows.parts()]),
             ledger.rows.hash,
             projection.versions,
-            self._outdated(),
+            self._schedule.outdated(),
             ledger.settled,
             ledger.read_position,
-            self._ahead(),
+            self._schedule.ahead(),
         )
 
     def input_for(self, policy: Policy[Any], versions: dict[int, Fitted]) -> FitInput:
@@ -227,21 +191,6 @@ class Refitter(Learner):
         """Whether this process fits versions, or does so from now on."""
         with self._lock:
             return self._follower.try_lead()
-
-    def _ahead(self) -> int:
-        """Return the expected number of decisions before the next version.
-
-        This is the number of rows that are new since the last version, plus the number of decisions
-        that have not matured. If the version is fitted because choices or the policy changed,
-        return at least the last version's number. Decisions without a reward that never mature are
-        not counted.
-        """
-        counts, versions = self._follower.ledger.counts, self._live_state.projection.versions
-        ahead = max(1, self._new_rows())
-        if self._follower.ledger.settings.longest_wait < math.inf:
-            # Without a limit, decisions whose reward never comes would be counted for ever.
-            ahead += counts["decisions"] - counts["matured"]
-        return max(ahead, versions[max(versions)].ahead) if self._outdated() else ahead
 
     def _history(self) -> list[Columns]:
         """The rows that the bandit was started with; they never change."""
@@ -303,8 +252,7 @@ class Refitter(Learner):
         self._publisher.publish(fitted, data)
         self._live_state.follow()
         self._publisher.delete_old_models(projection)
-        self._fitted_at = time.monotonic()
-        self._fit_seconds = self._fitted_at - begin
+        self._schedule.fitted(time.monotonic() - begin)
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 
