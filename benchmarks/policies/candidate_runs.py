@@ -48,7 +48,7 @@ def run(
     """
     from recalled_best import recalling
 
-    from submax.experiments.cells import make_environment, policy_of
+    from submax.experiments.running.cells import make_environment, policy_of
     from submax.simulation.batch_flush import BatchFlush
     from submax.simulation.simulate import simulate
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from submax.experiments.cells import policy_of
+from submax.experiments.running.cells import policy_of
 from submax.experiments.specification import parse
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "policies"

@@ -8,14 +8,14 @@ from submax.core.memory.memory import Memory
 from submax.core.rewards.discrete import Discrete
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.slots import Slots
-from submax.networks.slot_choices import first_choices
-from submax.networks.slot_network import INJECTION_FORMS
-from submax.networks.value_network import ValueNetwork
-from submax.nn.designs.choices import log_prob, one_hot
-from submax.nn.designs.cvae_design import CVAEDesign
-from submax.nn.designs.softmax_design import SoftmaxDesign
-from submax.nn.designs.value_design import ValueDesign
-from submax.nn.training.parameters import packed, restored, unpacked
+from submax.models.networks.slot_choices import first_choices
+from submax.models.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.value_network import ValueNetwork
+from submax.models.nn.designs.choices import log_prob, one_hot
+from submax.models.nn.designs.cvae_design import CVAEDesign
+from submax.models.nn.designs.softmax_design import SoftmaxDesign
+from submax.models.nn.designs.value_design import ValueDesign
+from submax.models.nn.training.parameters import packed, restored, unpacked
 from submax.policies.neural.gradient_belief import GradientBelief, _squares, _summed
 from submax.policies.neural.value_belief import ValueBelief
 from submax.testing.rules.examples import some_feedback

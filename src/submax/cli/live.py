@@ -42,11 +42,11 @@ def serve(**given: Any) -> None:
     the value.
     """
     from submax.core.running.extras import require_extra
-    from submax.server.running.serve_options import ServeOptions
+    from submax.web.server.running.serve_options import ServeOptions
 
     options = ServeOptions.of(given, os.environ)
     require_extra("server", "the server", *SERVER_MODULES)
-    from submax.server.run import serve as run
+    from submax.web.server.run import serve as run
 
     run(options)
 
@@ -81,7 +81,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     from submax.core.running.extras import require_extra
 
     require_extra("server", "the demo", *SERVER_MODULES)
-    from submax.server.demo.run import run_demo
+    from submax.web.server.demo.run import run_demo
 
     run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
 

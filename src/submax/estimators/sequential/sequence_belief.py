@@ -8,8 +8,8 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioning.belief import sums_by_slot
 from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.estimators.network_belief import NetworkBelief
-from submax.networks.autoregressive_network import AutoregressiveNetwork
-from submax.networks.decoded_sequence import DecodedSequence
+from submax.models.networks.autoregressive_network import AutoregressiveNetwork
+from submax.models.networks.decoded_sequence import DecodedSequence
 
 
 class SequenceBelief(NetworkBelief):

@@ -21,8 +21,8 @@ from submax.evaluation.parts.plan import TUNED, Plan, Split, UnitSums, evaluate_
 from submax.evaluation.parts.scan import UnitScan
 from submax.evaluation.report.estimator_choice import applicable_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.report.learned_targets import learned_target, learns
-from submax.evaluation.report.logged_evidence import LoggedEvidence
 
 MOST_USUAL = 1000
 """Different rewards, the most frequent ones of the sample, whose weights are added up."""

@@ -20,7 +20,7 @@ from submax.evaluation.parts.recoding import joined, recoded
 from submax.evaluation.parts.scan import UnitScan, joined_scans, scan_unit
 from submax.evaluation.parts.unit import Unit, units_of
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
-from submax.evaluation.reading.column_names import find_columns
+from submax.evaluation.reading.columns.column_names import find_columns
 from submax.schema.schema import Schema
 from submax.simulation.executors import available_cores, dask_executor, local_executor
 
