@@ -5,8 +5,9 @@ import io
 import multiprocessing
 import os
 import tempfile
+import time
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,13 @@ class Candidate(NamedTuple):
     method: str
     parameters: str
     table: dict[str, Any]
+
+
+class Outcome(NamedTuple):
+    """The candidates without a result: those that ``failed``, and those ``left`` by a time limit."""
+
+    failed: list[Candidate]
+    left: list[Candidate]
 
 
 def run(
@@ -69,23 +77,25 @@ def tune(
     sizes: tuple[int, int],
     workers: int,
     out: Path,
-) -> None:
+    minutes: float | None = None,
+) -> Outcome:
     """Run the candidates that are not in the file ``out`` yet; ``sizes`` are those of `run`.
 
     A row is written when its candidate is finished, so that a call that is stopped loses only what
-    was running. In the end the rows are in the order of the candidates.
+    was running. After ``minutes`` the call stops itself. If a candidate fails, the others go on.
+    In the end the rows are in the order of the candidates; rows of other candidates follow.
     """
     for name, value in WORKER.items():
         os.environ.setdefault(name, value)
+    end = None if minutes is None else time.monotonic() + 60 * minutes
     known = rows_of(out)
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     write_rows(out, known.values())
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(workers, context) as pool,
-        out.open("a", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         futures = {
             pool.submit(run_all, one.table, environments, *sizes, Path(folder)): one
             for one in sorted(made, key=most_work_first)
@@ -93,13 +103,46 @@ def tune(
         }
         base = known.get(("random", ""), {}).get("regrets")
         lowest = list(map(float, base.split())) if base else next(iter(futures)).result()[0]
-        for future in as_completed(futures):
-            row = row_of(futures[future], *future.result(), lowest)
-            known[row["method"], row["parameters"]] = row
-            writer.writerow(row)
-            file.flush()
-            print(*row.values(), sep="  ", flush=True)
-    write_rows(out, [known[one[:2]] for one in made])
+        failed = finish(futures, lowest, out, known, end)
+        if not all(future.done() for future in futures):
+            # The time is up. The pool would wait for the candidates that are running.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+    order = [one[:2] for one in made if one[:2] in known]
+    write_rows(out, [known[one] for one in dict.fromkeys((*order, *known))])
+    left = [one for one in made if one[:2] not in known and one not in failed]
+    return Outcome(failed, left)
+
+
+def finish(
+    futures: dict[Future[Any], Candidate],
+    lowest: list[float],
+    out: Path,
+    known: dict[tuple[str, str], dict[str, str]],
+    end: float | None,
+) -> list[Candidate]:
+    """Write the row of every candidate that is finished until ``end``, and return those that fail.
+
+    The rows are appended to the file ``out``, and added to ``known``.
+    """
+    failed: list[Candidate] = []
+    with out.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        try:
+            for future in as_completed(futures, None if end is None else end - time.monotonic()):
+                if future.exception() is not None:
+                    failed.append(futures[future])
+                    print("FAILED", *futures[future][:2], future.exception(), sep="  ", flush=True)
+                    continue
+                row = row_of(futures[future], *future.result(), lowest)
+                known[row["method"], row["parameters"]] = row
+                writer.writerow(row)
+                file.flush()
+                print(*row.values(), sep="  ", flush=True)
+        except TimeoutError:
+            print("the time is up", flush=True)
+    return failed
 
 
 def write_rows(out: Path, rows: Iterable[dict[str, str]]) -> None:

@@ -1,6 +1,7 @@
 """Runs of candidates, of which an interrupted call loses as few as possible."""
 
 import csv
+import time
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +80,41 @@ def test_random_choice_comes_first_and_then_the_longest_training():
     made = [*(Candidate("one", text, {}) for text in texts), slow, Candidate("random", "", {})]
     order = [one.parameters for one in sorted(made, key=most_work_first)]
     assert order == ["", slow.parameters, texts[2], texts[1], texts[0], texts[3]]
+
+
+SMALL = [{"kind": "contextual", "arms": 3, "dimension": 2}]
+RANDOM = {"kind": "random"}
+
+
+def test_the_others_are_written_if_a_candidate_fails(tmp_path, monkeypatch):
+    from candidate_runs import WORKER, Candidate, rows_of, tune
+
+    for name, value in WORKER.items():
+        monkeypatch.setenv(name, value)
+    out = tmp_path / "rows.csv"
+    wrong = Candidate("wrong", "steps 9", {"kind": "no such policy"})
+    good = Candidate("good", "steps 1", RANDOM)
+    failed, left = tune([Candidate("random", "", RANDOM), wrong, good], SMALL, (1, 20), 1, out)
+    assert (failed, left) == ([wrong], [])
+    assert list(rows_of(out)) == [("random", ""), ("good", "steps 1")]
+
+
+def test_a_call_stops_itself_when_the_time_is_up(tmp_path, monkeypatch):
+    from candidate_runs import COLUMNS, WORKER, Candidate, rows_of, tune, write_rows
+
+    for name, value in WORKER.items():
+        monkeypatch.setenv(name, value)
+    out = tmp_path / "rows.csv"
+    rows = [
+        dict(zip(COLUMNS, (*name, "1.000", "3.0", "2.0"), strict=True))
+        for name in (("other", "steps 2"), ("random", ""))
+    ]
+    write_rows(out, rows)
+    made = [Candidate("random", "", RANDOM), Candidate("endless", "steps 1", RANDOM)]
+    begin = time.monotonic()
+    # A run of 10⁹ decisions cannot end in the time that the call has.
+    outcome = tune(made, SMALL, (1, 10**9), 1, out, minutes=0.02)
+    assert (outcome.failed, outcome.left) == ([], [made[1]])
+    assert time.monotonic() - begin < 60
+    # A row of a candidate that was not asked for now is kept, too.
+    assert list(rows_of(out)) == [("random", ""), ("other", "steps 2")]
