@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The candidates without a result: those that ``failed``, and those ``left`` by a time limit."""
+    """Candidates without a result: those that ``failed``, and those ``left`` by a time limit."""
 
     failed: list[Candidate]
     left: list[Candidate]
