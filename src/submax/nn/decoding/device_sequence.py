@@ -42,7 +42,7 @@ class DeviceSequence(ConditionalDistribution):
         # Rows are filled up to a power of two, so that few programs are compiled.
         filled = np.zeros((replicas, levels, _next_power(rows), hidden))
         filled[:, :, :rows] = given
-        copied = AutoregressiveNetwork(*(jnp.asarray(array) for array in network))
+        copied = jax.tree.map(jnp.asarray, network)
         row = np.broadcast_to(np.arange(rows), (replicas, rows))
         return cls(copied, jnp.asarray(filled, dtype=jnp.float32), row, sizes)
 
