@@ -1,6 +1,7 @@
 """Runs of candidates in many processes, each written to a file when it is finished."""
 
 import csv
+import dataclasses
 import io
 import multiprocessing
 import os
@@ -56,19 +57,41 @@ def run(
     """
     from recalled_best import recalling
 
-    from submax.experiments.cells import make_environment, policy_of
+    from submax.experiments.cells import make_environment
+
+    met = recalling(make_environment(environment), folder)
+    trace = simulated(table, met, replicas, observations)
+    return float(trace.final_regret.mean()), float(trace.final_reward.mean())
+
+
+def store_best(
+    environment: dict[str, Any], replicas: int, observations: int, folder: Path, block: int
+) -> None:
+    """Store the best rewards of joint choices in one block of decisions."""
+    from recalled_best import BestOfBlock, recalling
+
+    from submax.experiments.cells import make_environment
+
+    met = recalling(make_environment(environment), folder)
+    one = BestOfBlock(**dataclasses.asdict(met), block=block)
+    # Contexts do not depend on the policy.
+    simulated({"kind": "random"}, one, replicas, observations)
+
+
+def simulated(table: dict[str, Any], environment: Any, replicas: int, observations: int) -> Any:
+    """Return the trace of a policy, with the seed and the delay of all candidates."""
+    from submax.experiments.cells import policy_of
     from submax.simulation.batch_flush import BatchFlush
     from submax.simulation.simulate import simulate
 
-    trace = simulate(
-        recalling(make_environment(environment), folder),
+    return simulate(
+        environment,
         policy_of(table),
         observations=observations,
         replicas=replicas,
         delay=BatchFlush(BATCH),
         seed=SEED,
     )
-    return float(trace.final_regret.mean()), float(trace.final_reward.mean())
 
 
 def tune(
@@ -96,10 +119,10 @@ def tune(
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(workers, context) as pool,
     ):
+        new = [one for one in sorted(made, key=most_work_first) if one[:2] not in known]
+        submit_best(pool, environments if new else [], sizes, Path(folder))
         futures = {
-            pool.submit(run_all, one.table, environments, *sizes, Path(folder)): one
-            for one in sorted(made, key=most_work_first)
-            if one[:2] not in known
+            pool.submit(run_all, one.table, environments, *sizes, Path(folder)): one for one in new
         }
         base = known.get(("random", ""), {}).get("regrets")
         lowest = list(map(float, base.split())) if base else next(iter(futures)).result()[0]
@@ -113,6 +136,22 @@ def tune(
     write_rows(out, [known[one] for one in dict.fromkeys((*order, *known))])
     left = [one for one in made if one[:2] not in known and one not in failed]
     return Outcome(failed, left)
+
+
+def submit_best(
+    pool: ProcessPoolExecutor,
+    environments: list[dict[str, Any]],
+    sizes: tuple[int, int],
+    folder: Path,
+) -> None:
+    """Let the processes store the best rewards of joint choices, each of them some blocks.
+
+    Otherwise all candidates that start together would compute the rewards of all blocks.
+    """
+    for environment in environments:
+        if environment["kind"] == "combinatorial":
+            for block in range(-(-sizes[1] // BATCH)):
+                pool.submit(store_best, environment, *sizes, folder, block)
 
 
 def finish(

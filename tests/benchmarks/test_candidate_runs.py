@@ -37,6 +37,25 @@ def test_best_rewards_are_computed_once_for_equal_worlds_and_contexts(tmp_path, 
     np.testing.assert_array_equal(recalled.best_reward(world, context), best)
 
 
+def test_the_best_rewards_of_every_block_can_be_stored_before(tmp_path, monkeypatch):
+    from candidate_runs import BATCH, run, store_best
+
+    monkeypatch.setattr("candidate_runs.BATCH", 4)
+    assert BATCH != 4
+    environment = {"kind": "combinatorial", "sizes": (3, 2), "dimension": 3, "hidden": 8}
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    expected = run({"kind": "random"}, environment, 2, 10, alone)
+    together = tmp_path / "together"
+    together.mkdir()
+    for block, files in enumerate((1, 2, 3)):
+        store_best(environment, 2, 10, together, block)
+        assert len(list(together.iterdir())) == files
+    assert {file.name for file in alone.iterdir()} == {file.name for file in together.iterdir()}
+    monkeypatch.setattr(Combinatorial, "best_reward", None)
+    assert run({"kind": "random"}, environment, 2, 10, together) == expected
+
+
 def test_candidates_that_are_in_the_file_are_not_run_again(tmp_path, monkeypatch):
     from candidate_runs import COLUMNS, WORKER, Candidate, tune
 
