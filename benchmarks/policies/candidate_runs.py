@@ -21,6 +21,9 @@ COLUMNS = ("method", "parameters", "score", "regrets", "rewards")
 QUICK_COMPILING = "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false"
 """Flags of XLA without which a GPU tries many forms of each matrix product before it begins. Every
 candidate has programs of its own, and these trials took longer than the training."""
+DRAWS = {"autoregressive": 10_000, "advantage-conditioned": 3_000}
+"""Work of the draws of methods with slow decisions, in training steps of one update: the first
+evaluates its network for every slot of a proposal, the second at eight levels."""
 WORKER = {
     # Several processes share the memory of a GPU, and each has one thread for numpy.
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -210,8 +213,7 @@ def most_work_first(candidate: Candidate) -> float:
         return -np.inf
     known = dict(map(str.split, candidate.parameters.split(", ")))
     hidden = float(known.get("hidden", 0))
-    # Whatever its training, the draws of an autoregressive network take longer.
-    draws = 10_000 if "autoregressive" in candidate.method else 0
+    draws = sum(work for name, work in DRAWS.items() if name in candidate.method)
     return -float(known.get("steps", 0)) * (100 + hidden) - draws * hidden
 
 
