@@ -18,9 +18,7 @@ from submax.experiments.specification import (
 )
 
 GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
-UNFINISHED = ["combinatorial-rivals"]
-"""Experiments that are not run yet, because their tuning is unfinished."""
-RIVALS = [name for name in rival_experiments() if name not in UNFINISHED]
+RIVALS = rival_experiments()
 EXPERIMENTS = [*paper_experiments(), *beyond_experiments(), *bakeoff_experiments(), *RIVALS]
 WITHOUT_CURVES = {"illustration", "offline"}
 """Experiments whose summary has no row for every policy in every configuration."""
@@ -80,12 +78,6 @@ def test_whatever_is_decidedly_ahead_is_named_in_the_readme(name):
     readme = (GENERATORS.parents[1] / "README.md").read_text(encoding="utf-8")
     ahead = {cell[-1] for cell, one in differences_of(name).items() if one.is_less}
     assert {policy for policy in ahead if f"`{policy}`" not in readme} == set()
-
-
-def test_unfinished_experiments_are_not_published():
-    from published import is_published
-
-    assert not any(map(is_published, UNFINISHED))
 
 
 @pytest.mark.parametrize(
