@@ -134,7 +134,8 @@ def test_the_readme_has_two_targets_of_make():
 
 def test_ci_runs_the_same_targets():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert {"make lint", "make test"} <= set(script.splitlines())
+    targets = re.findall(r"^(?:nice )?make (\w+)\b", script, flags=re.MULTILINE)
+    assert targets == ["lint", "test"]
 
 
 PAGES = [
