@@ -52,10 +52,12 @@ class Posterior(NamedTuple):
         prior: Prior,
         centre: float,
         inverse: Floats | None = None,
+        evidence: bool = True,
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``inverse`` is passed, it is not computed, and the evidence is NaN.
+        If the ``inverse`` is passed, it is not computed, and the evidence is NaN. So it is without
+        ``evidence``, which saves the time for a determinant.
         """
         unit = np.sqrt(prior.variance[structure.groups, OWN])
         moment, square = sums.centred(centre)
@@ -70,12 +72,12 @@ class Posterior(NamedTuple):
         coupling = (coupling + coupling.T) / 2
         mean = covariance_times(structure, inverse, response, lambda rows: rows @ coupling)
         explained = float(np.sum(response * mean))
-        log_det += float(np.linalg.slogdet(system)[1])
+        log_det += float(np.linalg.slogdet(system)[1]) if evidence else np.nan
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
-        evidence = -(spread + log_det - explained) / 2
+        log_evidence = -(spread + log_det - explained) / 2
         return cls(
             structure, prior, centre, unit, gram, inverse, coupling, mean,
-            explained, square, sums.weight, evidence,
+            explained, square, sums.weight, log_evidence,
         )  # fmt: skip
 
     @property
