@@ -93,6 +93,8 @@ def _along_variance(posterior: Posterior) -> Floats:
 
     They are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
     """
+    if not len(posterior.coupling):
+        return np.zeros((0, posterior.mean.shape[1]))
     alone = posterior.structure.projected(posterior.inverse)
     variance: Floats = np.diag(alone) + np.einsum("ij,ij->i", alone @ posterior.coupling, alone)
     return variance.reshape(-1, posterior.mean.shape[1])

@@ -66,13 +66,10 @@ class Posterior(NamedTuple):
         log_det = np.nan
         if inverse is None:
             inverse, log_det = _inverted(gram)
-        change = variance_change(structure, prior)
-        system = coupled_system(structure, inverse, change)
-        coupling = change[:, None] * np.linalg.inv(system)
-        coupling = (coupling + coupling.T) / 2
+        coupling, log_det_of_system = _coupling(structure, prior, inverse, evidence)
         mean = covariance_times(structure, inverse, response, lambda rows: rows @ coupling)
         explained = float(np.sum(response * mean))
-        log_det += float(np.linalg.slogdet(system)[1]) if evidence else np.nan
+        log_det += log_det_of_system
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
         log_evidence = -(spread + log_det - explained) / 2
         return cls(
@@ -141,6 +138,22 @@ class Posterior(NamedTuple):
                 seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
                 found[:, number] += np.einsum("ni,ni->n", seen @ self.coupling, seen)
         return found
+
+
+def _coupling(
+    structure: PriorStructure, prior: Prior, inverse: Floats, evidence: bool
+) -> tuple[Floats, float]:
+    """Return Q⁻¹, see `Posterior`, and ln det(I + H C), which is NaN without ``evidence``.
+
+    Independent regressions have an empty Q⁻¹.
+    """
+    if not len(structure.kinds):
+        return np.zeros((0, 0)), 0.0 if evidence else np.nan
+    change = variance_change(structure, prior)
+    system = coupled_system(structure, inverse, change)
+    coupling = change[:, None] * np.linalg.inv(system)
+    log_det = float(np.linalg.slogdet(system)[1]) if evidence else np.nan
+    return (coupling + coupling.T) / 2, log_det
 
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:
