@@ -22,6 +22,8 @@ FOLLOWED = {
     "web-frameworks.md": "its blocks are parts of the examples, below",
 }
 """Pages whose blocks need a server, and the tests that follow them."""
+TRAINS = re.compile(r"\bsteps\b")
+"""What is on every page that trains networks: the number of steps."""
 GENERATOR = "docs/generators/page_outputs.py"
 PAGES = [DOCS / "index.md"] + [
     page
@@ -41,8 +43,11 @@ def with_outputs(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs):
+def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs, monkeypatch):
     text = page.read_text(encoding="utf-8")
+    if TRAINS.search(text):
+        # Its trainings are short: to optimize their programs would take longer.
+        monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
     # A page may set options of scikit-learn, which must not reach other tests.
     with sklearn.config_context():
         found = with_outputs(text, tmp_path)

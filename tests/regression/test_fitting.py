@@ -25,7 +25,7 @@ def gradient(posterior):
     """Derivatives of the log-evidence by the logarithms of the noise and of each variance."""
     moments, prior = moments_of(posterior), posterior.prior
     groups = len(prior.variance)
-    dimensions = np.array([posterior.structure.dimensions(group) for group in range(groups)])
+    dimensions = posterior.structure.dimensions(groups)
     ratio = prior.variance / prior.variance[:, OWN, None]
     by_variance = ((moments.squares + moments.variances) / ratio - dimensions) / 2
     left = moments.residual / prior.noise + moments.used
@@ -52,7 +52,7 @@ def penalized(case, point):
     expected = EXPECTED_SHARE * case.sums.variance * np.exp(-logarithm)
     # Variances of kinds that no direction has do not count.
     groups = len(case.prior.variance)
-    counts = np.ravel([case.structure.dimensions(group) for group in range(groups)]) > 0
+    counts = np.ravel(case.structure.dimensions(groups)) > 0
     value = posterior.log_evidence - np.sum(counts * (logarithm + expected)) / 2
     slope = np.append(*gradient(posterior))
     slope[1:] += counts * (expected - 1) / 2

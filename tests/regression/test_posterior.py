@@ -76,3 +76,9 @@ def test_large_matrices_are_inverted_like_small_ones(case, monkeypatch):
 def test_no_draws_are_no_draws(case, seed):
     drawn = case.posterior.draws(0, np.random.default_rng(seed))
     assert drawn.shape == (0, case.structure.regressions, 6)
+
+
+def test_without_evidence_everything_else_is_the_same(case):
+    found = Posterior.of(case.sums, case.structure, case.prior, case.centre, evidence=False)
+    assert np.isnan(found.log_evidence)
+    np.testing.assert_equal(found[:-1], case.posterior[:-1])

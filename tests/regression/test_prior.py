@@ -11,14 +11,14 @@ GROUPS = np.array([0, 1, 1, 1])
 def test_one_regression_shares_nothing():
     structure = PriorStructure.sharing(GROUPS, 1, described=np.ones((1, 2)))
     assert structure.directions.shape == (1, 0)
-    assert structure.dimensions(1).tolist() == [3, 0, 0]
+    assert structure.dimensions(2)[1].tolist() == [3, 0, 0]
 
 
 def test_independent_regressions_share_nothing():
     structure = PriorStructure.independent(GROUPS, 5)
     assert structure.regressions == 5
-    assert structure.dimensions(0).tolist() == [5, 0, 0]
-    assert structure.dimensions(1).tolist() == [15, 0, 0]
+    assert structure.dimensions(2)[0].tolist() == [5, 0, 0]
+    assert structure.dimensions(2)[1].tolist() == [15, 0, 0]
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
@@ -32,7 +32,7 @@ def test_directions_are_orthonormal_and_span_what_describes_the_actions(unit, se
     span = np.column_stack([np.ones(6), alike / [1.0, unit]])
     np.testing.assert_allclose(directions @ (directions.T @ span), span, atol=1e-9)
     assert structure.kinds.tolist() == [COMMON, ALIKE, ALIKE]
-    assert structure.dimensions(1)[[OWN, COMMON, ALIKE]].tolist() == [9, 3, 6]
+    assert structure.dimensions(2)[1][[OWN, COMMON, ALIKE]].tolist() == [9, 3, 6]
 
 
 def test_numbers_that_say_nothing_add_no_direction(seed):

@@ -27,6 +27,29 @@ class Unnormalized(EpsilonGreedy):
 
 
 @dataclass(frozen=True)
+class UnnormalizedInLargeBatches(Unnormalized):
+    def log_prob(self, state, context, action):
+        kind = Unnormalized if context.shape[1] > 50 else EpsilonGreedy
+        return kind.log_prob(self, state, context, action)
+
+
+@dataclass(frozen=True)
+class ForgetsTheLastArm(EpsilonGreedy):
+    def log_prob(self, state, context, action):
+        found = EpsilonGreedy.log_prob(self, state, context, action)
+        return np.where(action[..., 0] == 2, -np.inf, found)
+
+    def act(self, state, context, rng):
+        return ChosenActions(np.zeros((*context.shape[:2], state.problem.space.slots), int), None)
+
+
+@dataclass(frozen=True)
+class TableOfOneRow(Random):
+    def probabilities(self, state, context):
+        return Random.probabilities(self, state, context)[:, :1, :-1]
+
+
+@dataclass(frozen=True)
 class Uniform(EpsilonGreedy):
     def act(self, state, context, rng):
         index = rng.integers(state.problem.space.size, size=context.shape[:2])
@@ -215,6 +238,9 @@ class NoDataclass:
     ("policy", "rule"),
     [
         (Unnormalized(), "the probabilities of all joint actions must sum to one in every row"),
+        (UnnormalizedInLargeBatches(), "probabilities must be those of log_prob"),
+        (ForgetsTheLastArm(), "the probabilities of all joint actions must sum to one in every"),
+        (TableOfOneRow(), r"probabilities\(state, context\), unless it is \[R, 1, M\], must have"),
         (Uniform(), "choices must agree with log_prob"),
         (UniformInLargeBatches(), "choices must agree with log_prob"),
         (LiesAboutItsDecision(), "the log_prob of a decision must equal that of the policy"),

@@ -48,7 +48,7 @@ def test_a_test_that_would_be_skipped_fails_in_ci(strict, status, summary, tmp_p
             "--continue-on-collection-errors",
         ],
         cwd=tmp_path,
-        env={**os.environ, "SUBMAX_TEST_STRICT": strict},
+        env={**os.environ, "SUBMAX_TEST_STRICT": strict, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -28,8 +28,8 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     _check_record(policy)
     for problem, replicas in cases(policy):
         with on_problem(policy, problem):
-            check_decisions(policy, problem, replicas, seed)
-            check_learning(policy, problem, replicas, seed)
+            taught = check_decisions(policy, problem, replicas, seed)
+            check_learning(policy, problem, replicas, seed, taught)
             check_steps(policy, problem, replicas, seed)
             if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 check_frequencies(policy, problem, seed)

@@ -55,10 +55,10 @@ def fitted(
 
     Reference: MacKay (1992), Bayesian interpolation.
     """
-    found = Posterior.of(sums, structure, prior, centre, inverse)
-    for _ in range(steps):
+    found = Posterior.of(sums, structure, prior, centre, inverse, evidence=steps == 0)
+    for left in reversed(range(steps)):
         prior = _improved(found, sums.variance)
-        found = Posterior.of(sums, structure, prior, centre)
+        found = Posterior.of(sums, structure, prior, centre, evidence=left == 0)
     return found
 
 
@@ -93,6 +93,8 @@ def _along_variance(posterior: Posterior) -> Floats:
 
     They are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
     """
+    if not len(posterior.coupling):
+        return np.zeros((0, posterior.mean.shape[1]))
     alone = posterior.structure.projected(posterior.inverse)
     variance: Floats = np.diag(alone) + np.einsum("ij,ij->i", alone @ posterior.coupling, alone)
     return variance.reshape(-1, posterior.mean.shape[1])
@@ -115,8 +117,7 @@ def _improved(posterior: Posterior, reward_variance: float) -> Prior:
         # Equal rewards carry no information about the prior. They occur with a discount, too.
         return posterior.prior
     moments, prior = moments_of(posterior), posterior.prior
-    groups = len(prior.variance)
-    dimensions = np.array([posterior.structure.dimensions(group) for group in range(groups)])
+    dimensions = posterior.structure.dimensions(len(prior.variance))
     ratio = prior.variance / prior.variance[:, OWN, None]
     determined = np.maximum(dimensions - moments.variances / ratio, 0.0)
     squares = moments.squares * prior.variance[:, OWN, None] + EXPECTED_SHARE * reward_variance

@@ -52,10 +52,12 @@ class Posterior(NamedTuple):
         prior: Prior,
         centre: float,
         inverse: Floats | None = None,
+        evidence: bool = True,
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``inverse`` is passed, it is not computed, and the evidence is NaN.
+        If the ``inverse`` is passed, it is not computed, and the evidence is NaN. So it is without
+        ``evidence``, which saves the time for a determinant.
         """
         unit = np.sqrt(prior.variance[structure.groups, OWN])
         moment, square = sums.centred(centre)
@@ -64,18 +66,15 @@ class Posterior(NamedTuple):
         log_det = np.nan
         if inverse is None:
             inverse, log_det = _inverted(gram)
-        change = variance_change(structure, prior)
-        system = coupled_system(structure, inverse, change)
-        coupling = change[:, None] * np.linalg.inv(system)
-        coupling = (coupling + coupling.T) / 2
+        coupling, log_det_of_system = _coupling(structure, prior, inverse, evidence)
         mean = covariance_times(structure, inverse, response, lambda rows: rows @ coupling)
         explained = float(np.sum(response * mean))
-        log_det += float(np.linalg.slogdet(system)[1])
+        log_det += log_det_of_system
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
-        evidence = -(spread + log_det - explained) / 2
+        log_evidence = -(spread + log_det - explained) / 2
         return cls(
             structure, prior, centre, unit, gram, inverse, coupling, mean,
-            explained, square, sums.weight, evidence,
+            explained, square, sums.weight, log_evidence,
         )  # fmt: skip
 
     @property
@@ -139,6 +138,22 @@ class Posterior(NamedTuple):
                 seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
                 found[:, number] += np.einsum("ni,ni->n", seen @ self.coupling, seen)
         return found
+
+
+def _coupling(
+    structure: PriorStructure, prior: Prior, inverse: Floats, evidence: bool
+) -> tuple[Floats, float]:
+    """Return Q⁻¹, see `Posterior`, and ln det(I + H C), which is NaN without ``evidence``.
+
+    Independent regressions have an empty Q⁻¹.
+    """
+    if not len(structure.kinds):
+        return np.zeros((0, 0)), 0.0 if evidence else np.nan
+    change = variance_change(structure, prior)
+    system = coupled_system(structure, inverse, change)
+    coupling = change[:, None] * np.linalg.inv(system)
+    log_det = float(np.linalg.slogdet(system)[1]) if evidence else np.nan
+    return (coupling + coupling.T) / 2, log_det
 
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:

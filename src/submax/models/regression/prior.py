@@ -59,23 +59,28 @@ class PriorStructure(NamedTuple):
         """Number of regressions (K)."""
         return len(self.directions)
 
-    def dimensions(self, group: int) -> Floats:
-        """Return the number of components of each kind in a group of features."""
+    def dimensions(self, groups: int) -> Floats:
+        """Return the number of components of each group of features and kind: ``[groups, kinds]``.
+
+        ``groups`` is the number of groups.
+        """
         of_kind = np.bincount(self.kinds, minlength=KINDS)
         of_kind[OWN] = self.regressions - len(self.kinds)
-        return of_kind * np.float64(np.count_nonzero(self.groups == group))
+        features = np.bincount(self.groups, minlength=groups).astype(np.float64)
+        found: Floats = features[:, None] * of_kind
+        return found
 
     def projected(self, matrices: Floats) -> Floats:
         """Return Uᵀ blockdiag(matrices) U for the directions U: ``[K, F, F] -> [q F, q F]``."""
         directions = self.directions
         count, features = directions.shape[1], matrices.shape[-1]
         if count == 1:
-            return np.tensordot(directions[:, 0] ** 2, matrices, axes=1)
+            return _weighted_sum(directions[:, 0] ** 2, matrices)
         blocks = np.empty((count, features, count, features))
         for one in range(count):
             for other in range(one + 1):
                 weights = directions[:, one] * directions[:, other]
-                block = np.tensordot(weights, matrices, axes=1)
+                block = _weighted_sum(weights, matrices)
                 blocks[one, :, other], blocks[other, :, one] = block, block
         return blocks.reshape(count * features, count * features)
 
@@ -109,6 +114,15 @@ class Prior(NamedTuple):
         """Return the variances along the directions, relative to the kind ``OWN``: ``[q, F]``."""
         ratio = self.variance / self.variance[:, OWN, None]
         return ratio[structure.groups][:, structure.kinds].T
+
+
+def _weighted_sum(weights: Floats, matrices: Floats) -> Floats:
+    """Return the sum of matrices times their weights: ``[K]`` and ``[K, F, F] -> [F, F]``.
+
+    ``numpy.tensordot`` gives the same, and takes three times as long for small matrices.
+    """
+    found: Floats = np.dot(weights[None], matrices.reshape(len(matrices), -1))
+    return found.reshape(matrices.shape[1:])
 
 
 def _unit_contrasts(described: Floats) -> Floats:

@@ -93,7 +93,9 @@ class PerSlot(Policy[PerSlotState]):
         product = np.ones((*context.shape[:2], 1))
         for inner in state.slots:
             own = self.policy.probabilities(inner, context)
-            product = (product[..., :, None] * own[..., None, :]).reshape(*context.shape[:2], -1)
+            size = product.shape[-1] * own.shape[-1]
+            product = product[..., :, None] * own[..., None, :]
+            product = product.reshape(*context.shape[:2], size)
         return product
 
     def update(

@@ -35,11 +35,12 @@ def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: 
     require(unchanged(before, fresh), estimator, "fit must not change the parameters it was given")
     require(unchanged(given, feedback), estimator, "fit must not change the feedback")
     _check_same_data(estimator, problem, fresh, feedback, fitted, seed)
-    _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
+    if replicas > 1:
+        _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
     if not problem.scale.moves:
         _check_prior(estimator, problem, fresh, feedback, seed)
     if not estimator.facts.forgets:
-        _check_memory(estimator, fresh, feedback, seed)
+        _check_memory(estimator, fresh, feedback, fitted, seed)
         _check_values(estimator, fitted, feedback)
     _check_missing_propensities(estimator, problem, fresh, feedback, seed)
 
@@ -52,15 +53,14 @@ def _check_same_data(
     fitted: Any,
     seed: int,
 ) -> None:
+    nothing = rows_of(feedback, slice(0, 0))
     ways = {
-        "rows of weight 0 must change nothing, whatever they hold": (padded(feedback),),
-        "feedback without rows must change nothing": (feedback, rows_of(feedback, slice(0, 0))),
+        "rows of weight 0 must change nothing, whatever they hold": (fresh, padded(feedback)),
+        "feedback without rows must change nothing": (fitted, nothing),
     }
     expected = _everything(estimator, problem, fitted, len(feedback.weight), seed)
-    for rule, pieces in ways.items():
-        params = fresh
-        for piece in pieces:
-            params = estimator.fit(params, piece, np.random.default_rng(seed))
+    for rule, (start, given) in ways.items():
+        params = estimator.fit(start, given, np.random.default_rng(seed))
         found = _everything(estimator, problem, params, len(feedback.weight), seed)
         require_close(found, expected, estimator, rule)
 
@@ -100,13 +100,15 @@ def _check_prior(
         require(np.all(others == 0) and np.all(prior[..., level] > 0), estimator, rule)
 
 
-def _check_memory(estimator: Estimator[Any], fresh: Any, feedback: Feedback, seed: int) -> None:
-    """Give the same rows at once, in another order, and in two halves."""
+def _check_memory(
+    estimator: Estimator[Any], fresh: Any, feedback: Feedback, fitted: Any, seed: int
+) -> None:
+    """Give the rows that were ``fitted`` at once in another order, and in two halves."""
     rows = feedback.reward.shape[1]
     shuffled = rows_of(feedback, np.random.default_rng(seed).permutation(rows))
     halves = (rows_of(feedback, slice(0, rows // 2)), rows_of(feedback, slice(rows // 2, None)))
-    priors = []
-    for pieces in ((feedback,), (shuffled,), halves):
+    priors = [estimator.belief(fitted, feedback.context[:, :1]).level_prior()]
+    for pieces in ((shuffled,), halves):
         params = fresh
         for piece in pieces:
             params = estimator.fit(params, piece, np.random.default_rng(seed))

@@ -29,25 +29,34 @@ MANY = 25
 many as elsewhere in the suite."""
 
 
-def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
-    """Check shapes, probabilities and repeatability of decisions, fresh and after feedback."""
+def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
+    """Check shapes, probabilities and repeatability of decisions, fresh and after feedback.
+
+    Return the state after feedback.
+    """
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
-    for state in _states(policy, problem, replicas, feedback, seed):
+    fresh, taught = _states(policy, problem, replicas, feedback, seed)
+    for state in (fresh, taught):
         for rows in ROWS:
             context = some_contexts(problem, replicas, rows, seed)
             before = copied(state)
-            if isinstance(policy, ListingPolicy):
-                _check_listed(policy, problem, state, context)
-            decision = policy.act(state, context, np.random.default_rng(seed))
-            again = policy.act(state, context, np.random.default_rng(seed))
-            _check_action(policy, problem, (replicas, rows), decision)
-            _check_log_prob(policy, state, context, decision)
-            same = np.array_equal(decision.action, again.action)
-            require(same, policy, "the same seed must give the same decisions")
-            _check_sum(policy, state, context)
-            _check_expected(policy, problem, state, context)
+            _check_state(policy, state, context, seed)
             rule = "act and log_prob must not change the state"
             require(unchanged(before, state), policy, rule)
+    return taught
+
+
+def _check_state(policy: Policy[Any], state: Any, context: Floats, seed: int) -> None:
+    # Of a listing policy, act and log_prob follow from this table, so that it is checked first.
+    table = _table(policy, state, context) if isinstance(policy, ListingPolicy) else None
+    decision = policy.act(state, context, np.random.default_rng(seed))
+    again = policy.act(state, context, np.random.default_rng(seed))
+    _check_action(policy, state.problem, context.shape[:2], decision)
+    _check_log_prob(policy, state, context, decision)
+    same = np.array_equal(decision.action, again.action)
+    require(same, policy, "the same seed must give the same decisions")
+    _check_sum(policy, state, context, _table(policy, state, context) if table is None else table)
+    _check_expected(policy, state.problem, state, context)
 
 
 def _check_expected(policy: Policy[Any], problem: Problem, state: Any, context: Floats) -> None:
@@ -108,17 +117,18 @@ def _states(
     yield policy.update(policy.record(fresh, feedback.action), feedback, rng)
 
 
-def _check_listed(
-    policy: ListingPolicy[Any], problem: Problem, state: Any, context: Floats
-) -> None:
-    """Check the shape of ``probabilities``, from which ``act`` and ``log_prob`` follow."""
+def _table(policy: Policy[Any], state: Any, context: Floats) -> Floats:
+    """Check the shape of ``probabilities``, and return those of every row: ``[R, n, M]``."""
     listed = policy.probabilities(state, context)
     replicas, rows = context.shape[:2]
-    if getattr(listed, "shape", None) != (replicas, 1, problem.space.size):
+    shape = (replicas, rows, state.problem.space.size)
+    if getattr(listed, "shape", None) != (replicas, 1, shape[2]):
         what = "probabilities(state, context)"
         if rows > 1:
             what += ", unless it is [R, 1, M],"
-        require_shape(listed, "R n M", (replicas, rows, problem.space.size), policy, what)
+        require_shape(listed, "R n M", shape, policy, what)
+    found: Floats = np.broadcast_to(listed, shape)
+    return found
 
 
 def _check_action(
@@ -143,13 +153,34 @@ def _check_log_prob(
         require_close(decision.log_prob, expected, policy, rule)
 
 
-def _check_sum(policy: Policy[Any], state: Any, context: Floats) -> None:
+def _check_sum(policy: Policy[Any], state: Any, context: Floats, table: Floats) -> None:
+    """Check that probabilities sum to one, and that ``log_prob`` agrees with the ``table`` of them.
+
+    A policy that computes ``log_prob`` itself is asked for every action in every row if there are
+    few rows. Among many rows, and of a policy whose ``log_prob`` follows from ``probabilities``,
+    every row is asked for one action, in turn.
+    """
+    few = 0 < context.shape[1] < ROWS[-1]
+    if few and type(policy).log_prob is not ListingPolicy.log_prob:
+        _check_every_action(policy, state, context, table)
+    else:
+        _check_actions_in_turn(policy, state, context, table)
+    rule = "the probabilities of all joint actions must sum to one in every row"
+    require_close(table.sum(axis=-1), 1, policy, rule, rtol=0, atol=1e-9)
+
+
+def _check_every_action(policy: Policy[Any], state: Any, context: Floats, table: Floats) -> None:
     listed = all_log_probs(policy, state, context)
     require(not np.any(np.isnan(listed)), policy, "no log_prob may be NaN")
-    sums = np.exp(listed).sum(axis=0)
     rule = "the probabilities of all joint actions must sum to one in every row"
-    require_close(sums, 1, policy, rule, rtol=0, atol=1e-9)
-    if context.shape[1]:
-        table = np.moveaxis(policy.probabilities(state, context), -1, 0)
-        rule = "probabilities must be those of log_prob"
-        require_close(table, np.exp(listed), policy, rule)
+    require_close(np.exp(listed).sum(axis=0), 1, policy, rule, rtol=0, atol=1e-9)
+    rule = "probabilities must be those of log_prob"
+    require_close(np.moveaxis(table, -1, 0), np.exp(listed), policy, rule)
+
+
+def _check_actions_in_turn(policy: Policy[Any], state: Any, context: Floats, table: Floats) -> None:
+    index = np.add.outer(*(np.arange(count) for count in context.shape[:2])) % table.shape[2]
+    found = policy.log_prob(state, context, state.problem.space.action(index))
+    require(not np.any(np.isnan(found)), policy, "no log_prob may be NaN")
+    expected = np.take_along_axis(table, index[..., None], axis=-1)[..., 0]
+    require_close(np.exp(found), expected, policy, "probabilities must be those of log_prob")
