@@ -7,6 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
+from submax.core.running.short_turns import SHORT_TURNS
 from submax.core.running.spans import SPANS
 from submax.live.archive.compacting.compactor import Compactor
 from submax.live.fitting.fit_schedule import FitSchedule
@@ -237,6 +238,14 @@ class Refitter(Learner):
         except DamagedRowsError:
             fit_input = self._with_new_rows()
             model, base = self._versions.fit(fit_input)
+        fitted = self._publish(fit_input, model, base)
+        self._schedule.fitted(time.monotonic() - begin)
+        LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
+        return fitted
+
+    @SHORT_TURNS
+    def _publish(self, fit_input: FitInput, model: Model, base: int) -> Fitted:
+        """Write the version of a model, which decides from then on."""
         data = model.to_bytes()
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, hash_of(data), fit_input.policy)
@@ -260,8 +269,6 @@ class Refitter(Learner):
         self._publisher.publish(fitted, data)
         self._live_state.follow()
         self._publisher.delete_old_models(projection)
-        self._schedule.fitted(time.monotonic() - begin)
-        LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 
     def _with_new_rows(self) -> FitInput:

@@ -7,6 +7,7 @@ import numpy as np
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.running.short_turns import SHORT_TURNS
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learning_state import LearningState
@@ -74,6 +75,11 @@ class VersionFitter:
         """Return the model of the next version, and the version that it is an update of, or 0."""
         if given.policy.facts.trains_models:
             return self._trained(given), 0
+        with SHORT_TURNS:
+            return self._learned(given)
+
+    def _learned(self, given: FitInput) -> tuple[Model, int]:
+        """Return the model of the next version, an update of the last one if possible."""
         state = None if given.outdated else self._newest(given)
         if state is None or _doubled(given, state):
             model, base, scratch_rows = _from_scratch(given, given.rows), 0, given.rows.count
