@@ -45,8 +45,9 @@ SLOW_OPENING_SECONDS = 10.0
 ready without them, and they are opened in the background."""
 STOPPING_THREADS = 8
 """Threads that stop bandits at the end: more than there are fits that can be under way."""
-STOP_SECONDS = 2.0
-"""How long closing waits for a fit under way; if it is cut off, the next process fits again."""
+STOP_SECONDS = 1.0
+"""How long closing waits for a fit under way, which takes some milliseconds if it is an update; if
+it is cut off, the next process fits again. Training in its own process is ended at once."""
 
 
 class Service:

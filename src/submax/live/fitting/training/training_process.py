@@ -132,7 +132,8 @@ class TrainingProcess:
                 # One part at a time, so that never all rows are in the memory of this process.
                 columns = part.read() if named.key is None else part.read_whole()
                 self._sent.note(named.key, columns)
-                pickle.dump(columns, stream)
+                # By this protocol arrays are written from where they are, without a copy.
+                pickle.dump(columns, stream, protocol=5)
         stream.flush()
 
     def _broken(self) -> Exception:
