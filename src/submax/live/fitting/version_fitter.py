@@ -11,6 +11,7 @@ from submax.core.running.short_turns import SHORT_TURNS
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learning_state import LearningState
+from submax.live.fitting.training.cannot_start_error import CannotStartError
 from submax.live.fitting.training.training_job import TrainingJob
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.records import Fitted
@@ -62,9 +63,9 @@ class VersionFitter:
     After a restart the learning state is read from the store, or computed again from the log: a
     version records from which one it was made, so the same log always gives the same models.
 
-    A policy that trains a model is fitted by the ``training`` process, if there is one. Only a
-    policy that was given as an object is always fitted here, because another process could not make
-    it. Both ways give the same bytes.
+    A policy that trains a model is fitted by the ``training`` process, if there is one and it can
+    be started. Only a policy that was given as an object is always fitted here, because another
+    process could not make it. Both ways give the same bytes.
     """
 
     def __init__(self, store: Store, name: str, training: TrainingProcess | None = None) -> None:
@@ -102,7 +103,12 @@ class VersionFitter:
             return _from_scratch(given, rows)
         seed, ahead = given.settings.seed, given.ahead
         job = TrainingJob(given.specification.data, given.schema, seed, ahead)
-        data = training.train(job, rows)
+        try:
+            data = training.train(job, rows)
+        except CannotStartError as error:
+            LOG.warning("%s: models are trained in the process that decides: %s", self._name, error)
+            self._training = None
+            return _from_scratch(given, rows)
         return Model.from_bytes(data, hash_of(data), given.policy)
 
     def _training_for(self, given: FitInput) -> TrainingProcess | None:

@@ -77,6 +77,16 @@ def test_a_policy_object_that_cannot_be_written_down_is_trained_here(setup, cloc
     assert not setup.is_training_process
 
 
+def test_without_a_second_process_models_are_trained_here(
+    training, setup, clock, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(sys, "executable", "true")
+    with with_training(training, tmp_path / "page.db", setup.policy(), clock) as bandit:
+        assert [fed(bandit, clock).refit().version for _ in range(2)] == [1, 2]
+    assert not setup.is_training_process
+    assert caplog.text.count("trained in the process that decides") == 1
+
+
 def test_a_training_that_crashes_is_tried_again_and_decisions_go_on(setup, clock, tmp_path, caplog):
     options = {"background": True, "refit_rows": 1}
     with opened(tmp_path / "page.db", setup.policy("dies once"), clock, **options) as bandit:

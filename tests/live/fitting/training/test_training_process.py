@@ -12,6 +12,7 @@ from threading import Thread
 import pytest
 
 from submax.core.errors import InputError, StoreError
+from submax.live.fitting.training.cannot_start_error import CannotStartError
 from submax.live.fitting.training.training_error import TrainingError
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.rows.lazy_rows import LazyRows, RowPart
@@ -150,8 +151,25 @@ def test_closing_breaks_off_a_job_at_once_and_refuses_others(training, setup):
     thread.join(10)
     assert raised
     assert not is_running(setup.process)
-    with pytest.raises(StoreError, match="stops"):
+    with pytest.raises(StoreError, match="not begun, because"):
         training.train(setup.job(), setup.lazy(None))
+
+
+@pytest.mark.parametrize("program", ["true", "echo", "no-such-program"])
+def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, program, monkeypatch):
+    """In a program with Python inside, ``sys.executable`` is something else."""
+    monkeypatch.setattr(sys, "executable", program)
+    with pytest.raises(CannotStartError, match=r"sys\.executable"):
+        training.train(setup.job(), setup.lazy(None))
+    monkeypatch.undo()
+    training.train(setup.job(), setup.lazy(None))
+    monkeypatch.setattr(sys, "executable", program)
+    os.kill(setup.process, signal.SIGKILL)
+    eventually(lambda: not is_running(setup.process))
+    # It was started before, and will be again.
+    with pytest.raises(TrainingError) as found:
+        training.train(setup.job(), setup.lazy(None))
+    assert not isinstance(found.value, CannotStartError)
 
 
 ENDLESS = """

@@ -19,6 +19,7 @@ from submax.core.errors import SubmaxError, one_line
 from submax.live.fitting.training.job_part import JobPart
 from submax.live.fitting.training.training_answer import TrainingAnswer
 from submax.live.fitting.training.training_job import TrainingJob
+from submax.live.fitting.training.worker import READY
 from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
 from submax.schema.model import Model
@@ -41,6 +42,8 @@ def main() -> None:
     jobs: SimpleQueue[tuple[TrainingJob, list[Columns]]] = SimpleQueue()
     Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     kept: PartRows = {}
+    answers.write(READY)
+    answers.flush()
     while True:
         job, sent = jobs.get()
         pickle.dump(_answer(job, _rows(job, sent, kept)), answers)

@@ -3,33 +3,27 @@
 import atexit
 import functools
 import logging
-import os
 import pickle
-import subprocess
-import sys
-import tempfile
 import warnings
-from contextlib import suppress
 from threading import Lock, Timer
-from typing import IO
 
 from submax.core.errors import StoreError
+from submax.live.fitting.training.cannot_start_error import CannotStartError
 from submax.live.fitting.training.sent_parts import SentParts
 from submax.live.fitting.training.training_answer import TrainingAnswer
 from submax.live.fitting.training.training_error import TrainingError
 from submax.live.fitting.training.training_job import TrainingJob
+from submax.live.fitting.training.worker import ENDING_SECONDS, Worker
 from submax.live.log.rows.lazy_rows import LazyRows
 
 LOG = logging.getLogger("submax")
-MODULE = "submax.live.fitting.training.run"
 IDLE_SECONDS = 300.0
 """After how long without a job the process ends, to free its memory. A bandit with decisions is
 fitted at least once in ``refit_seconds``, whose default is 60; a new process would have to import
 JAX and to compile the training again, which takes some seconds."""
-ENDING_SECONDS = 2.0
-"""How long to wait for a process that was killed or has closed its output, and for its job."""
-COMPLAINT_CHARACTERS = 2000
-"""Of what a process wrote before it ended unexpectedly, the log shows this many characters."""
+START_SECONDS = 60.0
+"""How long the process may take to start; a second of a slow core, and a machine may be busy."""
+STOPS = "the training was broken off or not begun, because the process stops"
 
 
 class TrainingProcess:
@@ -45,10 +39,10 @@ class TrainingProcess:
         self._idle_seconds, self._closed = idle_seconds, False
         # One job at a time; the other lock guards what ``close`` uses during a job.
         self._training, self._lock = Lock(), Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._complaints: IO[bytes] | None = None
+        self._worker: Worker | None = None
         self._sent = SentParts()
         self._idle: Timer | None = None
+        self._has_started = False
 
     @property
     def busy(self) -> bool:
@@ -59,7 +53,7 @@ class TrainingProcess:
         """Return the bytes of the model that is fitted to these rows; wait for jobs under way.
 
         A job that fails in the process raises an error here; a process that has ended is started
-        again for the next job.
+        again for the next job. If the process has never started, a ``CannotStartError`` is raised.
         """
         with self._training:
             self._stop_waiting()
@@ -79,72 +73,75 @@ class TrainingProcess:
         with self._lock:
             self._closed = True
             self._stop_waiting()
-            if self._process is not None:
-                self._process.kill()
+            if self._worker is not None:
+                self._worker.kill()
         if self._training.acquire(timeout=ENDING_SECONDS):
             self._end()
             self._training.release()
 
-    def _running(self) -> "subprocess.Popen[bytes]":
+    def _running(self) -> Worker:
         """Return the process; it is started if there is none, or if it has ended meanwhile."""
-        if self._process is not None and self._process.poll() is not None:
-            self._end()
+        worker = self._worker
+        if worker is not None and not worker.has_ended:
+            return worker
+        self._end()
         with self._lock:
             if self._closed:
-                raise StoreError("nothing is trained any more, because the process stops")
-            if self._process is None:
-                self._sent.clear()
-                self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", MODULE],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=self._complaints,
-                    # The process finds the same modules as this one.
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                )
-            return self._process
+                raise StoreError(STOPS)
+            self._sent.clear()
+            try:
+                worker = self._worker = Worker()
+            except OSError as error:
+                raise self._not_started(str(error)) from error
+        # Without the lock, so that ``close`` need not wait.
+        if not worker.is_ready(START_SECONDS):
+            complaint, _ = self._end()
+            raise StoreError(STOPS) if self._closed else self._not_started(complaint)
+        self._has_started = True
+        return worker
 
-    def _answer(
-        self, process: "subprocess.Popen[bytes]", job: TrainingJob, rows: LazyRows
-    ) -> TrainingAnswer:
+    def _not_started(self, complaint: str) -> TrainingError:
+        kind = TrainingError if self._has_started else CannotStartError
+        return kind(
+            f"the process that trains models did not start within {START_SECONDS:g} seconds "
+            f"({complaint.strip() or 'without a complaint'}): see that sys.executable is Python, "
+            "and that the machine has memory for a second process"
+        )
+
+    def _answer(self, worker: Worker, job: TrainingJob, rows: LazyRows) -> TrainingAnswer:
         try:
-            self._send(process, job, rows)
-            assert process.stdout is not None, "it was started with a pipe"
-            answer: TrainingAnswer = pickle.load(process.stdout)
+            self._send(worker, job, rows)
+            answer: TrainingAnswer = pickle.load(worker.receives)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
-            raise self._broken() from error
+            raise self._broken(worker) from error
         except BaseException:
             # The rows could not be read: the process would wait for the rest of them.
             self._end()
             raise
         return answer
 
-    def _send(self, process: "subprocess.Popen[bytes]", job: TrainingJob, rows: LazyRows) -> None:
+    def _send(self, worker: Worker, job: TrainingJob, rows: LazyRows) -> None:
         """Send a job, and those of its rows that the process does not have."""
-        stream = process.stdin
-        assert stream is not None, "it was started with a pipe"
         parts = tuple(map(self._sent.job_part, rows.parts))
         forgotten = self._sent.surplus({part.key for part in parts if part.key is not None})
-        pickle.dump(job._replace(parts=parts, forgotten=forgotten), stream)
+        pickle.dump(job._replace(parts=parts, forgotten=forgotten), worker.sends)
         for part, named in zip(rows.parts, parts, strict=True):
             if named.sent:
                 # One part at a time, so that never all rows are in the memory of this process.
                 columns = part.read() if named.key is None else part.read_whole()
                 self._sent.note(named.key, columns)
                 # By this protocol arrays are written from where they are, without a copy.
-                pickle.dump(columns, stream, protocol=5)
-        stream.flush()
+                pickle.dump(columns, worker.sends, protocol=5)
+        worker.sends.flush()
 
-    def _broken(self) -> Exception:
+    def _broken(self, worker: Worker) -> Exception:
         """Return the error of a process that has ended during a job."""
-        if self._process is not None and not self._closed:
+        if not self._closed:
             # It has closed its pipes and is about to end; its own status says why.
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(ENDING_SECONDS)
+            worker.wait()
         complaint, status = self._end()
         if self._closed:
-            return StoreError("the training was broken off, because the process stops")
+            return StoreError(STOPS)
         if complaint:
             LOG.error("the process that trains models wrote before it ended: %s", complaint)
         return TrainingError(
@@ -156,20 +153,8 @@ class TrainingProcess:
     def _end(self) -> tuple[str, int | None]:
         """End the process, if there is one; return what it complained about, and its status."""
         with self._lock:
-            process, complaints = self._process, self._complaints
-            self._process = self._complaints = None
-        if process is None or complaints is None:
-            return "", None
-        process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(ENDING_SECONDS)
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
-        complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - COMPLAINT_CHARACTERS))
-        with complaints:
-            return complaints.read().decode(errors="replace"), process.returncode
+            worker, self._worker = self._worker, None
+        return ("", None) if worker is None else worker.end()
 
     def _end_later(self) -> None:
         with self._lock:
