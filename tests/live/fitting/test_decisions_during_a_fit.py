@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.policies.classic.thompson import Thompson
 
 LONG_TURN = 0.25

@@ -2,10 +2,10 @@ import os
 
 import pytest
 
+from submax.live.bandits.open import open_bandit
 from submax.live.fitting.training.training_job import TrainingJob
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.rows.lazy_rows import LazyRows, RowPart
-from submax.live.open import open_bandit
 from submax.schema.model import Model
 
 POLICY = '''

@@ -5,8 +5,8 @@ import subprocess
 import sys
 import time
 
-from submax.live.bandit import Bandit
-from submax.live.open import open_bandit
+from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies import make_policy
