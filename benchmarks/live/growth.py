@@ -6,8 +6,9 @@ was interrupted. Every step runs in a process of its own, one at a time; with ``
 time, each on a copy of the log. The logs are kept in ``--folder``; one decision takes about 600
 bytes there.
 
-Processor time is measured, except for the time of a decision and of opening, which include the
-waiting for the disk.
+Processor time of the process that decides is measured, except for the time of a decision and of
+opening, which include the waiting for the disk. Models of networks are trained in a process of
+their own, whose processor time and memory are measures of their own.
 """
 
 import argparse
@@ -55,6 +56,7 @@ SMALL = (10_000, 100_000)
 LIMITS = {
     "update_cpu_ms": (50.0, "most"),
     "memory_mb": (300.0, "most"),
+    "longest_wait_for_lock_ms": (10.0, "most"),
     "read_events_per_s": (200_000.0, "least"),
     "export_rows_per_s": (100_000.0, "least"),
     "compacted_bytes_per_decision": (250.0, "most"),
@@ -222,7 +224,7 @@ def claims(results: Results) -> list[Claim]:
         cell.log: max(one.rows for one in results if one.log == cell.log) for cell in results
     }
     for cell, measured in results.items():
-        if cell.rows != largest[cell.log] or cell.policy == TRAINED:
+        if cell.rows != largest[cell.log]:
             continue
         where = f"{cell.rows:.0e} rows, {cell.log}" + (f", {cell.policy}" if cell.policy else "")
         for name, (limit, side) in LIMITS.items():

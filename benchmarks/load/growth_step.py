@@ -25,7 +25,9 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from load.child_processes import child_cpu_seconds, child_megabytes
 from load.growing_log import GrowingLog
+from load.lock_probe import LockProbe
 from load.resident import peak, resident
 from measuring.stopwatch import seconds
 from submax.cli import main as submax_command
@@ -35,8 +37,6 @@ NEW_ROWS = 100
 """Rows that mature between two versions."""
 UPDATES = 7
 """Updates that are measured; the median counts."""
-TRAINED_UPDATES = 1
-"""The same for a policy that trains a model on many rows, which takes minutes."""
 DECISIONS = 1000
 """Decisions that are timed, without an update and during updates."""
 LONGEST_SECONDS = 60.0
@@ -68,29 +68,58 @@ def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
         bandit.publish()
         # Without a snapshot the log is read first, which the step `read` measures.
         bandit.ledger()
+        children = child_cpu_seconds()
         scratch = seconds(lambda: fitted(bandit))
-        after_scratch = peak()
-        count = TRAINED_UPDATES if bandit.policy.facts.trains_models else UPDATES
-        spent = []
-        for _ in range(count):
-            log.add(bandit, NEW_ROWS)
-            log.mature()
-            spent.append(seconds(lambda: fitted(bandit)))
-        memory = resident()
+        found = {
+            "scratch_cpu_s": scratch,
+            "scratch_peak_mb": peak(),
+            "scratch_training_cpu_s": child_cpu_seconds() - children,
+            **update_costs(log, bandit),
+            "memory_mb": resident(),
+            "training_mb": child_megabytes(),
+            "longest_wait_for_lock_ms": longest_wait(log, bandit),
+        }
         with turns_of_the_server():
-            quiet, during = decide_times(log, bandit, count)
+            quiet, during = decide_times(log, bandit)
     log.mature()
     return {
-        "scratch_cpu_s": scratch,
-        "scratch_peak_mb": after_scratch,
-        "update_cpu_ms": 1e3 * float(np.median(spent)),
-        "memory_mb": memory,
+        **found,
         "decide_p50_ms": 1e3 * float(np.quantile(quiet, 0.5)),
         "decide_p99_ms": 1e3 * float(np.quantile(quiet, 0.99)),
         "decide_p50_updating_ms": 1e3 * float(np.quantile(during, 0.5)),
         "decide_p99_updating_ms": 1e3 * float(np.quantile(during, 0.99)),
         "decides_updating": len(during),
     }
+
+
+def update_costs(log: GrowingLog, bandit: Any) -> Measured:
+    """Processor time of an update, here and in the process that trains models, and wall time."""
+    spent, trained, waited = [], [], []
+    for _ in range(UPDATES):
+        log.add(bandit, NEW_ROWS)
+        log.mature()
+        begin, children = time.perf_counter(), child_cpu_seconds()
+        spent.append(seconds(lambda: fitted(bandit)))
+        waited.append(time.perf_counter() - begin)
+        trained.append(child_cpu_seconds() - children)
+    return {
+        "update_cpu_ms": 1e3 * float(np.median(spent)),
+        "update_wall_ms": 1e3 * float(np.median(waited)),
+        "update_training_cpu_ms": 1e3 * float(np.median(trained)),
+    }
+
+
+def longest_wait(log: GrowingLog, bandit: Any) -> float:
+    """Milliseconds that another thread waits for Python's lock at most; the median of updates."""
+    found = []
+    for _ in range(UPDATES):
+        log.add(bandit, NEW_ROWS)
+        log.mature()
+        probe = LockProbe()
+        with probe.running():
+            fitted(bandit)
+        found.append(max(probe.seconds_late, default=0.0))
+    return 1e3 * float(np.median(found))
 
 
 def fitted(bandit: Any) -> None:
@@ -114,7 +143,7 @@ def turns_of_the_server() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def decide_times(log: GrowingLog, bandit: Any, updates: int) -> tuple[list[float], list[float]]:
+def decide_times(log: GrowingLog, bandit: Any) -> tuple[list[float], list[float]]:
     """Seconds of durable decisions: while nothing else happens, and while a version is fitted."""
     contexts = log.contexts(DECISIONS)
     quiet = [_timed(partial(bandit.decide, one)) for one in contexts]
@@ -123,7 +152,7 @@ def decide_times(log: GrowingLog, bandit: Any, updates: int) -> tuple[list[float
     def work() -> None:
         end = time.monotonic() + LONGEST_SECONDS
         number = 0
-        while number < updates or (len(during) < DECISIONS and time.monotonic() < end):
+        while number < UPDATES or (len(during) < DECISIONS and time.monotonic() < end):
             log.add(bandit, NEW_ROWS)
             log.mature()
             updating.set()

@@ -68,6 +68,22 @@ MEASURES = (
 )
 """Measures that have a goal, in the order of the page."""
 FURTHER = (
+    Measure("update, wall time", "ms", None, True, _named("update_wall_ms")),
+    Measure(
+        "update, training process",
+        "ms of processor time",
+        None,
+        True,
+        _named("update_training_cpu_ms"),
+    ),
+    Measure("training process, memory", "MB", None, True, _named("training_mb")),
+    Measure(
+        "longest wait for Python's lock in an update",
+        "ms",
+        None,
+        True,
+        _named("longest_wait_for_lock_ms"),
+    ),
     Measure("decide p50", "ms", None, True, _named("decide_p50_ms")),
     Measure("decide p99", "ms", None, True, _named("decide_p99_ms")),
     Measure("decide p50 during an update", "ms", None, True, _named("decide_p50_updating_ms")),

@@ -34,6 +34,8 @@ def test_every_step_measures_something(steps, tmp_path):
     assert positive >= {
         "read_events_per_s",
         "update_cpu_ms",
+        "update_wall_ms",
+        "longest_wait_for_lock_ms",
         "memory_mb",
         "decide_p99_ms",
         "decide_p99_updating_ms",
@@ -41,6 +43,8 @@ def test_every_step_measures_something(steps, tmp_path):
         "bytes_per_decision",
         "open_s",
     }
+    # This policy trains no model.
+    assert measured["update_training_cpu_ms"] == measured["training_mb"] == 0
     assert ("compacted_bytes_per_decision" in measured) == steps.can_compact()
 
 

@@ -1,6 +1,7 @@
 """SIGTERM ends the server within ten seconds, whatever it does."""
 
 import contextlib
+import os
 import random
 import signal
 import socket
@@ -15,13 +16,17 @@ from submax.live.bandits.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 
 POLICY = """
+import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from submax.policies.classic.random import Random
 
 def said(word):
-    Path(__file__).with_name(word).touch()
+    # Renamed, so that whoever finds the file can read it.
+    written = Path(__file__).with_name("written")
+    written.write_text(str(os.getpid()))
+    written.rename(written.with_name(word))
 
 @dataclass(frozen=True)
 class SpinningUpdate(Random):
@@ -29,6 +34,12 @@ class SpinningUpdate(Random):
         said("begun")
         while True:
             pass
+
+@dataclass(frozen=True)
+class SpinningTraining(SpinningUpdate):
+    @property
+    def facts(self):
+        return replace(super().facts, trains_models=True)
 
 @dataclass(frozen=True)
 class SlowChoice(Random):
@@ -61,12 +72,12 @@ def serving_policy(serve, file):
     return serving_policy
 
 
-def ends(server):
+def ends(server, seconds=10):
     """The exit status after SIGTERM; the server must have ended in time, and the file be free."""
     begin = time.monotonic()
     server.signal(signal.SIGTERM)
     status = server.ended(15)
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < seconds
     SQLiteStore(server.file).close()
     return status
 
@@ -81,6 +92,19 @@ def test_while_a_fit_computes_for_ever(serving_policy, file, eventually):
     assert "Traceback" not in server.said
     with open_bandit(file, background=False) as bandit:
         assert bandit.decide(id="meanwhile").repeated
+
+
+def test_while_a_model_is_trained(serving_policy, file, eventually):
+    server = serving_policy("SpinningTraining")
+    eventually(file.with_name("begun").exists)
+    training = int(file.with_name("begun").read_text())
+    assert training != server.process.pid
+    os.kill(training, 0)
+    # The training has a process of its own, which is killed at once.
+    assert ends(server, 5) == 0
+    assert "Traceback" not in server.said
+    with pytest.raises(ProcessLookupError):
+        os.kill(training, 0)
 
 
 def test_while_a_request_of_an_operator_takes_for_ever(serving_policy, file, eventually):

@@ -17,6 +17,10 @@ from submax.live.declaring.declare import check_words, declare_in_memory
 from submax.live.declaring.setting_types import STORE_ONLY
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
+from submax.live.fitting.training.training_process import (
+    TrainingProcess,
+    shared_training_process,
+)
 from submax.live.monitoring.shadow.shadow_runner import ShadowRunner
 from submax.live.monitoring.shadow.shadow_worker import ShadowWorker
 from submax.live.running.background import Background
@@ -111,16 +115,23 @@ class Bandit(ShadowedBandit):
         scheduler: Scheduler | None = None,
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
+        training: TrainingProcess | None = None,
     ) -> Self:
         """Open a bandit that is declared in a store; ``submax.open`` declares it and calls this.
 
-        With a ``scheduler`` it has no threads of its own, but shares those of other bandits.
+        With a ``scheduler`` it has no threads of its own, but shares those of other bandits. A
+        policy that trains models does so in the ``training`` process; if none is given, in one that
+        all bandits of this process share. With a store in memory it is trained in this process.
         """
+        if store.place is None:
+            training = None
+        elif training is None:
+            training = shared_training_process()
         bandit = cls.__new__(cls)
         bandit._begin(store, name, policy, rng, clock)
-        refitter = Refitter(store, name, bandit._live_state, clock)
+        refitter = Refitter(store, name, bandit._live_state, clock, training)
         bandit._learner = refitter
-        bandit._shadow = ShadowWorker(store, name, bandit._live_state, refitter)
+        bandit._shadow = ShadowWorker(store, name, bandit._live_state, refitter, training=training)
         bandit._alarm_log = refitter.alarms.log
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.draws.decided = refitter.catch_up().counts["decisions"]

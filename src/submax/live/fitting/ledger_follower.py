@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
+from submax.core.running.short_turns import SHORT_TURNS
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
@@ -77,6 +78,7 @@ class LedgerFollower:
         self._led = leads
         return leads
 
+    @SHORT_TURNS
     def read(self) -> Ledger:
         """Read the new events, and write a tick and a snapshot if it is time; return the ledger."""
         ledger = self.ledger

@@ -5,10 +5,9 @@ import math
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
+from submax.core.running.short_turns import SHORT_TURNS
 from submax.core.running.spans import SPANS
 from submax.live.archive.compacting.compactor import Compactor
 from submax.live.fitting.fit_schedule import FitSchedule
@@ -16,6 +15,7 @@ from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
+from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
 from submax.live.fitting.version_publisher import VersionPublisher
 from submax.live.log.bandits import log_stream
@@ -29,7 +29,7 @@ from submax.live.monitoring.alarms.alarm_desk import AlarmDesk
 from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
-from submax.schema.columns import Columns
+from submax.policies.specification import PolicySpecification
 from submax.schema.model import Model, hash_of
 
 LOG = logging.getLogger("submax")
@@ -50,19 +50,20 @@ class Refitter(Learner):
         name: str,
         live_state: LiveState,
         clock: Callable[[], float],
+        training: TrainingProcess | None = None,
     ) -> None:
         self._store, self._name, self._live_state = store, name, live_state
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
         self._publisher = VersionPublisher(store, name)
-        self._versions = VersionFitter(store, name)
+        self._versions = VersionFitter(store, name, training)
         self.alarms = AlarmDesk(store, name, live_state)
         self._follower = LedgerFollower(
             store, name, live_state, clock, self._versions.write_state, self.alarms
         )
         self._schedule = FitSchedule(live_state, self._follower)
         self._compactor = Compactor(store, name, clock, self._follower.may_write)
-        self._history_columns: list[Columns] | None = None
+        self._history_parts: list[RowPart] | None = None
         # ``Store.appended`` when the last step began: if it has not changed, no event is new.
         self._appended_before_step: int | None = None
         self._idle_until = 0.0
@@ -100,7 +101,10 @@ class Refitter(Learner):
                 trains_models = self._live_state.policy.facts.trains_models
                 self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
-            return None if fit_input is None else self._fit_unless_deleted(fit_input)
+            # A thread that waited for the training process would keep other bandits waiting.
+            if fit_input is None or self._versions.must_wait(fit_input):
+                return None
+            return self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
@@ -163,12 +167,12 @@ class Refitter(Learner):
         """The input of a fit, as it is now."""
         self._live_state.follow()
         projection, ledger = self._live_state.projection, self._follower.ledger
-        history = [RowPart.of(part) for part in self._history()]
         return FitInput(
             projection.settings,
+            PolicySpecification(projection.settings.policy),
             projection.settings.schema(projection.menu),
             self._live_state.policy,
-            LazyRows([*history, *ledger.rows.parts()]),
+            LazyRows([*self._history(), *ledger.rows.parts()]),
             ledger.rows.hash,
             projection.versions,
             self._schedule.outdated(),
@@ -177,28 +181,33 @@ class Refitter(Learner):
             self._schedule.ahead(),
         )
 
-    def input_for(self, policy: Policy[Any], versions: dict[int, Fitted]) -> FitInput:
+    def input_for(
+        self, specification: PolicySpecification, versions: dict[int, Fitted]
+    ) -> FitInput:
         """The input of a fit by another policy with these ``versions``, as it is now."""
+        policy = specification.build()
         with self._lock:
             self._follower.read()
             newest = versions[max(versions)] if versions else None
             outdated = newest is not None and (
                 newest.active != self._live_state.projection.menu.active
             )
-            return self._fit_input()._replace(policy=policy, versions=versions, outdated=outdated)
+            return self._fit_input()._replace(
+                specification=specification, policy=policy, versions=versions, outdated=outdated
+            )
 
     def try_lead(self) -> bool:
         """Whether this process fits versions, or does so from now on."""
         with self._lock:
             return self._follower.try_lead()
 
-    def _history(self) -> list[Columns]:
+    def _history(self) -> list[RowPart]:
         """The rows that the bandit was started with; they never change."""
-        if self._history_columns is None and self._live_state.projection.history is not None:
-            self._history_columns = read_history(
-                self._store, self._name, self._live_state.projection.history
-            )
-        return self._history_columns or []
+        history = self._live_state.projection.history
+        if self._history_parts is None and history is not None:
+            columns = read_history(self._store, self._name, history)
+            self._history_parts = list(map(RowPart.of, columns, history.segments))
+        return self._history_parts or []
 
     def _fit_unless_deleted(self, fit_input: FitInput) -> Fitted | None:
         try:
@@ -229,6 +238,14 @@ class Refitter(Learner):
         except DamagedRowsError:
             fit_input = self._with_new_rows()
             model, base = self._versions.fit(fit_input)
+        fitted = self._publish(fit_input, model, base)
+        self._schedule.fitted(time.monotonic() - begin)
+        LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
+        return fitted
+
+    @SHORT_TURNS
+    def _publish(self, fit_input: FitInput, model: Model, base: int) -> Fitted:
+        """Write the version of a model, which decides from then on."""
         data = model.to_bytes()
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, hash_of(data), fit_input.policy)
@@ -252,8 +269,6 @@ class Refitter(Learner):
         self._publisher.publish(fitted, data)
         self._live_state.follow()
         self._publisher.delete_old_models(projection)
-        self._schedule.fitted(time.monotonic() - begin)
-        LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 
     def _with_new_rows(self) -> FitInput:

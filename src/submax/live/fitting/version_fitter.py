@@ -7,12 +7,17 @@ import numpy as np
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.running.short_turns import SHORT_TURNS
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learning_state import LearningState
+from submax.live.fitting.training.cannot_start_error import CannotStartError
+from submax.live.fitting.training.training_job import TrainingJob
+from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.records import Fitted
 from submax.live.log.rows.lazy_rows import LazyRows
 from submax.live.store.store import Store
+from submax.policies.specification import PolicySpecification
 from submax.schema.model import Model, hash_of
 from submax.schema.schema import Schema
 
@@ -33,10 +38,11 @@ class FitInput(NamedTuple):
     """Everything that a fit depends on; see ``Fitted`` for ``learned``, ``read`` and ``ahead``.
 
     ``versions`` are those fitted so far. ``outdated`` says that the newest of them was fitted for
-    other choices or by another policy.
+    other choices or by another policy. ``specification`` is that of the ``policy``.
     """
 
     settings: Settings
+    specification: PolicySpecification
     schema: Schema
     policy: Policy[Any]
     rows: LazyRows
@@ -56,17 +62,25 @@ class VersionFitter:
     they are few, and if the policy trains a model on all rows, which is then given the last ones.
     After a restart the learning state is read from the store, or computed again from the log: a
     version records from which one it was made, so the same log always gives the same models.
+
+    A policy that trains a model is fitted by the ``training`` process, if there is one and it can
+    be started. Only a policy that was given as an object is always fitted here, because another
+    process could not make it. Both ways give the same bytes.
     """
 
-    def __init__(self, store: Store, name: str) -> None:
-        self._store, self._name = store, name
+    def __init__(self, store: Store, name: str, training: TrainingProcess | None = None) -> None:
+        self._store, self._name, self._training = store, name, training
         self._state: LearningState | None = None
 
     def fit(self, given: FitInput) -> tuple[Model, int]:
         """Return the model of the next version, and the version that it is an update of, or 0."""
         if given.policy.facts.trains_models:
-            rows = given.rows.last(_trained_rows(given.schema.context.width))
-            return _from_scratch(given, rows), 0
+            return self._trained(given), 0
+        with SHORT_TURNS:
+            return self._learned(given)
+
+    def _learned(self, given: FitInput) -> tuple[Model, int]:
+        """Return the model of the next version, an update of the last one if possible."""
         state = None if given.outdated else self._newest(given)
         if state is None or _doubled(given, state):
             model, base, scratch_rows = _from_scratch(given, given.rows), 0, given.rows.count
@@ -76,6 +90,31 @@ class VersionFitter:
         number = max(given.versions, default=0) + 1
         self._state = LearningState(number, given.rows.count, scratch_rows, model)
         return model, base
+
+    def must_wait(self, given: FitInput) -> bool:
+        """Whether a fit would wait, because the training process works on another one."""
+        training = self._training_for(given)
+        return training is not None and training.busy
+
+    def _trained(self, given: FitInput) -> Model:
+        """Return the model that a policy trains on the last rows."""
+        rows, training = given.rows.last(_trained_rows(given)), self._training_for(given)
+        if training is None:
+            return _from_scratch(given, rows)
+        seed, ahead = given.settings.seed, given.ahead
+        job = TrainingJob(given.specification.data, given.schema, seed, ahead)
+        try:
+            data = training.train(job, rows)
+        except CannotStartError as error:
+            LOG.warning("%s: models are trained in the process that decides: %s", self._name, error)
+            self._training = None
+            return _from_scratch(given, rows)
+        return Model.from_bytes(data, hash_of(data), given.policy)
+
+    def _training_for(self, given: FitInput) -> TrainingProcess | None:
+        """Return the training process if the policy is to be trained there."""
+        here = given.specification.is_object or not given.policy.facts.trains_models
+        return None if here else self._training
 
     def write_state(self) -> None:
         """Write the learning state to the store, so that a restart need not compute it."""
@@ -164,5 +203,5 @@ def _doubled(given: FitInput, state: LearningState) -> bool:
     return 2 * state.scratch_rows <= given.rows.count <= STANDARDIZED_ROWS
 
 
-def _trained_rows(width: int) -> int:
-    return min(TRAINED_ROWS, TRAINED_NUMBERS // max(1, width))
+def _trained_rows(given: FitInput) -> int:
+    return min(TRAINED_ROWS, TRAINED_NUMBERS // max(1, given.schema.context.width))

@@ -14,6 +14,7 @@ from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
+from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.operating.audit_log import AuditLog
@@ -44,8 +45,9 @@ SLOW_OPENING_SECONDS = 10.0
 ready without them, and they are opened in the background."""
 STOPPING_THREADS = 8
 """Threads that stop bandits at the end: more than there are fits that can be under way."""
-STOP_SECONDS = 2.0
-"""How long closing waits for a fit under way; if it is cut off, the next process fits again."""
+STOP_SECONDS = 1.0
+"""How long closing waits for a fit under way, which takes some milliseconds if it is an update; if
+it is cut off, the next process fits again. Training in its own process is ended at once."""
 
 
 class Service:
@@ -65,7 +67,7 @@ class Service:
         self._decisions: dict[str, GatheredDecisions] = {}
         self._lock, self._locks = Lock(), dict[str, Lock]()
         self._opening: dict[str, None] = {}
-        self._scheduler = Scheduler()
+        self._scheduler, self._training = Scheduler(), TrainingProcess()
         self._stopping = self._closed = False
         self._background: list[Background] = []
 
@@ -222,6 +224,7 @@ class Service:
         self._closed = True
         if self._owns_trial:
             self._trial.close()
+        self._training.close()
         self.exports.close()
         self.evaluations.close()
         for one in self._background:
@@ -255,7 +258,9 @@ class Service:
             lock = self._locks.setdefault(name, Lock())
         with lock:
             if name not in self._bandits:
-                opened = Bandit.of_store(self.store, name, scheduler=self._scheduler)
+                opened = Bandit.of_store(
+                    self.store, name, scheduler=self._scheduler, training=self._training
+                )
                 self._bandits[name] = opened
             return self._bandits[name]
 

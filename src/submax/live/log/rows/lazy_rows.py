@@ -7,22 +7,29 @@ from submax.schema.columns import Columns
 
 
 class RowPart(NamedTuple):
-    """The number of rows of a part, and a function that reads them."""
+    """A number of ``rows``, from number ``first`` on, of a whole that a function reads.
+
+    ``key`` identifies the contents of the whole, if it never changes; None if it may.
+    """
 
     rows: int
-    read: Callable[[], Columns]
+    read_whole: Callable[[], Columns]
+    key: str | None = None
+    first: int = 0
 
     @classmethod
-    def of(cls, columns: Columns) -> Self:
+    def of(cls, columns: Columns, key: str | None = None) -> Self:
         """Return a part that is in memory already."""
-        return cls(len(columns.reward), lambda: columns)
+        return cls(len(columns.reward), lambda: columns, key)
+
+    def read(self) -> Columns:
+        """Read the rows of this part."""
+        return self.read_whole().rows(slice(self.first, self.first + self.rows))
 
     def between(self, first: int, end: int) -> "RowPart":
         """Return a range of the rows of this part."""
-        if first <= 0 and end >= self.rows:
-            return self
-        which = slice(max(first, 0), min(end, self.rows))
-        return RowPart(which.stop - which.start, lambda: self.read().rows(which))
+        first, end = max(first, 0), min(end, self.rows)
+        return self._replace(rows=end - first, first=self.first + first)
 
 
 class LazyRows:
@@ -38,17 +45,17 @@ class LazyRows:
     """
 
     def __init__(self, parts: Sequence[RowPart]) -> None:
-        self._parts = parts
+        self.parts = parts
         self.count = sum(part.rows for part in parts)
 
     def __iter__(self) -> Iterator[Columns]:
-        for part in self._parts:
+        for part in self.parts:
             yield part.read()
 
     def between(self, first: int, end: int) -> "LazyRows":
         """Return the rows from number ``first`` up to number ``end``."""
         found, begin = [], 0
-        for part in self._parts:
+        for part in self.parts:
             if begin < end and begin + part.rows > first:
                 found.append(part.between(first - begin, end - begin))
             begin += part.rows

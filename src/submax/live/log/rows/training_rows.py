@@ -51,8 +51,8 @@ class TrainingRows:
     def parts(self) -> list[RowPart]:
         """Return all rows as parts, which do not change when rows are added later."""
         full = [
-            RowPart(SEGMENT, partial(self.segments.read, number))
-            for number in range(len(self.segments))
+            RowPart(SEGMENT, partial(self.segments.read, number), key)
+            for number, key in enumerate(self.segments.hashes)
         ]
         return [*full, RowPart.of(self.last)]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
 from submax.live.log.records import Fitted
 from submax.live.monitoring.shadow.fit_source import FitSource
@@ -25,17 +26,23 @@ class ShadowVersions:
     """Fits versions by the same rows and rules as the bandit does; the newest model is stored."""
 
     def __init__(
-        self, store: Store, name: str, live_state: LiveState, source: FitSource, log: ShadowLog
+        self,
+        store: Store,
+        name: str,
+        live_state: LiveState,
+        source: FitSource,
+        log: ShadowLog,
+        training: TrainingProcess | None = None,
     ) -> None:
         self._store, self._name, self._live_state = store, name, live_state
         self._source, self._log = source, log
-        self._fitter = VersionFitter(store, f"{name}/shadow")
+        self._fitter = VersionFitter(store, f"{name}/shadow", training)
 
-    def policy(self) -> Policy[Any]:
-        """The policy of the shadow."""
+    def specification(self) -> PolicySpecification:
+        """The specification of the shadow's policy."""
         shadow = self._live_state.settings.shadow
         assert shadow is not None, "there is a shadow"
-        return PolicySpecification(shadow).build()
+        return PolicySpecification(shadow)
 
     @property
     def outdated(self) -> bool:
@@ -45,7 +52,11 @@ class ShadowVersions:
 
     def input(self) -> FitInput:
         """What the next version would be fitted to."""
-        return self._source.input_for(self.policy(), dict(self._log.versions))
+        return self._source.input_for(self.specification(), dict(self._log.versions))
+
+    def must_wait(self, given: FitInput) -> bool:
+        """Whether a fit would wait for the training of another model."""
+        return self._fitter.must_wait(given)
 
     def fit(self, given: FitInput, read: int, append: Append) -> tuple[ShadowJudge, float]:
         """Fit a version for decisions after the position ``read``; return it and its seconds."""
@@ -79,7 +90,7 @@ class ShadowVersions:
 
         Without a version it is the policy before any data, which judges from the beginning.
         """
-        policy = self.policy()
+        policy = self.specification().build()
         if self._log.versions:
             fitted, data = self.newest()
             model = Model.from_bytes(data, fitted.model, policy)

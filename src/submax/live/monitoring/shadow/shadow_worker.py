@@ -8,6 +8,7 @@ import msgspec
 
 from submax.core.errors import InputError, StoreError, one_line
 from submax.live.archive.log_reader import LogReader
+from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.bandits import shadow_stream
 from submax.live.log.records import DECISION, DecisionMade, Fitted, body_of
 from submax.live.monitoring.shadow.fit_source import FitSource
@@ -54,13 +55,14 @@ class ShadowWorker:
         live_state: LiveState,
         source: FitSource,
         limits: ShadowLimits | None = None,
+        training: TrainingProcess | None = None,
     ) -> None:
         self._store, self._name, self._live_state, self._source = store, name, live_state, source
         self._limits = limits or ShadowLimits()
         # Guards what ``report`` reads; a judgement or a fit may take long and does not hold it.
         self._lock = RLock()
         self._log = ShadowLog(store, name)
-        self._versions = ShadowVersions(store, name, live_state, source, self._log)
+        self._versions = ShadowVersions(store, name, live_state, source, self._log, training)
         self._comparison: ShadowComparison | None = None
         self._judge: ShadowJudge | None = None
         self._judge_of: ShadowStarted | None = None
@@ -140,8 +142,7 @@ class ShadowWorker:
         """Judge by the version that is known, and then fit the next one if the bandit has one."""
         self._judge_decisions()
         beside = max(self._live_state.projection.versions, default=0)
-        if beside > self._fitted_beside or self._versions.outdated:
-            self._fit()
+        if (beside > self._fitted_beside or self._versions.outdated) and self._fit():
             self._fitted_beside = beside
 
     def _current_judge(self) -> ShadowJudge:
@@ -180,10 +181,14 @@ class ShadowWorker:
                 f"{self._limits.decision_seconds:g} are allowed: give a policy that is faster"
             )
 
-    def _fit(self) -> None:
+    def _fit(self) -> bool:
+        """Fit a version; return False if the next step must try again."""
         given = self._versions.input()
         if not given.rows.count:
-            return
+            return True
+        if self._versions.must_wait(given):
+            # Waiting for another bandit's training would count as time that the shadow takes.
+            return False
         # Decisions up to where the log was read are judged by the version that was known.
         self._judge_decisions()
         self._judge, seconds = self._versions.fit(given, self._read_to, self._append)
@@ -192,6 +197,7 @@ class ShadowWorker:
                 f"the shadow took {seconds:.3g} seconds to learn, and "
                 f"{self._limits.fit_seconds:g} are allowed: give a policy that is faster"
             )
+        return True
 
     def _count_failure(self, reason: str) -> None:
         self._count(reason)

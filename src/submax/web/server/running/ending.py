@@ -4,9 +4,10 @@ import os
 import time
 from threading import Event, Thread
 
-ENDING_SECONDS = 7.5
-"""How long the process may take to end in order after SIGTERM: service managers such as Docker kill
-after 10 seconds, and a busy machine needs some of them to start and to end."""
+ENDING_SECONDS = 6.5
+"""How long the process may take to end in order after SIGTERM: four seconds for requests under way,
+one for a fit, and the rest for files. Service managers such as Docker kill after 10 seconds, and a
+busy machine may need some of them."""
 
 
 class Ending:

@@ -1,0 +1,1 @@
+"""Training of models in a process of its own, beside the one that decides."""

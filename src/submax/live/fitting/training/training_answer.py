@@ -1,0 +1,19 @@
+"""What the training process answers to a job."""
+
+from typing import NamedTuple
+
+from submax.core.errors import SubmaxError
+
+
+class TrainingAnswer(NamedTuple):
+    """The ``model`` as bytes, or why there is none; ``warnings`` were raised on the way.
+
+    ``error`` is an error that submax raises on purpose. Of any other error ``failure`` is the
+    description in one line, and ``details`` has the traceback for the log.
+    """
+
+    model: bytes = b""
+    error: SubmaxError | None = None
+    failure: str = ""
+    details: str = ""
+    warnings: tuple[tuple[str, type[Warning]], ...] = ()

@@ -1,0 +1,127 @@
+"""Bandits whose policies train models: where that happens, and that decisions go on."""
+
+import json
+import subprocess
+import sys
+import time
+
+from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.open import open_bandit
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.policies import make_policy
+from submax.testing import ManualClock
+
+NETWORK = {
+    "kind": "reward-conditioned",
+    "estimator": {"kind": "softmax", "hidden": 4, "training": {"steps": 20}},
+    "strategy": "submax",
+}
+WAIT = 5.0
+
+
+def fed(bandit, clock, rows=30):
+    fields = bandit.settings.context.names
+    for number in range(rows):
+        name, context = f"{clock.now:.0f}-{number}", dict.fromkeys(fields, number % 7)
+        # One action is eligible, so that the log is always the same.
+        bandit.decide(context or None, id=name, eligible=["AB"[number % 2]])
+        bandit.reward(name, float(number % 3 == 0))
+    clock.now += WAIT
+    return bandit
+
+
+def opened(place, policy, clock, **options):
+    words = {"actions": ["A", "B"], "reward_wait": WAIT, "seed": 7}
+    if policy == NETWORK:
+        words["context"] = {"x": float}
+    options = {"background": False, "clock": clock, **options}
+    return open_bandit(place, policy=policy, name="page", **words, **options)
+
+
+def eventually(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.02)
+    return found
+
+
+IN_A_FILE = """
+import json, sys
+from tests.live.fitting.training.test_training_of_bandits import NETWORK, ManualClock, fed, opened
+clock = ManualClock()
+with opened(sys.argv[1], NETWORK, clock) as bandit:
+    models = [fed(bandit, clock).refit().fitted.model for _ in range(2)]
+    bandit.decide({"x": 1.0})
+print(json.dumps([models, "jax" in sys.modules]))
+"""
+
+
+def test_the_process_that_decides_does_not_import_jax_and_models_are_the_same(tmp_path):
+    command = [sys.executable, "-c", IN_A_FILE, tmp_path / "page.db"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    models, imported = json.loads(done.stdout)
+    assert not imported
+    clock = ManualClock()
+    with opened(MemoryStore(clock), NETWORK, clock) as bandit:
+        assert [fed(bandit, clock).refit().fitted.model for _ in range(2)] == models
+
+
+def test_a_policy_object_that_cannot_be_written_down_is_trained_here(setup, clock, tmp_path):
+    policy = make_policy(setup.policy())
+    object.__setattr__(policy, "how", ("works", object()))
+    with opened(tmp_path / "page.db", policy, clock) as bandit:
+        assert bandit.settings.policy["kind"] == "object"
+        assert fed(bandit, clock).refit().version == 1
+    assert not setup.is_training_process
+
+
+def test_without_a_second_process_models_are_trained_here(
+    training, setup, clock, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(sys, "executable", "true")
+    with with_training(training, tmp_path / "page.db", setup.policy(), clock) as bandit:
+        assert [fed(bandit, clock).refit().version for _ in range(2)] == [1, 2]
+    assert not setup.is_training_process
+    assert caplog.text.count("trained in the process that decides") == 1
+
+
+def test_a_training_that_crashes_is_tried_again_and_decisions_go_on(setup, clock, tmp_path, caplog):
+    options = {"background": True, "refit_rows": 1}
+    with opened(tmp_path / "page.db", setup.policy("dies once"), clock, **options) as bandit:
+        fed(bandit, clock)
+        bandit.decide()
+        assert eventually(bandit.versions)[0].version == 1
+    assert "status 3" in caplog.text
+    assert setup.is_training_process
+
+
+def with_training(training, file, policy, clock, **options):
+    """A bandit in a file, whose models are trained by this process."""
+    opened(file, policy, clock, **options).close()
+    store = SQLiteStore(file, clock=clock)
+    return Bandit.of_store(store, "page", background=False, clock=clock, training=training)
+
+
+def test_the_background_does_not_wait_for_another_training(training, setup, clock, tmp_path):
+    file = tmp_path / "page.db"
+    with with_training(training, file, setup.policy(), clock, refit_rows=1) as bandit:
+        fed(bandit, clock)
+        with training._training:
+            assert bandit._learner.step() is None
+        assert not setup.has_begun()
+        assert bandit._learner.step().version == 1
+        assert setup.is_training_process
+
+
+def test_a_shadow_waits_for_its_turn_without_being_blamed(training, setup, clock, tmp_path):
+    file, shadow = tmp_path / "page.db", setup.policy()
+    with with_training(training, file, "thompson-1-1", clock, shadow=shadow) as bandit:
+        with training._training:
+            fed(bandit, clock).refit()
+            assert bandit.shadow().version == 0
+        bandit._shadow.step()
+        assert bandit.shadow().version == 1
+        assert setup.is_training_process
+        assert not any(bandit.failures.values())

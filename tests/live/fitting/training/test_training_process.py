@@ -1,0 +1,192 @@
+"""Models are trained in a process of their own, which may fail and end without harm."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from submax.core.errors import InputError, StoreError
+from submax.live.fitting.training.cannot_start_error import CannotStartError
+from submax.live.fitting.training.training_error import TrainingError
+from submax.live.fitting.training.training_process import TrainingProcess
+from submax.live.log.rows.lazy_rows import LazyRows, RowPart
+from submax.policies import make_policy
+
+
+def eventually(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.01)
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # A process that has ended stays in the table until its parent asks for its status.
+    stat = Path(f"/proc/{process}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_model_has_the_same_bytes_as_in_this_process(training, setup):
+    found = training.train(setup.job(), setup.lazy(None))
+    assert setup.process != os.getpid()
+    assert found == setup.fitted_here(make_policy(setup.policy()))
+    assert setup.process == os.getpid()
+
+
+def test_the_process_is_kept_for_the_next_jobs(training, setup):
+    processes = set()
+    for _ in range(3):
+        training.train(setup.job(), setup.lazy(None))
+        processes.add(setup.process)
+    assert len(processes) == 1
+    assert os.getpid() not in processes
+
+
+def test_parts_that_never_change_are_read_once(training, setup):
+    read = []
+
+    def counted(part):
+        def read_whole():
+            read.append(part.key)
+            return part.read_whole()
+
+        return part._replace(read_whole=read_whole)
+
+    def rows(last):
+        parts = [*setup.lazy("a", "b", None).parts]
+        return LazyRows([counted(part) for part in parts]).last(last)
+
+    expected = training.train(setup.job(), setup.lazy(None))
+    assert training.train(setup.job(), rows(40)) == expected
+    assert training.train(setup.job(), rows(40)) == expected
+    # Of a part that is kept, a range can be used.
+    last_rows = LazyRows([RowPart.of(setup.rows)]).last(30)
+    assert training.train(setup.job(), rows(30)) == training.train(setup.job(), last_rows)
+    assert read == ["a", "b", None, None, None]
+
+
+def test_a_crash_is_said_and_the_next_job_is_done(training, setup, caplog):
+    with pytest.raises(TrainingError, match=r"status 3 .* tried again"):
+        training.train(setup.job("dies once"), setup.lazy("a", None))
+    assert "out of memory" in caplog.text
+    died = setup.process
+    found = training.train(setup.job("dies once"), setup.lazy("a", None))
+    assert setup.process != died
+    assert found == setup.fitted_here(make_policy(setup.policy()))
+
+
+def test_a_process_that_was_killed_between_jobs_is_started_again(training, setup):
+    expected = training.train(setup.job(), setup.lazy("a", None))
+    killed = setup.process
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: not is_running(killed))
+    assert training.train(setup.job(), setup.lazy("a", None)) == expected
+    assert setup.process != killed
+
+
+def test_an_error_of_the_policy_is_raised_and_the_process_goes_on(training, setup, caplog):
+    with pytest.raises(TrainingError, match=r"ZeroDivisionError: no such gradient \(.*policy.py"):
+        training.train(setup.job("fails"), setup.lazy(None))
+    assert "in update" in caplog.text
+    failed = setup.process
+    with pytest.raises(InputError, match="unknown policy 'rcp-nothing'"):
+        training.train(setup.job()._replace(policy="rcp-nothing"), setup.lazy(None))
+    training.train(setup.job(), setup.lazy(None))
+    assert setup.process == failed
+
+
+def test_warnings_are_passed_on_and_what_is_printed_does_no_harm(training, setup):
+    with pytest.warns(UserWarning, match="it hardly learns"):
+        training.train(setup.job("warns"), setup.lazy(None))
+    assert training.train(setup.job(), setup.lazy(None))
+
+
+def test_rows_that_cannot_be_read_leave_no_half_job_behind(training, setup):
+    def damaged():
+        raise InputError("the rows are damaged")
+
+    expected = training.train(setup.job(), setup.lazy("a", None))
+    first = setup.lazy("b").parts[0]
+    with pytest.raises(InputError, match="the rows are damaged"):
+        training.train(setup.job(), LazyRows([first, RowPart(3, damaged)]))
+    assert training.train(setup.job(), setup.lazy("a", None)) == expected
+
+
+def test_the_process_ends_if_there_is_nothing_to_do(setup):
+    training = TrainingProcess(idle_seconds=0.05)
+    expected = training.train(setup.job(), setup.lazy("a", None))
+    first = setup.process
+    eventually(lambda: not is_running(first))
+    assert training.train(setup.job(), setup.lazy("a", None)) == expected
+    assert setup.process != first
+    training.close()
+
+
+def test_closing_breaks_off_a_job_at_once_and_refuses_others(training, setup):
+    raised = []
+
+    def train():
+        with pytest.raises(StoreError, match="broken off") as found:
+            training.train(setup.job("never ends"), setup.lazy(None))
+        raised.append(found)
+
+    assert not training.busy
+    thread = Thread(target=train)
+    thread.start()
+    eventually(setup.has_begun)
+    assert training.busy
+    begin = time.monotonic()
+    training.close()
+    assert time.monotonic() - begin < 2
+    thread.join(10)
+    assert raised
+    assert not is_running(setup.process)
+    with pytest.raises(StoreError, match="not begun, because"):
+        training.train(setup.job(), setup.lazy(None))
+
+
+@pytest.mark.parametrize("program", ["true", "echo", "no-such-program"])
+def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, program, monkeypatch):
+    """In a program with Python inside, ``sys.executable`` is something else."""
+    monkeypatch.setattr(sys, "executable", program)
+    with pytest.raises(CannotStartError, match=r"sys\.executable"):
+        training.train(setup.job(), setup.lazy(None))
+    monkeypatch.undo()
+    training.train(setup.job(), setup.lazy(None))
+    monkeypatch.setattr(sys, "executable", program)
+    os.kill(setup.process, signal.SIGKILL)
+    eventually(lambda: not is_running(setup.process))
+    # It was started before, and will be again.
+    with pytest.raises(TrainingError) as found:
+        training.train(setup.job(), setup.lazy(None))
+    assert not isinstance(found.value, CannotStartError)
+
+
+ENDLESS = """
+import pickle, sys
+from submax.live.fitting.training.training_process import TrainingProcess
+job, rows = pickle.load(sys.stdin.buffer)
+from submax.live.log.rows.lazy_rows import LazyRows, RowPart
+TrainingProcess().train(job, LazyRows([RowPart.of(rows)]))
+"""
+
+
+def test_the_process_ends_with_the_one_that_started_it_even_during_a_job(setup):
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdin=subprocess.PIPE) as parent:
+        pickle.dump((setup.job("never ends"), setup.rows), parent.stdin)
+        parent.stdin.flush()
+        eventually(setup.has_begun)
+        eventually(lambda: setup.file.with_name("process").read_text())
+        assert is_running(setup.process)
+        parent.kill()
+    eventually(lambda: not is_running(setup.process))
