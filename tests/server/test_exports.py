@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
-import httpx
 import pyarrow.parquet as pq
 import pytest
 
@@ -172,7 +171,7 @@ def test_a_server_that_stops_ends_its_exports(serve, tmp_path):
     server = serve(tmp_path / "page.db")
     server.wait_ready()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(httpx.get, f"{server.address}/bandits/page/export", timeout=20)
+        running = pool.submit(server.get, "/bandits/page/export", timeout=20)
         time.sleep(0.2)
         server.signal(signal.SIGTERM)
         assert server.ended() == 0

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import httpx
 import pytest
 
 from submax._version import __version__
@@ -116,7 +115,7 @@ def test_the_readme_runs_with_the_client_that_npm_installed(installed):
     server, folder = installed
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     (declared,) = re.findall(r"curl --json '(.*?)'", page)
-    answer = httpx.post(f"{server.address}/bandits", json=json.loads(declared), timeout=90)
+    answer = server.post("/bandits", json=json.loads(declared), timeout=90)
     assert answer.status_code == 201
     (block,) = re.findall(r"```js\n(.*?)```", page, re.DOTALL)
     (folder / "readme.mjs").write_text(block.replace("http://127.0.0.1:8000", server.address))

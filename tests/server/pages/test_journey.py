@@ -2,7 +2,6 @@
 
 import signal
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -31,7 +30,7 @@ def page(tab, server):
 
 
 def post(server, path, body):
-    answer = httpx.post(server.address + path, json=body, timeout=30)
+    answer = server.post(path, json=body, timeout=30)
     assert answer.status_code < 300, answer.text
     return answer.json()
 
