@@ -5,6 +5,8 @@ import signal
 import pytest
 from playwright.sync_api import Page, expect
 
+from submax.live.open import open_bandit
+
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 NASTY = "<img/src=x/onerror=alert(1)>\"'</script>"
 CHANCE = {"A": 0.2, "B": 0.6, "C": 0.0}
@@ -123,9 +125,10 @@ def test_scripts_and_quotes_in_every_name_are_text(page: Page, server):
 def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     page: Page, start_server, tmp_path
 ):
+    declared = {"name": "b", "actions": ["A", "B"], "reward_wait": 0}
+    open_bandit(tmp_path / "gone.db", **declared, background=False).close()
     server = start_server(tmp_path / "gone.db")
     server.wait_ready()
-    post(server, "/bandits", {"name": "b", "actions": ["A", "B"], "reward_wait": 0})
     page.goto(f"{server.address}/bandits/b/overview")
     server.signal(signal.SIGKILL)
     server.ended()
