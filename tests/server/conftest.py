@@ -132,11 +132,11 @@ def eventually() -> Callable[[Callable[[], object]], object]:
     return wait_until
 
 
-def wait_until(condition, seconds: float = 60.0):
+def wait_until(condition, seconds: float = 60.0, pause: float = 0.01):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "it never came to be"
-        time.sleep(0.01)
+        time.sleep(pause)
     return found
 
 
@@ -161,7 +161,8 @@ class Server:
         return int(self.address.rpartition(":")[2])
 
     def wait_ready(self) -> None:
-        wait_until(lambda: self._status("/readyz") == 200, READY_SECONDS)
+        # Each question is logged: in a pipe that nobody reads is room for some hundred lines.
+        wait_until(lambda: self._status("/readyz") == 200, READY_SECONDS, 0.1)
 
     def _status(self, path: str) -> int:
         try:

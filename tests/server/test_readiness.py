@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from submax.core.errors import StoreError
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.server import write_probe
@@ -113,10 +112,10 @@ def client_of():
 def test_a_file_that_cannot_grow_is_not_ready(serve, client_of, tmp_path):
     """The file and its log may not grow, as on a full disk, and then they may again."""
     resource = pytest.importorskip("resource")
-    open_bandit(tmp_path / "page.db", actions=["A", "B"], background=False).close()
     server = serve(tmp_path / "page.db")
     server.wait_ready()
     client = client_of(server.address)
+    client.post("/bandits", json=ARMS)
     process = server.process.pid
     limit = max(one.stat().st_size for one in tmp_path.glob("page.db*"))
     before = resource.prlimit(process, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

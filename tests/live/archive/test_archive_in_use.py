@@ -57,7 +57,7 @@ class TestRows:
         self, archived, place, options, seed, monkeypatch
     ):
         monkeypatch.setattr(compactor, "KEPT_ROWS", 8)
-        bandit = archived.used(archived.opened(place, **options), seed, 80)
+        bandit = archived.used(archived.opened(place, **options), seed, 120)
         ledger = bandit.ledger()
         bandit.snapshot()
         blobs = [bandit.store.get_blob(f"page/rows/{n}") for n in range(len(ledger.rows.segments))]

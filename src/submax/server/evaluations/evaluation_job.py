@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from submax.core.errors import InputError, SubmaxError
+from submax.core.running.quick_end import end_without_collection
 from submax.live.log.export import Export
 from submax.live.open import open_store
 from submax.policies import make_policy
@@ -101,6 +102,7 @@ def main() -> None:
 
     The server keeps standard input open. When it ends, even by a kill, this process ends as well.
     """
+    end_without_collection()
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=known_type(EvaluationJob))
