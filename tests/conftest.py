@@ -82,7 +82,7 @@ def compile_quickly(request) -> None:
     trains = group is not None and group.args[0][0].isupper()
     if trains and not request.node.get_closest_marker("long_training"):
         patch = request.getfixturevalue("monkeypatch")
-        patch.setattr("submax.nn.training.compiling.CPU_LEVEL", 0)
+        patch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
 
 
 @pytest.fixture(scope="session")

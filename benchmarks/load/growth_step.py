@@ -104,7 +104,7 @@ def fitted(bandit: Any) -> None:
 def turns_of_the_server() -> Iterator[None]:
     """Threads take turns as often as in the server."""
     # Imported here, because the server must not count as memory of the bandit.
-    from submax.server.run import SWITCH_SECONDS
+    from submax.web.server.run import SWITCH_SECONDS
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)

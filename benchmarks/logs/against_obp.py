@@ -20,7 +20,7 @@ from logs.table_logs import TableLog, table_log
 from measuring.claim import print_table
 from measuring.peer_runs import HERE, PeerUnavailableError, install
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparisons.comparison import compare
 
 OURS = {
     "dr, bayesian": ("dr", "bayesian"),

@@ -21,7 +21,7 @@ from measuring.claim import print_table
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparisons.comparison import compare
 
 RATES = (0.001, 0.002, 0.005, 0.02)
 ESTIMATORS = ("ips", "snips", "clipped", "dr", "switch-dr", "dr-shrinkage")

@@ -20,7 +20,7 @@ from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.estimators.cvae import CVAE
-from submax.nn.training.training import train
+from submax.models.nn.training.training import train
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.submax import SubMax
 

@@ -37,6 +37,23 @@ class RecalledBest(Combinatorial):
         return best
 
 
+@dataclasses.dataclass(frozen=True)
+class BestOfBlock(RecalledBest):
+    """Joint choices that store the best rewards of one ``block`` of decisions, and of no other.
+
+    So several processes compute the blocks of the same run, each of them one.
+    """
+
+    block: int = 0
+    earlier: list[int] = dataclasses.field(default_factory=list)
+
+    def best_reward(self, world: Any, context: Any) -> Any:
+        self.earlier.append(len(self.earlier))
+        if self.earlier[-1] == self.block:
+            return super().best_reward(world, context)
+        return np.zeros(context.shape[:2])
+
+
 def recalling(environment: Any, folder: Path) -> Any:
     """Return the environment with best rewards from a folder, if they take long to compute."""
     if not isinstance(environment, Combinatorial):

@@ -34,7 +34,12 @@ def measure(experiment: str, place: int) -> None:
 
     import jax  # noqa: F401  # random choice must have the memory of JAX, too
 
-    from submax.experiments.cells import configurations, make_delay, make_environment, policy_of
+    from submax.experiments.running.cells import (
+        configurations,
+        make_delay,
+        make_environment,
+        policy_of,
+    )
     from submax.experiments.specification import load_named, policy_name
     from submax.simulation.simulate import simulate
 

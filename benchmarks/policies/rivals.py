@@ -12,19 +12,30 @@ finished already is not run again, and `--resume docs/results/tuning` takes the 
 published there as finished; OUT/tuning has the tables to publish, one for each problem. Many
 processes share one GPU: start `nvidia-cuda-mps-control -d` before, or they wait for each other most
 of the time. --only runs some parts, such as `--only combinatorial-rivals memory`. --quick runs few
-replicas and a shorter tuning, to see that everything works.
+replicas and a shorter tuning, to see that everything works. With --minutes the command stops itself
+in time, with status 3 if something is left, and the same command goes on later. If there is no time
+for the whole second round, `--near 6` runs the first 6 of its candidates of every method, and
+chooses among these and the first round only.
 """
 
 import argparse
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from candidate_runs import QUICK_COMPILING
-from tuning import CANDIDATES, NEIGHBOURS, PROBLEMS, policy
+from timed_calls import TimedCalls
+from tuning import (
+    CANDIDATES,
+    NEIGHBOURS,
+    PROBLEMS,
+    candidates,
+    first_of_each,
+    neighbours,
+    parameters,
+    policy,
+)
 from tuning_rounds import join, round_file, rows_of, split
 
 HERE = Path(__file__).parent
@@ -32,6 +43,8 @@ EXPERIMENTS = HERE.parents[1] / "src" / "submax" / "experiments" / "rivals"
 TUNED = ("contextual-rivals", "combinatorial-rivals")
 UNTUNED = ("pricing-rivals", "bakeoff-dense-rivals", "bakeoff-rare-rivals")
 MEMORY = "memory"
+QUICK_CANDIDATES = 2
+"""Candidates of every method in each round with --quick."""
 NAMES = {"rcp-continual-cvae-submax": "rcp-continual-submax"}
 """Names in the experiment of methods that are tuned under another name."""
 
@@ -43,28 +56,40 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few replicas, to see that it works")
     parser.add_argument("--only", choices=[*TUNED, *UNTUNED, MEMORY], nargs="+", help="some parts")
     parser.add_argument("--resume", type=Path, help="a folder with tables of unfinished tunings")
+    parser.add_argument("--minutes", type=float, help="time after which the command stops itself")
+    parser.add_argument("--near", type=int, default=NEIGHBOURS, help="candidates of round 2")
     given = parser.parse_args()
     if given.resume and given.quick:
         parser.error("--resume has candidates of full length: leave out --quick or --resume")
-    jobs = ["--jobs", str(given.jobs)] if given.jobs else []
+    if given.quick:
+        given.near = QUICK_CANDIDATES
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_COMPILING}"
-    wanted = given.only or [*TUNED, *UNTUNED, MEMORY]
+    run_parts(given, given.only or [*TUNED, *UNTUNED, MEMORY], TimedCalls.of(given.minutes))
+
+
+def run_parts(given: argparse.Namespace, wanted: list[str], calls: TimedCalls) -> None:
+    """Tune and run the wanted parts."""
+    jobs = ["--jobs", str(given.jobs)] if given.jobs else []
     for problem in (one for one in TUNED if one in wanted):
         folder = given.out / "tuning"
         folder.mkdir(parents=True, exist_ok=True)
         if given.resume:
             split(given.resume / f"{problem}.csv", folder, problem)
-        rows = tuned(problem, folder, given.jobs, given.quick)
+        try:
+            tuned(problem, folder, given, calls)
+        finally:
+            rows = rows_of(join(folder, problem))
         file = given.out / "tuned" / f"{problem}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         text = (EXPERIMENTS / f"{problem}.toml").read_text(encoding="utf-8")
-        file.write_text(with_best(text, problem, rows), encoding="utf-8")
-        call("-m", "submax", "simulate", str(file), *options(given), *jobs)
+        compared = of_candidates(rows, problem, given.near)
+        file.write_text(with_best(text, problem, compared), encoding="utf-8")
+        calls.run("-m", "submax", "simulate", str(file), *options(given), *jobs)
     untuned = [one for one in UNTUNED if one in wanted]
     if untuned:
-        call("-m", "submax", "reproduce", *untuned, *options(given), *jobs)
+        calls.run("-m", "submax", "reproduce", *untuned, *options(given), *jobs)
     if MEMORY in wanted:
-        call(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
+        calls.run(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
 
 
 def options(given: argparse.Namespace) -> list[str]:
@@ -73,23 +98,38 @@ def options(given: argparse.Namespace) -> list[str]:
     return ["--out", str(given.out / "results"), *quick]
 
 
-def tuned(problem: str, folder: Path, workers: int | None, quick: bool) -> list[dict[str, str]]:
-    """Return the rows of both rounds of tuning, from files in the folder if these are complete."""
+def tuned(problem: str, folder: Path, given: argparse.Namespace, calls: TimedCalls) -> None:
+    """Run both rounds of tuning, unless the files in the folder are complete."""
     first, second = (round_file(folder, problem, number) for number in (1, 2))
-    few = ["--replicas", "2", "--observations", "2000"] if quick else []
-    several = ["--workers", str(workers)] if workers else []
-    if not complete(first, problem, CANDIDATES):
-        call(str(HERE / "tuning.py"), problem, "--out", str(first), *few, *several)
-    if not complete(second, problem, NEIGHBOURS):
-        around = ["--around", str(first)]
-        call(str(HERE / "tuning.py"), problem, *around, "--out", str(second), *few, *several)
-    return rows_of(join(folder, problem))
+    few = ["--replicas", "2", "--observations", "2000"] if given.quick else []
+    several = ["--workers", str(given.jobs)] if given.jobs else []
+    count = QUICK_CANDIDATES if given.quick else CANDIDATES
+    if not complete(first, round_candidates(problem, None, count)):
+        calls.tune(problem, "--each", str(count), "--out", str(first), *few, *several)
+    if not complete(second, round_candidates(problem, first, given.near)):
+        around = ["--around", str(first), "--each", str(given.near)]
+        calls.tune(problem, *around, "--out", str(second), *few, *several)
 
 
-def complete(file: Path, problem: str, candidates: int) -> bool:
-    """Return whether every method has all its candidates in a file."""
-    methods = [row["method"] for row in rows_of(file)]
-    return all(methods.count(method) == candidates for method in PROBLEMS[problem][0])
+def round_candidates(problem: str, around: Path | None, count: int) -> set[tuple[str, str]]:
+    """Return method and parameters of ``count`` candidates of each method, in one round."""
+    search, _, batch = PROBLEMS[problem]
+    made = neighbours(search, batch, rows_of(around)) if around else candidates(search, batch)
+    return {(method, parameters(table)) for method, table in first_of_each(made, count)}
+
+
+def complete(file: Path, wanted: set[tuple[str, str]]) -> bool:
+    """Return whether the file has all wanted candidates."""
+    return wanted <= {(row["method"], row["parameters"]) for row in rows_of(file)}
+
+
+def of_candidates(rows: list[dict[str, str]], problem: str, near: int) -> list[dict[str, str]]:
+    """Return the rows of the first round, and those of ``near`` candidates of round 2."""
+    search, _, batch = PROBLEMS[problem]
+    first, second = ([row for row in rows if row["round"] == number] for number in ("1", "2"))
+    made = first_of_each(neighbours(search, batch, first), near)
+    wanted = {(method, parameters(table)) for method, table in made}
+    return [*first, *(row for row in second if (row["method"], row["parameters"]) in wanted)]
 
 
 def with_best(text: str, problem: str, rows: list[dict[str, str]]) -> str:
@@ -129,12 +169,6 @@ def inline(value: Any) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
     return json.dumps(value)
-
-
-def call(*arguments: str) -> None:
-    """Run Python with these arguments, and stop if it fails."""
-    print("python", *arguments, flush=True)
-    subprocess.run([sys.executable, *arguments], check=True)
 
 
 if __name__ == "__main__":

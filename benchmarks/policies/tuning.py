@@ -13,12 +13,17 @@ shifts. The candidate with the lowest score is copied into the experiments' TOML
     python benchmarks/policies/tuning.py contextual --out tuning-contextual.csv
     python benchmarks/policies/tuning.py contextual --around tuning-contextual.csv --out near.csv
 
-Candidates that are in the file of --out already are not run again.
+Candidates that are in the file of --out already are not run again. With --minutes the call stops
+itself in time, with status 3 if candidates are left; the same call goes on later. If a candidate
+fails, the others go on, and the status is 1. With --each only the first candidates of each method
+are run, equally many of every method.
 """
 
 import argparse
 import csv
 import os
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +39,8 @@ HIDDEN = (16, 32, 64, 128)
 STEPS = (40, 75, 150, 300, 600, 1200)
 RATES = (3e-4, 1e-3, 3e-3)
 OBSERVATIONS = 10000
+UNFINISHED = 3
+"""Exit status of a call that a time limit has stopped before all candidates were run."""
 
 Search = dict[str, tuple[float, float]]
 """The own parameter of each method, with the bounds between which it is log-uniform."""
@@ -167,6 +174,17 @@ def parameters(table: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in found.items())
 
 
+def first_of_each(made: list[Named], count: int) -> list[Named]:
+    """Return the first ``count`` candidates of each method, in their order."""
+    seen: Counter[str] = Counter()
+    found = []
+    for method, table in made:
+        seen[method] += 1
+        if seen[method] <= count:
+            found.append((method, table))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", choices=PROBLEMS)
@@ -175,6 +193,8 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=16)
     parser.add_argument("--observations", type=int, default=OBSERVATIONS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--minutes", type=float, help="time after which the call stops itself")
+    parser.add_argument("--each", type=int, default=CANDIDATES, help="candidates of each method")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     search, environments, batch = PROBLEMS[arguments.problem]
@@ -185,9 +205,16 @@ def main() -> None:
         made = candidates(search, batch)
     if arguments.only:
         made = [one for one in made if one[0] in ("random", *arguments.only)]
+    made = first_of_each(made, arguments.each)
     named = [Candidate(method, parameters(table), table) for method, table in made]
     sizes = (arguments.replicas, arguments.observations)
-    tune(named, environments, sizes, arguments.workers, arguments.out)
+    failed, left = tune(
+        named, environments, sizes, arguments.workers, arguments.out, arguments.minutes
+    )
+    if failed:
+        sys.exit(f"{len(failed)} candidates failed; the results of the others are written")
+    if left:
+        sys.exit(UNFINISHED)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def split(table: Path, folder: Path, problem: str) -> None:
         file = round_file(folder, problem, number)
         known = [row for row in rows if row["round"] == str(number)]
         if known and not file.exists():
-            _write(file, [{name: row[name] for name in COLUMNS} for row in known])
+            _write(file, [{name: row[name] for name in COLUMNS} for row in known], COLUMNS)
 
 
 def join(folder: Path, problem: str) -> Path:
@@ -35,7 +35,7 @@ def join(folder: Path, problem: str) -> Path:
         for row in rows_of(round_file(folder, problem, number))
     ]
     file = folder / f"{problem}.csv"
-    _write(file, found)
+    _write(file, found, ("round", *COLUMNS))
     return file
 
 
@@ -47,8 +47,8 @@ def rows_of(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(opened))
 
 
-def _write(file: Path, rows: list[dict[str, str]]) -> None:
+def _write(file: Path, rows: list[dict[str, str]], columns: tuple[str, ...]) -> None:
     with file.open("w", encoding="utf-8", newline="") as opened:
-        writer = csv.DictWriter(opened, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(opened, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

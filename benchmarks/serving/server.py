@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.process_tree import readable
 from serving.server_process import ServerProcess
-from submax.live.bandit import Bandit
+from submax.live.bandits.bandit import Bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.run import SWITCH_SECONDS
+from submax.web.server.run import SWITCH_SECONDS
 
 ARMS = [f"arm-{number}" for number in range(10)]
 NUMBERS = [f"x{number}" for number in range(20)]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parents[2] / "src" / "submax" / "server" / "client" / "javascript"
+SOURCE = Path(__file__).parents[2] / "src" / "submax" / "web" / "server" / "client" / "javascript"
 NOTE = "// This file is generated from the OpenAPI description by clients/typescript/generate.py.\n"
 WIDTH = 100
 """Characters in a line of a comment."""
@@ -165,8 +165,8 @@ def _camel(name: str) -> str:
 
 def generated() -> dict[str, str]:
     """The generated files by name, from the interface of this checkout."""
-    from submax.server.interface.description import description
-    from submax.server.interface.operations.all_operations import operations
+    from submax.web.server.interface.description import description
+    from submax.web.server.interface.operations.all_operations import operations
 
     found = description(operations())
     return {"api.d.ts": types_file(found), "api.js": code_file(found)}

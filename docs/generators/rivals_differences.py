@@ -11,9 +11,9 @@ from typing import NamedTuple
 import published
 
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.directory import write_csv
-from submax.experiments.paired_comparison import DECISIVE_ERRORS, Finals
-from submax.experiments.results import FINAL_TABLE
+from submax.experiments.comparing.paired_comparison import DECISIVE_ERRORS, Finals
+from submax.experiments.storing.directory import write_csv
+from submax.experiments.storing.results import FINAL_TABLE
 
 ADAPTIVE = "rcp-adaptive"
 RECOMMENDED = {"pricing-rivals": "fourier-thompson"}

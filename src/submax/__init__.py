@@ -88,11 +88,11 @@ if TYPE_CHECKING:
     from submax.environments.tables.classification import Classification as Classification
     from submax.environments.tables.designs import Designs as Designs
     from submax.environments.tables.recorded_rewards import RecordedRewards as RecordedRewards
-    from submax.live.bandit import Bandit as Bandit
+    from submax.live.bandits.bandit import Bandit as Bandit
+    from submax.live.bandits.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.live.declaring.guard_rails import GuardRails as GuardRails
     from submax.live.fitting.learning_warning import LearningWarning as LearningWarning
-    from submax.live.lift.lift_report import LiftReport as LiftReport
-    from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
+    from submax.live.monitoring.lift.lift_report import LiftReport as LiftReport
     from submax.live.operating.guard_rail_warning import GuardRailWarning as GuardRailWarning
     from submax.live.serving.late_rewards import LateRewardWarning as LateRewardWarning
     from submax.live.serving.unknown_decision_warning import (
@@ -102,8 +102,6 @@ if TYPE_CHECKING:
     from submax.recommendation.recommend import recommend as recommend
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
-    from submax.server.client.async_client import AsyncClient as AsyncClient
-    from submax.server.client.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.identify import identify as identify
     from submax.simulation.lag import Lag as Lag
@@ -111,12 +109,14 @@ if TYPE_CHECKING:
     from submax.simulation.random_delays.pareto import Pareto as Pareto
     from submax.simulation.simulate import simulate as simulate
     from submax.strategies.observation_weights import ObservationWeights as ObservationWeights
+    from submax.web.server.client.async_client import AsyncClient as AsyncClient
+    from submax.web.server.client.client import Client as Client
 
 _HOME = {
     "Adversarial": "submax.environments.tables.adversarial",
     "Arms": "submax.core.spaces.arms",
-    "AsyncClient": "submax.server.client.async_client",
-    "Bandit": "submax.live.bandit",
+    "AsyncClient": "submax.web.server.client.async_client",
+    "Bandit": "submax.live.bandits.bandit",
     "BatchFlush": "submax.simulation.batch_flush",
     "Belief": "submax.core.conditioning.belief",
     "Bernoulli": "submax.environments.arms.bernoulli",
@@ -127,7 +127,7 @@ _HOME = {
     "Category": "submax.schema.context_schema",
     "ChosenActions": "submax.core.contracts.chosen_actions",
     "Classification": "submax.environments.tables.classification",
-    "Client": "submax.server.client.client",
+    "Client": "submax.web.server.client.client",
     "Combinatorial": "submax.environments.networks.combinatorial",
     "ConflictError": "submax.core.errors",
     "ContextIgnoredWarning": "submax.core.contracts.context_ignored_warning",
@@ -155,7 +155,7 @@ _HOME = {
     "Lag": "submax.simulation.lag",
     "LateRewardWarning": "submax.live.serving.late_rewards",
     "LearningWarning": "submax.live.fitting.learning_warning",
-    "LiftReport": "submax.live.lift.lift_report",
+    "LiftReport": "submax.live.monitoring.lift.lift_report",
     "LinearContextual": "submax.environments.linear.linear_contextual",
     "ListedBelief": "submax.core.conditioning.listed_belief",
     "ListingPolicy": "submax.core.contracts.listing_policy",
@@ -189,7 +189,7 @@ _HOME = {
     "WrapperPolicy": "submax.core.contracts.wrapper_policy",
     "identify": "submax.simulation.identify",
     "make_policy": "submax.policies",
-    "open": "submax.live.open",
+    "open": "submax.live.bandits.open",
     "recommend": "submax.recommendation.recommend",
     "simulate": "submax.simulation.simulate",
     "stored": "submax.core.running.stored",
@@ -228,7 +228,7 @@ def _hint(name: str) -> str:
     """Return where a name is that ``submax`` does not have; empty if nothing is similar."""
     if name.startswith("_"):
         return ""
-    from submax._missing_name import hint_for  # imported for mistakes only
+    from submax.core.running.missing_name import hint_for  # imported for mistakes only
 
     return hint_for(name, [*_HOME, *_PARTS])
 

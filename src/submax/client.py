@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from submax.core.errors import SubmaxError as SubmaxError
     from submax.live.serving.decision import Decision as Decision
     from submax.live.serving.decision import Receipt as Receipt
-    from submax.server.client.async_client import AsyncClient as AsyncClient
-    from submax.server.client.client import Client as Client
-    from submax.server.client.messages.deadline_error import DeadlineError as DeadlineError
+    from submax.web.server.client.async_client import AsyncClient as AsyncClient
+    from submax.web.server.client.client import Client as Client
+    from submax.web.server.client.messages.deadline_error import DeadlineError as DeadlineError
 
 _HOME = {
-    "AsyncClient": "submax.server.client.async_client",
-    "Client": "submax.server.client.client",
+    "AsyncClient": "submax.web.server.client.async_client",
+    "Client": "submax.web.server.client.client",
     "ConflictError": "submax.core.errors",
-    "DeadlineError": "submax.server.client.messages.deadline_error",
+    "DeadlineError": "submax.web.server.client.messages.deadline_error",
     "Decision": "submax.live.serving.decision",
     "ForbiddenError": "submax.core.errors",
     "InputError": "submax.core.errors",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from submax.experiments.cells import policy_of
+from submax.experiments.running.cells import policy_of
 from submax.experiments.specification import parse
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "policies"
@@ -99,3 +99,43 @@ def test_a_quick_tuning_is_not_mixed_with_published_candidates(monkeypatch, caps
     with pytest.raises(SystemExit):
         rivals.main()
     assert "leave out --quick or --resume" in capsys.readouterr().err
+
+
+def test_a_part_of_the_second_round_has_equally_many_candidates_of_every_method(tmp_path):
+    from rivals import complete, of_candidates, round_candidates
+    from tuning import PROBLEMS
+    from tuning_rounds import round_file, rows_of, split
+
+    problem = "combinatorial-rivals"
+    table = BENCHMARKS.parents[1] / "docs" / "results" / "tuning" / f"{problem}.csv"
+    split(table, tmp_path, problem)
+    first = round_file(tmp_path, problem, 1)
+    assert complete(first, round_candidates(problem, None, 24))
+    near = round_candidates(problem, first, 5)
+    methods = [method for method, _ in near if method != "random"]
+    assert {methods.count(method) for method in PROBLEMS[problem][0]} == {5}
+    assert not complete(first, near)
+    rows = [{"round": "2", "method": one[0], "parameters": one[1]} for one in sorted(near)]
+    beyond = sorted(round_candidates(problem, first, 6) - near)[0]
+    other = {"round": "2", "method": beyond[0], "parameters": beyond[1]}
+    known = [row for row in rows_of(table) if row["round"] == "1"]
+    assert of_candidates([*known, *rows, other], problem, 5) == [*known, *rows]
+
+
+def test_a_tuning_without_any_result_yet_is_joined(tmp_path):
+    from tuning_rounds import join, rows_of
+
+    assert rows_of(join(tmp_path, "combinatorial-rivals")) == []
+
+
+def test_a_call_is_stopped_when_the_time_is_up(capfd):
+    from timed_calls import SECONDS_TO_STOP, TimedCalls
+    from tuning import UNFINISHED
+
+    calls = TimedCalls.of((SECONDS_TO_STOP + 1) / 60)
+    with pytest.raises(SystemExit) as stopped:
+        calls.run("-c", "import time; time.sleep(100)")
+    assert stopped.value.code == UNFINISHED
+    assert "The time is up" in capfd.readouterr().out
+    with pytest.raises(SystemExit, match="7"):
+        TimedCalls.of(None).run("-c", "raise SystemExit(7)")

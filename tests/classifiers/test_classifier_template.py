@@ -9,8 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from submax.classifiers.classifier_template import ClassifierTemplate, resampled, weight_argument
 from submax.core.errors import InputError
+from submax.models.classifiers.classifier_template import (
+    ClassifierTemplate,
+    resampled,
+    weight_argument,
+)
 
 
 class Plain:

@@ -1,5 +1,5 @@
 import submax
-from submax.live.alarms.alarm_records import Alarm
+from submax.live.monitoring.alarms.alarm_records import Alarm
 
 
 def test_alarms_are_shown_and_acknowledged(tmp_path, run_here):

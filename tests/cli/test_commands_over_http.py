@@ -8,12 +8,12 @@ import pytest
 import uvicorn
 
 import submax
-from submax.live.alarms.alarm_records import Alarm
-from submax.live.open import open_store
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.app import make_app
-from submax.server.service import Service
+from submax.live.bandits.open import open_store
+from submax.live.monitoring.alarms.alarm_records import Alarm
 from submax.testing import ManualClock
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.app import make_app
+from submax.web.server.service import Service
 
 
 class NoTrial:

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from submax.cli import main
 from submax.client import Client
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import model_name
 from submax.live.log.rows import training_rows
-from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
 

@@ -5,11 +5,11 @@ from click.testing import CliRunner
 from submax.cli import main
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.history import _segment_name
-from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.access.key_registry import KeyRegistry
+from submax.web.server.access.key_registry import KeyRegistry
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from submax.experiments.cells import configurations
+from submax.experiments.running.cells import configurations
 from submax.experiments.specification import (
     bakeoff_experiments,
     beyond_experiments,

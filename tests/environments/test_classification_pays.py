@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.environments.tables.classification import Classification
-from submax.experiments.cells import cells, make_environment
+from submax.experiments.running.cells import cells, make_environment
 from submax.experiments.specification import load_file
 from submax.testing import check_environment
 

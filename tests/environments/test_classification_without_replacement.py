@@ -7,7 +7,7 @@ import pytest
 
 from submax.core.errors import InputError
 from submax.environments.tables.classification import Classification
-from submax.experiments.cells import cells, rehearse, run_cell
+from submax.experiments.running.cells import cells, rehearse, run_cell
 from submax.experiments.specification import load_file
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush

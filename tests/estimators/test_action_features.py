@@ -11,8 +11,8 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.estimators.bayesian_features import MOST_SHARED, BayesianFeatures
+from submax.models.regression.described_actions import MOST_COLUMNS, described_actions
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
-from submax.regression.described_actions import MOST_COLUMNS, described_actions
 
 PRICES = np.linspace(1.0, 3.0, 8)
 NEW = len(PRICES) - 1

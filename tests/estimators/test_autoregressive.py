@@ -9,9 +9,9 @@ from submax.core.memory.training import Training
 from submax.core.spaces.slots import Slots
 from submax.estimators.sequential.autoregressive import Autoregressive
 from submax.estimators.softmax import Softmax
-from submax.networks.slot_network import INJECTION_FORMS
-from submax.nn.designs.design import Example
-from submax.nn.training.parameters import restored, unpacked
+from submax.models.networks.slot_network import INJECTION_FORMS
+from submax.models.nn.designs.design import Example
+from submax.models.nn.training.parameters import restored, unpacked
 
 pytestmark = pytest.mark.xdist_group("Autoregressive")
 

@@ -7,7 +7,6 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from submax.classifiers.fitted_classifier import Unpredicted
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
@@ -20,6 +19,7 @@ from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
+from submax.models.classifiers.fitted_classifier import Unpredicted
 from submax.policies import make_policy
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot

@@ -10,10 +10,10 @@ import submax
 from submax.core.errors import InputError
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
-from submax.experiments.cells import cells, run_cell
+from submax.experiments.running.cells import cells, run_cell
 from submax.experiments.specification import parse
 from submax.schema.learned import Learned
-from submax.server.service import refuse_files
+from submax.web.server.service import refuse_files
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "any-classifier.md"
 FOREST = {

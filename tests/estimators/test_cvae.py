@@ -12,7 +12,7 @@ from submax.core.memory.training import Training
 from submax.core.running import extras
 from submax.core.spaces.slots import Slots
 from submax.estimators.cvae import CVAE
-from submax.nn.training.parameters import restored, unpacked
+from submax.models.nn.training.parameters import restored, unpacked
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 

@@ -10,9 +10,9 @@ from submax.core.memory.training import Training
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
 from submax.estimators.denoising.denoising import Denoising
-from submax.networks.denoising_network import signal_shares
-from submax.nn.designs.design import Example
-from submax.nn.training.parameters import restored, unpacked
+from submax.models.networks.denoising_network import signal_shares
+from submax.models.nn.designs.design import Example
+from submax.models.nn.training.parameters import restored, unpacked
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.optimistic import Optimistic
 from submax.testing.rules.policy_densities import REAL, check_densities

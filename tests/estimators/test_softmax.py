@@ -9,7 +9,7 @@ from submax.core.rewards.counts import Counts
 from submax.core.running import extras
 from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
-from submax.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.slot_network import INJECTION_FORMS
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 

@@ -14,8 +14,12 @@ from submax.core.spaces.arms import Arms
 from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
 from submax.estimators.softmax import Softmax
-from submax.nn.designs.design import Design, Example
-from submax.nn.designs.variational_design import VariationalDesign, VariationalModel, divergence
+from submax.models.nn.designs.design import Design, Example
+from submax.models.nn.designs.variational_design import (
+    VariationalDesign,
+    VariationalModel,
+    divergence,
+)
 from submax.testing.rules.examples import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("VariationalContinual")

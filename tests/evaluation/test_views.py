@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparisons.comparison import compare
 
 
 def fits(displayed):

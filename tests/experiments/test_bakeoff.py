@@ -6,8 +6,8 @@ import pytest
 
 from submax.core.errors import MissingExtraError
 from submax.environments.tables import keel_set
-from submax.experiments.cells import cells, policy_of, rehearse
-from submax.experiments.selection import select
+from submax.experiments.running.cells import cells, policy_of, rehearse
+from submax.experiments.running.selection import select
 from submax.experiments.specification import (
     bakeoff_experiments,
     beyond_experiments,

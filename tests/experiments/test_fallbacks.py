@@ -5,9 +5,9 @@ import pytest
 from rich.console import Console
 
 from submax.cli.running.report import print_sweep
-from submax.experiments.cells import cells, run_cell
-from submax.experiments.results import FinishedCell, write_results
+from submax.experiments.running.cells import cells, run_cell
 from submax.experiments.specification import parse
+from submax.experiments.storing.results import FinishedCell, write_results
 from submax.simulation.cell_store import CellStore
 
 BATCH, REPLICAS = 60, 4

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 
-from submax.experiments.illustration import compute
+from submax.experiments.running.illustration import compute
 from submax.experiments.specification import load_named
 
 

@@ -8,8 +8,8 @@ from scipy import stats
 from submax import InputError
 from submax.cli import main
 from submax.experiments.comparing.mean_ranks import MeanRanks, mean_ranks
+from submax.experiments.running.study import run_study
 from submax.experiments.specification import parse
-from submax.experiments.study import run_study
 from submax.plots import critical_difference_figure
 
 FILE = """

@@ -3,10 +3,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from submax.experiments import offline
-from submax.experiments.cells import cells
-from submax.experiments.offline import estimate_cell
-from submax.experiments.run import run_offline, unfinished
+from submax.experiments.running import offline
+from submax.experiments.running.cells import cells
+from submax.experiments.running.offline import estimate_cell
+from submax.experiments.running.run import run_offline, unfinished
 from submax.experiments.specification import load_file
 
 

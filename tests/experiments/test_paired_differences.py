@@ -8,9 +8,9 @@ from scipy import stats
 
 from submax import InputError
 from submax.cli import main
-from submax.experiments.cells import cells
 from submax.experiments.comparing.paired_differences import compare, holm, replicas_needed
-from submax.experiments.run import run_sweep
+from submax.experiments.running.cells import cells
+from submax.experiments.running.run import run_sweep
 from submax.experiments.specification import parse
 
 FILE = """

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.experiments.cells import configurations, make_environment, policy_of
+from submax.experiments.running.cells import configurations, make_environment, policy_of
 from submax.experiments.specification import load_named, policy_name, rival_experiments
 
 RIVALS = {

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from submax.experiments.rows_store import RowsStore
+from submax.experiments.storing.rows_store import RowsStore
 
 ROWS = [{"policy": "random", "value": 0.1 + 0.2}, {"policy": "random", "value": -1.5}]
 

@@ -5,8 +5,8 @@ from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.environments.tables.packaged_set import LOADERS
 from submax.estimators.cvae import CVAE
-from submax.experiments.cells import cells, make_environment, policy_of, rehearse
-from submax.experiments.selection import select, without_more
+from submax.experiments.running.cells import cells, make_environment, policy_of, rehearse
+from submax.experiments.running.selection import select, without_more
 from submax.experiments.specification import (
     beyond_experiments,
     load_file,

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from submax import InputError
+from submax.experiments.running.study import run_study
 from submax.experiments.specification import parse
-from submax.experiments.study import run_study
 
 FILE = """
 observations = 40

@@ -11,8 +11,8 @@ from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
-from submax.live.open import open_bandit
 from submax.schema.learned import Learned
 
 WAIT, ROWS = 10.0, 120

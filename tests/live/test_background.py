@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from submax.core.errors import StoreError
-from submax.live import repeated_step
-from submax.live.background import Background
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
+from submax.live.running import repeated_step
+from submax.live.running.background import Background
 from submax.live.store.memory_store import MemoryStore
 
 OUTAGE_SECONDS = 6.0

@@ -14,10 +14,10 @@ from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies import make_policy, presets

@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.testing import ManualClock
 
 WAIT = 60.0

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
-from submax.live.open import open_bandit
 
 SOAK = "SUBMAX_SOAK" in os.environ
 KILLS = {"sqlite": 200 if SOAK else 12, "postgres": 50 if SOAK else 5}
@@ -25,7 +25,7 @@ NAME = "page"
 # Each line is written after the answer, in one piece, and so is whole or cut at the end.
 CHILD = """
 import os, threading
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 
 bandit = open_bandit(place, name=name)
 
@@ -46,7 +46,7 @@ output = os.open(path, os.O_WRONLY)
 for thread in range(threads):
     threading.Thread(target=work, args=(thread,)).start()
 """
-PRELOADED = ["submax.live.open", "submax.policies.classic.epsilon_greedy"]
+PRELOADED = ["submax.live.bandits.open", "submax.policies.classic.epsilon_greedy"]
 
 
 @dataclass

@@ -13,9 +13,9 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InputError, StoreError
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.live.bandits.open import open_bandit
 from submax.live.fitting import online_learner
 from submax.live.fitting.learning_warning import LearningWarning
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
 from submax.policies.classic.thompson import Thompson

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from submax.core.errors import ConflictError, InputError, StoreError
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import declare
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import TICK
-from submax.live.open import open_bandit
 from submax.policies.classic.thompson import Thompson
 from submax.policies.classic.ucb1 import UCB1
 from submax.schema.choices import Change

@@ -5,9 +5,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit

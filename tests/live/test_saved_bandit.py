@@ -19,7 +19,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
-from submax.live import saved_bandit
+from submax.live.bandits import saved_bandit
 from submax.policies import make_policy
 from submax.policies.real_valued.gridded import Gridded
 from submax.testing import ManualClock

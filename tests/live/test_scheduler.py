@@ -7,9 +7,9 @@ from threading import Event
 
 import pytest
 
-from submax.live.background import Background
-from submax.live.open import open_bandit
-from submax.live.scheduler import WORKERS, Scheduler
+from submax.live.bandits.open import open_bandit
+from submax.live.running.background import Background
+from submax.live.running.scheduler import WORKERS, Scheduler
 from submax.live.store.sqlite_store import SQLiteStore
 
 STEPS = 200

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
@@ -21,7 +22,6 @@ from submax.live.log.records import (
     RewardGiven,
     body_of,
 )
-from submax.live.open import open_bandit
 from submax.testing import ManualClock
 
 pytestmark = pytest.mark.filterwarnings(

@@ -7,9 +7,9 @@ import pytest
 
 import submax
 from submax.estimators import Counting
+from submax.live.bandits.open import open_bandit
 from submax.live.fitting.recent_rows import RecentRows
 from submax.live.log.collecting.position_set import PositionSet
-from submax.live.open import open_bandit
 from submax.policies import Gridded, RewardConditioned, Thompson
 from submax.schema.columns import Columns
 from submax.strategies import Clipped

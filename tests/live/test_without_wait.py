@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
 from submax.live.log.ledger import ledger_of
 from submax.live.log.records import ACTIVATION, DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.log.snapshot import read_snapshot, write_snapshot
-from submax.live.open import open_bandit
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock

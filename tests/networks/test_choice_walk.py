@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from submax.networks.autoregressive_network import AutoregressiveNetwork
-from submax.networks.decoded_sequence import DecodedSequence
+from submax.models.networks.autoregressive_network import AutoregressiveNetwork
+from submax.models.networks.decoded_sequence import DecodedSequence
 
 SIZES = (2, 3, 4)
 
@@ -49,7 +49,7 @@ def test_draws_follow_uniform_numbers_slot_by_slot(decoded, count):
 
 def test_rows_in_parts_are_drawn_and_evaluated_as_together(decoded, monkeypatch):
     together = decoded.sample(0, 9, np.random.default_rng(1))
-    monkeypatch.setattr("submax.networks.decoded_sequence.ACTIVATIONS_AT_ONCE", 100)
+    monkeypatch.setattr("submax.models.networks.decoded_sequence.ACTIVATIONS_AT_ONCE", 100)
     np.testing.assert_array_equal(decoded.sample(0, 9, np.random.default_rng(1)), together)
     index = np.ravel_multi_index(np.moveaxis(together, -1, 0), SIZES)
     listed = np.take_along_axis(decoded.prob_of_all(), index[:, :, None], axis=-1)

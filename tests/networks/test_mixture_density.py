@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.networks.density_head import NARROWEST, REACH, WIDEST, first_locations, outputs
-from submax.networks.mixture_density import MixtureDensity
-from submax.nn.designs.density import log_density
+from submax.models.networks.density_head import NARROWEST, REACH, WIDEST, first_locations, outputs
+from submax.models.networks.mixture_density import MixtureDensity
+from submax.models.nn.designs.density import log_density
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 REPLICAS, LEVELS, ROWS, DRAWS, COMPONENTS = 2, 2, 1, 2, 3

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from submax.networks.slot_choices import (
+from submax.models.networks.slot_choices import (
     action_probabilities,
     choice_probabilities,
     draw_actions,

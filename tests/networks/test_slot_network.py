@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.networks.slot_network import SlotNetwork
+from submax.models.networks.slot_network import SlotNetwork
 
 SHAPES = {
     "plain": (2, 3, 4, 2, 5, 6),

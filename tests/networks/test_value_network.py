@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.networks.value_network import Hidden, ValueNetwork
+from submax.models.networks.value_network import Hidden, ValueNetwork
 
 REPLICAS, SIZES, WIDTH, HIDDEN = 2, (2, 3), 2, 4
 FIRST = np.array([0, 2])

@@ -8,14 +8,14 @@ from submax.core.memory.memory import Memory
 from submax.core.rewards.discrete import Discrete
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.slots import Slots
-from submax.networks.slot_choices import first_choices
-from submax.networks.slot_network import INJECTION_FORMS
-from submax.networks.value_network import ValueNetwork
-from submax.nn.designs.choices import log_prob, one_hot
-from submax.nn.designs.cvae_design import CVAEDesign
-from submax.nn.designs.softmax_design import SoftmaxDesign
-from submax.nn.designs.value_design import ValueDesign
-from submax.nn.training.parameters import packed, restored, unpacked
+from submax.models.networks.slot_choices import first_choices
+from submax.models.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.value_network import ValueNetwork
+from submax.models.nn.designs.choices import log_prob, log_prob_together, one_hot
+from submax.models.nn.designs.cvae_design import CVAEDesign
+from submax.models.nn.designs.softmax_design import SoftmaxDesign
+from submax.models.nn.designs.value_design import ValueDesign
+from submax.models.nn.training.parameters import packed, restored, unpacked
 from submax.policies.neural.gradient_belief import GradientBelief, _squares, _summed
 from submax.policies.neural.value_belief import ValueBelief
 from submax.testing.rules.examples import some_feedback
@@ -215,7 +215,34 @@ def test_one_hot_choices_and_their_probability_by_hand():
     chosen = one_hot(jnp.array([1, 0, 2]), SIZES)
     assert chosen.tolist() == [0, 1, 1, 0, 0, 1]
     logits = jnp.log(jnp.array([1.0, 3.0, 7.0, 2.0, 2.0, 4.0]))
-    np.testing.assert_allclose(log_prob(logits, chosen, SIZES), np.log(0.75 * 0.5), rtol=1e-6)
+    for found in (log_prob, log_prob_together):
+        np.testing.assert_allclose(found(logits, chosen, SIZES), np.log(0.75 * 0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 60.0])
+def test_slots_together_have_the_probability_and_the_gradient_of_slots_one_by_one(scale, seed):
+    rng = np.random.default_rng((seed, 5))
+    # Behind the choices there may be outputs for real-valued parts.
+    logits = (scale * rng.normal(size=(ROWS, CHOICES + 2))).astype(np.float32)
+    # Another slot whose logits are far higher must not change the sums of this one.
+    logits[0, 3:6] += 500.0
+    chosen = jax.vmap(lambda action: one_hot(action, SIZES))(rng.integers(SIZES, size=(ROWS, 3)))
+    both = [
+        jax.vmap(jax.value_and_grad(lambda x, y, how=how: how(x, y, SIZES)))(logits, chosen)
+        for how in (log_prob, log_prob_together)
+    ]
+    # A sum of few terms has a rounding error of a few units in the last place of the largest one.
+    rounding = 8 * np.finfo(np.float32).eps
+    for one, other in zip(*both, strict=True):
+        size = np.abs(logits).max() if one.ndim == 1 else 1.0
+        np.testing.assert_allclose(other, one, rtol=0, atol=rounding * size)
+
+
+def test_an_accelerator_computes_the_slots_together(monkeypatch):
+    logits, chosen = jnp.zeros(CHOICES), one_hot(jnp.array([1, 0, 2]), SIZES)
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+    program = str(jax.make_jaxpr(lambda x: log_prob(x, chosen, SIZES))(logits))
+    assert program.count("reduce_max") == 1
 
 
 def test_packed_and_unpacked_undo_each_other(values):

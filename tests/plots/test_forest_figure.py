@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 from submax.cli.logs.evaluation_report import write_estimates
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import off_policy_estimators
-from submax.evaluation.report.comparison import Comparison, Estimate
+from submax.evaluation.report.comparisons.comparison import Comparison, Estimate
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 from submax.plots import forest_figure
 from submax.plots.forest_figure import OTHER_COLOURS, draw_forest

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from submax import Bernoulli, InputError, make_policy, simulate
 from submax.cli import main
-from submax.experiments.cells import cells
-from submax.experiments.run import run_sweep
+from submax.experiments.running.cells import cells
+from submax.experiments.running.run import run_sweep
 from submax.experiments.specification import parse
 from submax.plots import StudyStyle, study_figure
 from submax.simulation.measures import lai_robbins

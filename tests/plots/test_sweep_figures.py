@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 from matplotlib.figure import Figure
 
-from submax.experiments.cells import cells
-from submax.experiments.run import run_sweep
+from submax.experiments.running.cells import cells
+from submax.experiments.running.run import run_sweep
 from submax.experiments.specification import parse
 from submax.plots import draw_sweep_figure, sweep_figures
 

@@ -125,8 +125,8 @@ def _lines_of_group(group: click.Group, path: str) -> Iterator[str]:
 
 
 def _path_lines() -> Iterator[str]:
-    from submax.server.interface.description import description
-    from submax.server.interface.operations.all_operations import operations
+    from submax.web.server.interface.description import description
+    from submax.web.server.interface.operations.all_operations import operations
 
     for path, methods in description(operations())["paths"].items():
         for method in methods:

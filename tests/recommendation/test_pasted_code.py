@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import submax
 from submax.cli import main
-from submax.server.running.serve_options import ServeOptions
+from submax.web.server.running.serve_options import ServeOptions
 
 ADDRESS = "http://127.0.0.1:8000"
 COLUMNS = {"action": "the shown", "reward": "bought", "context": ["age", "size"]}

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from submax.regression.belief_settings import BeliefSettings
-from submax.regression.context_belief import LIKE_UNIFORM, ContextBelief
-from submax.regression.map_choice import sums_of
-from submax.regression.posterior import Posterior
-from submax.regression.sampled_rows import RegressionRows
+from submax.models.regression.belief_settings import BeliefSettings
+from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
+from submax.models.regression.map_choice import sums_of
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.sampled_rows import RegressionRows
 
 SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
 """The map is made from up to 100 rows, so that the tests see both before and after."""

@@ -4,7 +4,7 @@ import pytest
 from submax.core.contracts.problem import Problem
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
-from submax.regression.described_actions import MOST_COLUMNS, described_actions
+from submax.models.regression.described_actions import MOST_COLUMNS, described_actions
 
 
 def arms(*columns):

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from submax.regression.feature_map import CONSTANT, JITTER, KERNEL, LINEAR, new_map
-from submax.regression.standardization import FARTHEST
+from submax.models.regression.feature_map import CONSTANT, JITTER, KERNEL, LINEAR, new_map
+from submax.models.regression.standardization import FARTHEST
 
 
 def contexts(seed, rows=60, width=3):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from submax.regression.fitting import EXPECTED_SHARE, LEAST_NOISE, RANGE, fitted, moments_of
-from submax.regression.posterior import Posterior
-from submax.regression.prior import KINDS, OWN, Prior, PriorStructure
-from submax.regression.sums import Sums
+from submax.models.regression.fitting import EXPECTED_SHARE, LEAST_NOISE, RANGE, fitted, moments_of
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
+from submax.models.regression.sums import Sums
 
 STEP = 1e-5
 

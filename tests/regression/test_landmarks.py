@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.cluster.vq import kmeans2, vq
 
-from submax.regression.landmarks import STEPS, chosen_landmarks
+from submax.models.regression.landmarks import STEPS, chosen_landmarks
 
 
 def test_few_different_points_are_the_landmarks(seed):

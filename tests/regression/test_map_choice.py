@@ -1,11 +1,17 @@
 import numpy as np
 import pytest
 
-from submax.regression.belief_settings import BeliefSettings
-from submax.regression.feature_map import new_map
-from submax.regression.map_choice import FEWEST_ROWS, LENGTHS, USUAL_LENGTH, best_map, sums_of
-from submax.regression.posterior import Posterior
-from submax.regression.sampled_rows import RegressionRows
+from submax.models.regression.belief_settings import BeliefSettings
+from submax.models.regression.feature_map import new_map
+from submax.models.regression.map_choice import (
+    FEWEST_ROWS,
+    LENGTHS,
+    USUAL_LENGTH,
+    best_map,
+    sums_of,
+)
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.sampled_rows import RegressionRows
 
 SETTINGS = BeliefSettings(actions=2, features=20, rows=1000, draws=4, width=1.0, discount=1.0)
 

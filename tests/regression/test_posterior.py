@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from submax.regression import posterior
-from submax.regression.posterior import Posterior
-from submax.regression.prior import Prior, PriorStructure
-from submax.regression.sums import Sums
+from submax.models.regression import posterior
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.prior import Prior, PriorStructure
+from submax.models.regression.sums import Sums
 
 DRAWS = 40_000
 LARGEST_DEVIATION = 7.0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.regression.posterior_covariance import PosteriorCovariance
+from submax.models.regression.posterior_covariance import PosteriorCovariance
 
 
 def dense_covariance(case):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from submax.regression.fitting import fitted
-from submax.regression.prior import ALIKE, COMMON, OWN, Prior, PriorStructure
-from submax.regression.sums import Sums
+from submax.models.regression.fitting import fitted
+from submax.models.regression.prior import ALIKE, COMMON, OWN, Prior, PriorStructure
+from submax.models.regression.sums import Sums
 
 GROUPS = np.array([0, 1, 1, 1])
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from submax.regression.sampled_rows import RegressionRows, SampledRows
+from submax.models.regression.sampled_rows import RegressionRows, SampledRows
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 

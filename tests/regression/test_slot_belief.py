@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InputError
-from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
+from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 
 SIZES = (3, 2)
 SETTINGS = SlotSettings(SIZES, effects=200, rows=60, draws=3000, width=0.5, pairs=True)

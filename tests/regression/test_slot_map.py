@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.regression.slot_map import GROUPS, SlotMap
-from submax.regression.standardization import FARTHEST
+from submax.models.regression.slot_map import GROUPS, SlotMap
+from submax.models.regression.standardization import FARTHEST
 
 SIZES = (3, 2, 4)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.regression.standardization import standardization
+from submax.models.regression.standardization import standardization
 
 
 def normal(seed, rows=500):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.regression.sums import Sums
+from submax.models.regression.sums import Sums
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import httpx
 import msgspec
 import pytest
 
+from submax.experiments.running.study import run_study
 from submax.experiments.specification import parse
-from submax.experiments.study import run_study
-from submax.results_server.app import make_app
-from submax.results_server.folders import Folders
+from submax.web.results_server.app import make_app
+from submax.web.results_server.folders import Folders
 
 FILE = """
 title = "Tiny <i>arms</i>"

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from submax.results_server.result_pages import PAGES
+from submax.web.results_server.result_pages import PAGES
 
 pytestmark = pytest.mark.xdist_group("browser")
 PATHS = [*(one.path.format(name="one") for one in PAGES), "/compare?left=one&right=other"]

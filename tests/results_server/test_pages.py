@@ -8,23 +8,23 @@ from click.testing import CliRunner
 
 from submax import InputError
 from submax.cli import main
-from submax.experiments.cells import cells, run_cell
 from submax.experiments.comparing.folder_differences import compare_folders
+from submax.experiments.comparing.paired_comparison import Finals
 from submax.experiments.comparing.paired_differences import compare
-from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.following.noted_run import NotedRun
 from submax.experiments.following.planned_cell import planned
 from submax.experiments.following.results_folder import ResultsFolder
 from submax.experiments.following.run_record import recorded_run
-from submax.experiments.paired_comparison import Finals
-from submax.experiments.rows_store import RowsStore
-from submax.experiments.run import run_illustration
+from submax.experiments.running.cells import cells, run_cell
+from submax.experiments.running.run import run_illustration
+from submax.experiments.running.study import run_study
 from submax.experiments.specification import load_named, parse
-from submax.experiments.study import run_study
-from submax.results_server import messages as m
-from submax.results_server.folders import Folders
-from submax.results_server.result_pages import PAGES
+from submax.experiments.storing.directory import claim_directory, close_directory
+from submax.experiments.storing.rows_store import RowsStore
 from submax.simulation.cell_store import CellStore
+from submax.web.results_server import messages as m
+from submax.web.results_server.folders import Folders
+from submax.web.results_server.result_pages import PAGES
 
 BROWSER = {"accept": "text/html,*/*;q=0.8"}
 PATHS = [one.path.format(name="one") for one in PAGES]

@@ -11,9 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.store.memory_store import MemoryStore
-from submax.server.app import make_app
-from submax.server.declaring.trial_process import TrialProcess
-from submax.server.service import Service
+from submax.web.server.app import make_app
+from submax.web.server.declaring.trial_process import TrialProcess
+from submax.web.server.service import Service
 
 Events = dict[str, list]
 

@@ -8,15 +8,15 @@ from click.testing import CliRunner
 
 from submax.cli import main
 from submax.core.errors import InputError, StoreError
-from submax.live.audit_log import STREAM
+from submax.live.operating.audit_log import STREAM
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.access import failed_attempts
-from submax.server.access.failed_attempts import FailedAttempts
-from submax.server.access.key import parsed_time
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.access.last_use import LastUse
-from submax.server.service import Service
+from submax.web.server.access import failed_attempts
+from submax.web.server.access.failed_attempts import FailedAttempts
+from submax.web.server.access.key import parsed_time
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.access.last_use import LastUse
+from submax.web.server.service import Service
 
 WRONG = {"authorization": "Bearer submax.000000000000.wrong"}
 

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from submax.live.store.memory_store import MemoryStore
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.connections.admission import Admission
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.connections.admission import Admission
 
 
 class Waiting:

@@ -1,5 +1,5 @@
-from submax.live.alarms.alarm_log import AlarmLog
-from submax.live.alarms.alarm_records import Alarm
+from submax.live.monitoring.alarms.alarm_log import AlarmLog
+from submax.live.monitoring.alarms.alarm_records import Alarm
 
 ARMS = {"name": "arms", "actions": ["A", "B"], "alarms": {"webhook": "https://example.com/hook"}}
 

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from submax.live.log.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
-from submax.server.pages.operations import page_operations
-from submax.server.service import Service
+from submax.web.server.pages.operations import page_operations
+from submax.web.server.service import Service
 
 PAGE = {
     "name": "page",

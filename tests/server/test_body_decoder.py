@@ -1,8 +1,8 @@
 import pytest
 
 from submax.core.errors import InputError
-from submax.server.interface import messages as m
-from submax.server.interface.body_decoder import BodyDecoder
+from submax.web.server.interface import messages as m
+from submax.web.server.interface.body_decoder import BodyDecoder
 
 TEXT = "give a text of 1 to 128 printable ASCII characters without spaces"
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.access.key_registry import KeyRegistry
+from submax.web.server.access.key_registry import KeyRegistry
 
 KILOBYTE = 1000
 DECIDE = (

@@ -9,12 +9,12 @@ from click.testing import CliRunner
 import submax
 from submax.cli import main
 from submax.core.errors import InputError, NotFoundError
-from submax.live.audit_log import AuditLog
+from submax.live.bandits.open import open_bandit, open_store
 from submax.live.log.records import DECLARED, TICK
-from submax.live.open import open_bandit, open_store
+from submax.live.operating.audit_log import AuditLog
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.random import Random
-from submax.server.access.key_registry import KeyRegistry
+from submax.web.server.access.key_registry import KeyRegistry
 
 ARMS = {"name": "arms", "actions": ["A", "B"], "reward_wait": 0.05, "refit_rows": 1}
 

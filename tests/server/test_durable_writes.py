@@ -6,8 +6,8 @@ import pytest
 
 from submax.core.errors import StoreError
 from submax.live.store.pending_write import PendingWrite
-from submax.server.deciding import durable_writes
-from submax.server.deciding.durable_writes import DurableWrites
+from submax.web.server.deciding import durable_writes
+from submax.web.server.deciding.durable_writes import DurableWrites
 
 
 class Waiting:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from submax.client import Client
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 
 POLICY = """

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from submax.core.errors import InputError, StoreError
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.exports import export_runner
-from submax.server.exports.export_runner import ExportRunner
-from submax.server.exports.too_many_exports_error import TooManyExportsError
-from submax.server.service import Service
+from submax.web.server.exports import export_runner
+from submax.web.server.exports.export_runner import ExportRunner
+from submax.web.server.exports.too_many_exports_error import TooManyExportsError
+from submax.web.server.service import Service
 
 DECISIONS = 50
 
@@ -180,7 +180,7 @@ def test_a_server_that_stops_ends_its_exports(serve, tmp_path):
 
 ENDLESS = """
 import os, pathlib, sys, time
-from submax.server.exports import export_job
+from submax.web.server.exports import export_job
 
 def run(job):
     pathlib.Path(job.path).write_text(str(os.getpid()))
@@ -193,7 +193,7 @@ SERVER = """
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.exports import export_runner
+from submax.web.server.exports import export_runner
 
 export_runner.MODULE = "endless"
 store = SQLiteStore(pathlib.Path(sys.argv[1], "page.db"))

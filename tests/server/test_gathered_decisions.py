@@ -3,12 +3,12 @@ import asyncio
 import pytest
 
 from submax.core.errors import InputError, StoreError
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
-from submax.server.deciding.durable_writes import DurableWrites
-from submax.server.deciding.gathered_decisions import MAX_GATHERED, GatheredDecisions
-from submax.server.deciding.timed_draws import TimedDraws
-from submax.server.interface.messages import Decide
+from submax.web.server.deciding.durable_writes import DurableWrites
+from submax.web.server.deciding.gathered_decisions import MAX_GATHERED, GatheredDecisions
+from submax.web.server.deciding.timed_draws import TimedDraws
+from submax.web.server.interface.messages import Decide
 
 
 class Noting(MemoryStore):

@@ -3,12 +3,12 @@ import pytest
 from submax.core.errors import InputError
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.access.key import SCOPES
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.interface.operations.all_operations import operations
-from submax.server.pages.operations import page_operations
-from submax.server.run import check_address, check_port
-from submax.server.service import Service
+from submax.web.server.access.key import SCOPES
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.interface.operations.all_operations import operations
+from submax.web.server.pages.operations import page_operations
+from submax.web.server.run import check_address, check_port
+from submax.web.server.service import Service
 
 ALL = [*operations(), *page_operations()]
 ARMS = {"actions": ["A", "B"]}

@@ -10,9 +10,9 @@ from threading import Thread
 import pytest
 import uvicorn
 
-from submax.server.connections import limited_protocol
-from submax.server.connections.connection_table import ConnectionTable
-from submax.server.connections.limited_protocol import LimitedProtocol
+from submax.web.server.connections import limited_protocol
+from submax.web.server.connections.connection_table import ConnectionTable
+from submax.web.server.connections.limited_protocol import LimitedProtocol
 
 SECONDS = 0.5
 """The deadlines of head and body in these tests."""

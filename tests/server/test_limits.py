@@ -3,8 +3,8 @@ import time
 import pytest
 
 from submax.core.errors import InputError
-from submax.server.access.rate_limit import RateLimit
-from submax.server.interface.body import DEEPEST, check_depth
+from submax.web.server.access.rate_limit import RateLimit
+from submax.web.server.interface.body import DEEPEST, check_depth
 
 
 def test_a_text_that_never_ends_is_read_once():

@@ -6,11 +6,11 @@ from threading import Event
 import pytest
 
 from submax.core.errors import StoreError
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server import service as service_module
-from submax.server.service import Service
+from submax.web.server import service as service_module
+from submax.web.server.service import Service
 
 BANDITS = 60
 

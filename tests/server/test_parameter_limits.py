@@ -8,14 +8,14 @@ from submax.core.errors import InputError
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES
 from submax.schema.rewards import SCALES
-from submax.server.declaring.parameter_limits import (
+from submax.strategies import STRATEGIES
+from submax.web.server.declaring.parameter_limits import (
     CLASSIFIER,
     FREE,
     LIMITS,
     OTHERS,
     check_parameters,
 )
-from submax.strategies import STRATEGIES
 
 
 def numeric_fields(cls, seen):

@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.log.collecting import quarantine
 from submax.live.log.records import RewardGiven, body_of
-from submax.server.access.key_registry import KeyRegistry
+from submax.web.server.access.key_registry import KeyRegistry
 
 KIND = "dropped_from_quarantine"
 

@@ -9,15 +9,15 @@ from threading import Thread
 import pytest
 import uvicorn
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
-from submax.server.app import make_app, quick_endpoints
-from submax.server.connections.admission import Admission
-from submax.server.connections.connection_table import ConnectionTable
-from submax.server.connections.quick_protocol import SMALL_BODY, QuickProtocol
-from submax.server.interface.request_pipeline import RequestPipeline
-from submax.server.metrics import Metrics
-from submax.server.service import Service
+from submax.web.server.app import make_app, quick_endpoints
+from submax.web.server.connections.admission import Admission
+from submax.web.server.connections.connection_table import ConnectionTable
+from submax.web.server.connections.quick_protocol import SMALL_BODY, QuickProtocol
+from submax.web.server.interface.request_pipeline import RequestPipeline
+from submax.web.server.metrics import Metrics
+from submax.web.server.service import Service
 
 CONTEXT = {"age": 1.0}
 

@@ -12,7 +12,7 @@ import pytest
 from submax.core.errors import StoreError
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server import write_probe
+from submax.web.server import write_probe
 
 ARMS = {"name": "page", "actions": ["A", "B"]}
 

@@ -11,9 +11,9 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from submax.live.store.memory_store import MemoryStore
-from submax.server.access import failed_attempts
-from submax.server.app import make_app
-from submax.server.service import Service
+from submax.web.server.access import failed_attempts
+from submax.web.server.app import make_app
+from submax.web.server.service import Service
 
 pytestmark = [
     pytest.mark.slow,

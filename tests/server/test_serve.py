@@ -11,15 +11,15 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-import submax.server.client.messages.attempts
+import submax.web.server.client.messages.attempts
 from submax.cli import main
 from submax.client import Client
 from submax.core.errors import StoreError
+from submax.live.bandits.open import open_bandit
 from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
-from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
-from submax.server.access.key_registry import KeyRegistry
+from submax.web.server.access.key_registry import KeyRegistry
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8
@@ -259,7 +259,7 @@ def test_a_host_that_does_not_exist_is_said_so(file):
 
 
 def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, eventually, monkeypatch):
-    monkeypatch.setattr(submax.server.client.messages.attempts, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(submax.web.server.client.messages.attempts, "LONGEST_PAUSE", 0.1)
     server = serve(file)
     server.wait_ready()
     load = Load(server, attempts=500)

@@ -6,7 +6,7 @@ import time
 import httpx
 import pytest
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 
 ENDLESS = {
     "kind": "reward-conditioned",

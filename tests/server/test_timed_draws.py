@@ -9,15 +9,15 @@ import pytest
 
 from submax.core.contracts.facts import Facts
 from submax.core.errors import InputError
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.serving.serving import LATE
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.random import Random
-from submax.server.deciding import draw_thread, timed_draws
-from submax.server.deciding.durable_writes import DurableWrites
-from submax.server.deciding.gathered_decisions import GatheredDecisions
-from submax.server.deciding.timed_draws import TimedDraws
-from submax.server.interface.messages import Decide
+from submax.web.server.deciding import draw_thread, timed_draws
+from submax.web.server.deciding.durable_writes import DurableWrites
+from submax.web.server.deciding.gathered_decisions import GatheredDecisions
+from submax.web.server.deciding.timed_draws import TimedDraws
+from submax.web.server.interface.messages import Decide
 
 SECONDS = 0.3
 

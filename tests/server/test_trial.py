@@ -9,8 +9,8 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
 from submax.policies import POLICIES
-from submax.server.declaring.trial import possible_rewards, try_declaration
-from submax.server.declaring.trial_process import TrialProcess
+from submax.web.server.declaring.trial import possible_rewards, try_declaration
+from submax.web.server.declaring.trial_process import TrialProcess
 
 POLICY = """
 import time

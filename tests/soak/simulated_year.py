@@ -11,7 +11,7 @@ import numpy as np
 from journal import ACKNOWLEDGED, KEYS, SENT, Journal
 from worker_process import WorkerProcess
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.testing import ManualClock
 
 NAME = "page"

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from journal import ACKNOWLEDGED, KEYS, NEVER
 
 from submax.cli import main
+from submax.live.bandits.open import open_bandit, open_store
 from submax.live.log.snapshot import snapshot_name
-from submax.live.open import open_bandit, open_store
 from submax.testing import ManualClock
 
 

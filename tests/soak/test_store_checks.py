@@ -7,7 +7,7 @@ from process_memory import process_memory
 from store_checks import check_nothing_lost
 from test_simulated_year import affordable, check_memory
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 
 NAME = "page"
 

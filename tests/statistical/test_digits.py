@@ -5,7 +5,7 @@ import pytest
 
 import submax
 from submax.evaluation import compare, learn
-from submax.experiments.offline import true_value, uniform_log
+from submax.experiments.running.offline import true_value, uniform_log
 
 POLICY = {
     "kind": "reward-conditioned",

@@ -6,7 +6,7 @@ import {
   Bandit,
   newIdentifier,
   SubmaxError,
-} from "../../../src/submax/server/client/javascript/index.js";
+} from "../../../src/submax/web/server/client/javascript/index.js";
 
 /** A fetch that answers by a function of the path and the body, and keeps what it was sent. */
 function answering(answer) {

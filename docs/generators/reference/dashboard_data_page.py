@@ -4,8 +4,8 @@ from pathlib import Path
 
 from docs.generators.reference.data_tables import data_sections
 
-from submax.server.interface.description import description
-from submax.server.pages.operations import page_operations
+from submax.web.server.interface.description import description
+from submax.web.server.pages.operations import page_operations
 
 PAGE = Path(__file__).parents[2] / "reference" / "dashboard-data.md"
 INTRO = """# Dashboard of a server as JSON

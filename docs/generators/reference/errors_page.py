@@ -7,9 +7,9 @@ from docs.generators.markdown_tables import table
 from docs.generators.reference.meanings import meanings
 
 from submax.core import errors
-from submax.server.client.messages.answers import REFUSALS
-from submax.server.interface.request_pipeline import STATUS
-from submax.server.interface.responses import CODES
+from submax.web.server.client.messages.answers import REFUSALS
+from submax.web.server.interface.request_pipeline import STATUS
+from submax.web.server.interface.responses import CODES
 
 PAGE = Path(__file__).parents[2] / "reference" / "errors.md"
 SOURCE = Path(__file__).parents[3] / "src" / "submax"

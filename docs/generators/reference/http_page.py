@@ -7,14 +7,14 @@ from pathlib import Path
 from docs.generators.markdown_tables import table
 from docs.generators.reference.schema_words import Schema, cell, fields_table, type_words
 
-from submax.server.interface.description import REFUSALS, description
-from submax.server.interface.operation import Operation
-from submax.server.interface.operations.bandits import bandit_operations
-from submax.server.interface.operations.evaluating import evaluation_operations
-from submax.server.interface.operations.operating import operating_operations
-from submax.server.interface.operations.requests import request_operations
-from submax.server.interface.operations.server import server_operations
-from submax.server.pages.operations import page_operations
+from submax.web.server.interface.description import REFUSALS, description
+from submax.web.server.interface.operation import Operation
+from submax.web.server.interface.operations.bandits import bandit_operations
+from submax.web.server.interface.operations.evaluating import evaluation_operations
+from submax.web.server.interface.operations.operating import operating_operations
+from submax.web.server.interface.operations.requests import request_operations
+from submax.web.server.interface.operations.server import server_operations
+from submax.web.server.pages.operations import page_operations
 
 PAGE = Path(__file__).parents[2] / "reference" / "http.md"
 GROUPS = {

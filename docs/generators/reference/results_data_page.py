@@ -4,8 +4,8 @@ from pathlib import Path
 
 from docs.generators.reference.data_tables import data_sections
 
-from submax.results_server.description import description
-from submax.results_server.result_pages import PAGES
+from submax.web.results_server.description import description
+from submax.web.results_server.result_pages import PAGES
 
 PAGE = Path(__file__).parents[2] / "reference" / "results-data.md"
 INTRO = """# Dashboard of results as JSON

@@ -9,15 +9,15 @@ from docs.generators.markdown_tables import table
 from docs.generators.reference.schema_words import cell, fields_table
 
 from submax.core.running.variables import BY_FILE
-from submax.live.alarms.webhook_options import PRIVATE, SECRET
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.declared_types import DECLARED_TYPES, ContextField
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
 from submax.live.declaring.settings import Settings
-from submax.results_server.options import OPTIONS as DASHBOARD_OPTIONS
-from submax.server.running.serve_options import KEY, OPTIONS, STORE
-from submax.server.running.server_option import ServerOption
+from submax.live.monitoring.alarms.webhook_options import PRIVATE, SECRET
+from submax.web.results_server.options import OPTIONS as DASHBOARD_OPTIONS
+from submax.web.server.running.serve_options import KEY, OPTIONS, STORE
+from submax.web.server.running.server_option import ServerOption
 
 PAGE = Path(__file__).parents[2] / "reference" / "settings.md"
 REFERENCE = "#/components/schemas/{name}"

@@ -11,7 +11,7 @@ from submax.core.folder import Folder
 
 WITH_ALL_METHODS = ("Bandit", "Client", "AsyncClient", "Log", "Comparison")
 """Classes whose inherited methods are listed too, because callers use all of them."""
-PACKAGES = {"core", "environments", "live", "policies", "recommendation", "schema", "server"}
+PACKAGES = {"core", "environments", "live", "policies", "recommendation", "schema", "web"}
 PACKAGES |= {"simulation", "strategies"}
 """The packages whose names in ``submax`` are on the pages below."""
 
@@ -37,7 +37,13 @@ def python_pages() -> dict[str, str]:
     top = _top_names()
     if missing := top.keys() - PACKAGES:
         raise SystemExit(f"python_pages.py has no page for names of: {', '.join(sorted(missing))}")
-    pages = {
+    pages = {**_deciding_pages(top), **_learning_pages(top), **_other_pages()}
+    return {f"reference/python/{name}.md": _text(page) for name, page in pages.items()}
+
+
+def _deciding_pages(top: Mapping[str, list[PublicName]]) -> dict[str, PythonPage]:
+    """Return the pages for those who decide, and for those who write a class of their own."""
+    return {
         "bandit": PythonPage(
             "Bandit",
             "`submax.open` opens a bandit with a durable log, and `submax.Bandit` is one in "
@@ -57,6 +63,12 @@ def python_pages() -> dict[str, str]:
             "are given: problems, actions, rewards and feedback. All names are in `submax`.",
             {"": _by_name(top["core"])},
         ),
+    }
+
+
+def _learning_pages(top: Mapping[str, list[PublicName]]) -> dict[str, PythonPage]:
+    """Return the pages on what decides and learns, and on where it is simulated."""
+    return {
         "policies": _folder_page(
             "Policies",
             "`submax.make_policy` makes a policy from its [name](../policies.md) or from a table. "
@@ -90,6 +102,12 @@ def python_pages() -> dict[str, str]:
             simulation.DELAYS,
             [one for one in top["simulation"] if one.name[7:].islower()],
         ),
+    }
+
+
+def _other_pages() -> dict[str, PythonPage]:
+    """Return the pages on packages that export all their names themselves."""
+    return {
         "evaluation": PythonPage(
             "Evaluation of logs",
             "Read logs, learn policies from them, and estimate what other policies would have "
@@ -109,7 +127,6 @@ def python_pages() -> dict[str, str]:
             {"": [*_exported(submax.sklearn), *_exported(submax.gymnasium)]},
         ),
     }
-    return {f"reference/python/{name}.md": _text(page) for name, page in pages.items()}
 
 
 def _top_names() -> dict[str, list[PublicName]]:
@@ -124,7 +141,7 @@ def _top_names() -> dict[str, list[PublicName]]:
 
 def _is_elsewhere(one: PublicName, top: Mapping[str, list[PublicName]]) -> bool:
     """Whether another page has the name; the clients themselves have no other page."""
-    others = (name for package, names in top.items() if package != "server" for name in names)
+    others = (name for package, names in top.items() if package != "web" for name in names)
     return one.home in {name.home for name in others}
 
 

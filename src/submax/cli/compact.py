@@ -13,17 +13,17 @@ from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError, SubmaxError
 from submax.core.running.extras import require_extra
 from submax.core.running.names_file import names_file
-from submax.live.archive.compaction import Compaction
-from submax.live.archive.compactor import removed_rows
+from submax.live.archive.compacting.compaction import Compaction
+from submax.live.archive.compacting.compactor import removed_rows
 from submax.live.archive.derived_rows import DerivedRows
-from submax.live.archive.segment_folder import SegmentFolder, archive_folder
+from submax.live.archive.segments.segment_folder import SegmentFolder, archive_folder
+from submax.live.bandits.open import open_store
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
-from submax.live.open import open_store
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification

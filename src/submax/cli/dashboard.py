@@ -9,7 +9,7 @@ import click
 
 from submax.cli.commands import main
 from submax.cli.server_options import with_options
-from submax.results_server.options import OPTIONS
+from submax.web.results_server.options import OPTIONS
 
 
 @main.command()
@@ -27,6 +27,6 @@ def dashboard(results: Path, **given: Any) -> None:
     from submax.core.running.extras import require_extra
 
     require_extra("server", "the dashboard", "starlette", "uvicorn", "jinja2", "pyarrow")
-    from submax.results_server.run import show_results
+    from submax.web.results_server.run import show_results
 
     show_results(results, given, os.environ)

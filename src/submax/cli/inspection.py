@@ -9,10 +9,10 @@ import click
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.live.doctor import Finding, examined
+from submax.live.bandits.open import open_store
 from submax.live.log.bandits import bandit_names
 from submax.live.log.export import Export
-from submax.live.open import open_store
+from submax.live.operating.doctor import Finding, examined
 from submax.live.store.store import Store
 
 LABELS = {"ok": "ok    ", "damage": "DAMAGE", "advice": "ADVICE"}

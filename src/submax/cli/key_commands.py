@@ -8,13 +8,13 @@ import click
 from submax.cli.inspection import opened_for_reading
 from submax.cli.operating.read_bandit import opened_for_writing
 from submax.cli.operating.remote_server import RemoteServer
-from submax.live.audit_log import COMMAND_LINE, AuditEntry, AuditLog
-from submax.live.open import SERVERS, open_store
-from submax.server.access.key import parsed_time, time_text
-from submax.server.access.key_registry import KeyRegistry, check_key
-from submax.server.access.last_use import LastUse
-from submax.server.interface.answers import AuditedChange, KeyDetails
-from submax.server.interface.details import audited_change, key_details
+from submax.live.bandits.open import SERVERS, open_store
+from submax.live.operating.audit_log import COMMAND_LINE, AuditEntry, AuditLog
+from submax.web.server.access.key import parsed_time, time_text
+from submax.web.server.access.key_registry import KeyRegistry, check_key
+from submax.web.server.access.last_use import LastUse
+from submax.web.server.interface.answers import AuditedChange, KeyDetails
+from submax.web.server.interface.details import audited_change, key_details
 
 
 def run_add(

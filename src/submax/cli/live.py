@@ -43,13 +43,13 @@ def serve(**given: Any) -> None:
     """
     from submax.core.running.extras import require_extra
     from submax.live.log.pages.collection_pause import collection_pause
-    from submax.server.running.serve_options import ServeOptions
+    from submax.web.server.running.serve_options import ServeOptions
 
     options = ServeOptions.of(given, os.environ)
     require_extra("server", "the server", *SERVER_MODULES)
     # A tenth of the time of importing would go into looking for garbage.
     with collection_pause():
-        from submax.server.run import serve as run
+        from submax.web.server.run import serve as run
 
     run(options)
 
@@ -84,7 +84,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     from submax.core.running.extras import require_extra
 
     require_extra("server", "the demo", *SERVER_MODULES)
-    from submax.server.demo.run import run_demo
+    from submax.web.server.demo.run import run_demo
 
     run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
 

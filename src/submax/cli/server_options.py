@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import click
 
 from submax.cli.option_list import Command, Option, with_all
-from submax.server.running.serve_options import OPTIONS
-from submax.server.running.server_option import ServerOption
+from submax.web.server.running.serve_options import OPTIONS
+from submax.web.server.running.server_option import ServerOption
 
 
 def server_options(command: Command) -> Command:

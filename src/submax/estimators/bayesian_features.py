@@ -21,10 +21,10 @@ from submax.core.numerics.tally import tally
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.estimators.level_probabilities import level_probabilities
-from submax.regression.belief_settings import BeliefSettings
-from submax.regression.context_belief import ContextBelief
-from submax.regression.described_actions import described_actions
-from submax.regression.sampled_rows import RegressionRows
+from submax.models.regression.belief_settings import BeliefSettings
+from submax.models.regression.context_belief import ContextBelief
+from submax.models.regression.described_actions import described_actions
+from submax.models.regression.sampled_rows import RegressionRows
 from submax.strategies.observation_weights import ObservationWeights
 
 MOST_NUMBERS = 2_160_000

@@ -7,10 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from submax.classifiers.classifier_template import ClassifierTemplate
-from submax.classifiers.fitted_classifier import FittedClassifier
-from submax.classifiers.model_cache import ModelCache, Models
-from submax.classifiers.reward_features import ENCODINGS, reward_features
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import one_of, positive, whole_number
 from submax.core.conditioning.estimator import Estimator
@@ -25,6 +21,10 @@ from submax.core.numerics.tally import tally
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.estimators.classifier_params import ClassifierParams
 from submax.estimators.importance_values import importance_values
+from submax.models.classifiers.classifier_template import ClassifierTemplate
+from submax.models.classifiers.fitted_classifier import FittedClassifier
+from submax.models.classifiers.model_cache import ModelCache, Models
+from submax.models.classifiers.reward_features import ENCODINGS, reward_features
 from submax.strategies.observation_weights import ObservationWeights
 
 LARGEST_SEED = 2**31 - 1

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from submax.classifiers.model_cache import ModelCache
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
 from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
+from submax.models.classifiers.model_cache import ModelCache
 
 
 @stored("classifier-params")

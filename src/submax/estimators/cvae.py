@@ -12,10 +12,10 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
 from submax.estimators.network_estimator import NetworkEstimator
-from submax.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
-    from submax.nn.designs.cvae_design import CVAEDesign
+    from submax.models.nn.designs.cvae_design import CVAEDesign
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class CVAE(NetworkEstimator):
         return 1.0
 
     def design(self, problem: Problem) -> "CVAEDesign":
-        from submax.nn.designs.cvae_design import CVAEDesign
+        from submax.models.nn.designs.cvae_design import CVAEDesign
 
         return CVAEDesign(
             problem.space.choices,

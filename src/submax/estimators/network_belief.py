@@ -12,11 +12,15 @@ from submax.core.conditioning.conditional_distribution import ConditionalDistrib
 from submax.core.spaces.real_space import RealSpace
 from submax.core.spaces.space import Space
 from submax.estimators.network_params import NetworkParams
-from submax.networks.decoded_choices import DecodedChoices
-from submax.networks.decoded_density import DecodedDensity
-from submax.networks.mixture_density import MixtureDensity
-from submax.networks.slot_choices import choice_probabilities, first_choices, joint_probabilities
-from submax.networks.slot_network import SlotNetwork
+from submax.models.networks.decoded_choices import DecodedChoices
+from submax.models.networks.decoded_density import DecodedDensity
+from submax.models.networks.mixture_density import MixtureDensity
+from submax.models.networks.slot_choices import (
+    choice_probabilities,
+    first_choices,
+    joint_probabilities,
+)
+from submax.models.networks.slot_network import SlotNetwork
 from submax.strategies.observation_weights import ObservationWeights
 
 

@@ -22,12 +22,12 @@ from submax.core.running.extras import require_extra
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_belief import NetworkBelief
 from submax.estimators.network_params import NetworkParams, TrainedNetwork
-from submax.networks.density_head import outputs
-from submax.networks.replicas import Parameters, parameters_where
-from submax.networks.slot_network import SlotNetwork
+from submax.models.networks.density_head import outputs
+from submax.models.networks.replicas import Parameters, parameters_where
+from submax.models.networks.slot_network import SlotNetwork
 
 if TYPE_CHECKING:
-    from submax.nn.training.trained import Trained
+    from submax.models.nn.training.trained import Trained
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -135,7 +135,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         rng: np.random.Generator,
     ) -> "Trained":
         """Train on all rows of the ``buffer``, the new ones of ``feedback`` among them."""
-        from submax.nn.training.training import train
+        from submax.models.nn.training.training import train
 
         space = params.problem.space
         action, reward = space.scaled(buffer.action), encoding.encoded(buffer.reward)
@@ -177,7 +177,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
         """Return the parameters to continue training from, for bin edges that may have moved."""
-        from submax.nn.training.parameters import moved
+        from submax.models.nn.training.parameters import moved
 
         goes_on = self.training.continued
         if self.training.stops_early:
@@ -198,7 +198,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         latent: Floats,
     ) -> Any:
         """Return the trained network as plain arrays, evaluated at the levels."""
-        from submax.nn.training.parameters import restored
+        from submax.models.nn.training.parameters import restored
 
         design = self.design(problem)
         levels = encoding.encoded(encoding.levels).astype(np.float32)

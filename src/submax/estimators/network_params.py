@@ -8,11 +8,11 @@ from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
-from submax.networks.autoregressive_network import AutoregressiveNetwork
-from submax.networks.denoising_network import DenoisingNetwork
-from submax.networks.replicas import Parameters
-from submax.networks.single_network import SingleNetwork
-from submax.networks.slot_network import SlotNetwork
+from submax.models.networks.autoregressive_network import AutoregressiveNetwork
+from submax.models.networks.denoising_network import DenoisingNetwork
+from submax.models.networks.replicas import Parameters
+from submax.models.networks.single_network import SingleNetwork
+from submax.models.networks.slot_network import SlotNetwork
 
 TrainedNetwork: TypeAlias = SlotNetwork | AutoregressiveNetwork | DenoisingNetwork
 """The networks that estimators train, as plain arrays."""

@@ -12,10 +12,10 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
 from submax.estimators.network_estimator import NetworkEstimator
-from submax.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
-    from submax.nn.designs.softmax_design import SoftmaxDesign
+    from submax.models.nn.designs.softmax_design import SoftmaxDesign
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Softmax(NetworkEstimator):
         return 1
 
     def design(self, problem: Problem) -> "SoftmaxDesign":
-        from submax.nn.designs.softmax_design import SoftmaxDesign
+        from submax.models.nn.designs.softmax_design import SoftmaxDesign
 
         return SoftmaxDesign(
             problem.space.choices,

@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from submax.evaluation.logs.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
     from submax.evaluation.parts.parted_log import PartedLog as PartedLog
-    from submax.evaluation.report.comparison import Comparison as Comparison
-    from submax.evaluation.report.comparison import compare as compare
-    from submax.evaluation.report.reward_comparisons import compare_rewards as compare_rewards
+    from submax.evaluation.report.comparisons.comparison import Comparison as Comparison
+    from submax.evaluation.report.comparisons.comparison import compare as compare
+    from submax.evaluation.report.comparisons.reward_comparisons import (
+        compare_rewards as compare_rewards,
+    )
     from submax.schema.learned import Learned as Learned
 
 _HOME = {
     "BestPolicy": "submax.evaluation.choosing.best_policy",
-    "Comparison": "submax.evaluation.report.comparison",
+    "Comparison": "submax.evaluation.report.comparisons.comparison",
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.logs.log",
     "PartedLog": "submax.evaluation.parts.parted_log",
-    "compare": "submax.evaluation.report.comparison",
-    "compare_rewards": "submax.evaluation.report.reward_comparisons",
+    "compare": "submax.evaluation.report.comparisons.comparison",
+    "compare_rewards": "submax.evaluation.report.comparisons.reward_comparisons",
     "learn": "submax.evaluation.choosing.learning",
     "learn_best": "submax.evaluation.choosing.best_policy",
     "make_off_policy": "submax.evaluation.off_policy",

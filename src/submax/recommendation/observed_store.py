@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.live.bandits.open import open_store
 from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.snapshot import read_snapshot
-from submax.live.open import open_store
-from submax.live.rollups.decision_sums import DecisionSums
+from submax.live.monitoring.rollups.decision_sums import DecisionSums
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.recommendation.observed import Observed

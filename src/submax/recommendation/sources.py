@@ -6,7 +6,7 @@ from typing import Any
 
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
-from submax.live.open import POSTGRES, SERVERS
+from submax.live.bandits.open import POSTGRES, SERVERS
 from submax.recommendation.log_file import LogFile
 from submax.recommendation.observed import Observed
 from submax.recommendation.observed_log import ObservedLog

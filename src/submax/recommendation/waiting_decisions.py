@@ -3,8 +3,8 @@
 import math
 
 from submax.live.log.ledger import Ledger
-from submax.live.rollups.decision_sums import DecisionSums
-from submax.live.rollups.delay_bins import median_delays
+from submax.live.monitoring.rollups.decision_sums import DecisionSums
+from submax.live.monitoring.rollups.delay_bins import median_delays
 
 
 def waiting_decisions(ledger: Ledger) -> int:

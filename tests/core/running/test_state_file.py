@@ -7,7 +7,7 @@ from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.running.stored import class_of, stored, tag_of
 from submax.core.spaces.arms import Arms
-from submax.regression.prior import Prior
+from submax.models.regression.prior import Prior
 
 
 class Own(NamedTuple):

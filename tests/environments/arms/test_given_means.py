@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax import Bernoulli, Gaussian, HeavyTailed, InputError, make_policy, simulate
-from submax.experiments.cells import cells
+from submax.experiments.running.cells import cells
 from submax.experiments.specification import parse
 
 TOML = """

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax import DescribedArms, InputError, LinearContextual, LogisticContextual
-from submax.experiments.cells import cells
+from submax.experiments.running.cells import cells
 from submax.experiments.specification import parse
 
 TABLE = ((1.0, -2.0), (0.5, 3.0), (0.0, 0.25))

@@ -13,7 +13,7 @@ from submax.environments.tables import keel_set
 from submax.environments.tables.classification import Classification
 from submax.environments.tables.keel_set import keel_names
 from submax.environments.tables.packaged_set import load_packaged
-from submax.experiments.cells import cells, rehearse
+from submax.experiments.running.cells import cells, rehearse
 from submax.experiments.specification import load_file
 from submax.testing import check_environment
 

@@ -10,7 +10,7 @@ from submax.evaluation.choosing.learning import learn
 from submax.evaluation.choosing.tuning import Range, parse_search, tune
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.policies.policy_table import with_values
 
 pytest.importorskip("optuna")

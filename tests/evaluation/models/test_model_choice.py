@@ -9,7 +9,7 @@ from submax.evaluation import Log, compare
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.reward_model import FOLDS, fold_numbers
 from submax.evaluation.models.supervised_reward_model import design
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 
 ROWS = 600
 

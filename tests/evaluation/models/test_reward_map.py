@@ -4,7 +4,7 @@ import pytest
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.models.reward_map import KERNELS, reward_maps
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 
 
 def log_of(rows, width, seed, choices=3):

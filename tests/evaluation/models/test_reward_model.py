@@ -9,9 +9,9 @@ from submax.evaluation.models import reward_map, reward_model
 from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_map import reward_maps
 from submax.evaluation.models.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
-from submax.regression.fitting import fitted
-from submax.regression.prior import PriorStructure
-from submax.regression.sums import Sums
+from submax.models.regression.fitting import fitted
+from submax.models.regression.prior import PriorStructure
+from submax.models.regression.sums import Sums
 
 ROWS = 150
 MENUS = {

@@ -1,7 +1,7 @@
 import pytest
 
 from submax.core.errors import InputError
-from submax.evaluation.reading.column_names import find_columns
+from submax.evaluation.reading.columns.column_names import find_columns
 from submax.schema.choices import ARMS
 
 EXPORT = ["id", "at", "action", "reward", "status", "activated", "holdout", "late_rewards"]

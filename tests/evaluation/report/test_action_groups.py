@@ -4,8 +4,8 @@ import pytest
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.evaluation import Log, compare
-from submax.evaluation.report.action_groups import action_groups, group_index
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.action_groups import action_groups, group_index
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 
 ACTIONS, GENRES, ROWS = 30, 3, 600

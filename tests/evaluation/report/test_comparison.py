@@ -10,11 +10,13 @@ from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report import comparison, learned_targets, logged_evidence
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report import learned_targets
+from submax.evaluation.report.comparisons import comparison
+from submax.evaluation.report.comparisons.comparison import compare
 from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.report.estimator_choice import USUAL
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence import logged_evidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.policies.classic.thompson import Thompson
 from submax.schema.choices import Change
 from submax.schema.menu import Menu

@@ -11,8 +11,8 @@ from submax.evaluation.off_policy import make_off_policy, off_policy_estimators
 from submax.evaluation.report.diagnosis.cautions import Caution, log_cautions, policy_cautions
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 from submax.evaluation.report.diagnosis.propensity_calibration import worst_calibration
-from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 ARMS = ["A", "B", "C"]
 LOGS = 100

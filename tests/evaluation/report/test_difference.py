@@ -5,7 +5,7 @@ import pytest
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.report.difference import Difference
+from submax.evaluation.report.comparisons.difference import Difference
 
 ROWS = 400
 

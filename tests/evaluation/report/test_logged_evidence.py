@@ -12,9 +12,9 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.models.reward_model import fitted_models, fold_numbers
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report import logged_evidence
-from submax.evaluation.report.logged_evidence import DRAWS, LoggedEvidence
-from submax.evaluation.report.probability_tables import among_eligible
+from submax.evaluation.report.evidence import logged_evidence
+from submax.evaluation.report.evidence.logged_evidence import DRAWS, LoggedEvidence
+from submax.evaluation.report.evidence.probability_tables import among_eligible
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0

@@ -5,7 +5,7 @@ import pytest
 
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparisons.comparison import compare
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 
 ROWS, ARMS = 4000, 4

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from submax.core.errors import InputError
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.function_policy import FunctionPolicy
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.evaluation.targets.sharpened import Sharpened, sharpened

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from submax.experiments.cells import cells
 from submax.experiments.following.cell_progress import CellProgress, cell_progress, seconds_left
 from submax.experiments.following.noted_run import NotedRun
 from submax.experiments.following.planned_cell import PlannedCell, planned
 from submax.experiments.following.run_record import PROGRESS, read_records, recorded_run
+from submax.experiments.running.cells import cells
 from submax.experiments.specification import parse
 
 FILE = """

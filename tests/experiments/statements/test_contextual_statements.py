@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.comparing.paired_comparison import Finals
 from submax.experiments.statements.contextual_statements import (
     CLASSIC,
     OTHERS,

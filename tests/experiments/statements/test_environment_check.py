@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.comparing.paired_comparison import Finals
 from submax.experiments.statements.environment_check import (
     environment_checks,
     write_environment_checks,

@@ -1,6 +1,6 @@
 import pytest
 
-from submax.experiments.illustration import illustrate
+from submax.experiments.running.illustration import illustrate
 from submax.experiments.specification import load_named
 from submax.experiments.statements.illustration_statements import illustration_statements
 from submax.experiments.statements.verdict import Verdict

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from submax.experiments.paired_comparison import Finals, PairedComparison, Side
+from submax.experiments.comparing.paired_comparison import Finals, PairedComparison, Side
 from submax.experiments.statements.bernoulli_comparisons import CLASSIC, PAPER, STRONG
 from submax.experiments.statements.bernoulli_statements import bernoulli_statements
 from submax.experiments.statements.statement import Statement

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import submax
-from submax.live.alarms.alarm_desk import AlarmDesk
-from submax.live.audit_log import AuditLog
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
+from submax.live.monitoring.alarms.alarm_desk import AlarmDesk
+from submax.live.operating.audit_log import AuditLog
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies.classic.random import Random

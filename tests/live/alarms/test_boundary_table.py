@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from submax.live.alarms.boundary_table import ENTRIES_PER_OCTAVE, LARGEST, SMALLEST, boundary_table
+from submax.live.monitoring.alarms.boundary_table import (
+    ENTRIES_PER_OCTAVE,
+    LARGEST,
+    SMALLEST,
+    boundary_table,
+)
 from submax.sequential.mixture_boundary import mixture_boundary
 
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from submax.live.alarms.fall_detector import BLOCK, FallDetector
-from submax.live.alarms.range_detector import FEWEST_OUTSIDE, RangeDetector
+from submax.live.monitoring.alarms.fall_detector import BLOCK, FallDetector
+from submax.live.monitoring.alarms.range_detector import FEWEST_OUTSIDE, RangeDetector
 
 RUNS = 60
 

@@ -6,7 +6,8 @@ from threading import Thread
 import pytest
 
 import submax
-from submax.live.alarms.webhook import (
+from submax.live.declaring.alarm_settings import check_webhook
+from submax.live.monitoring.alarms.webhook import (
     ATTEMPTS,
     MAX_WAITING,
     SIGNATURE,
@@ -16,8 +17,7 @@ from submax.live.alarms.webhook import (
     Webhook,
     signature,
 )
-from submax.live.alarms.webhook_options import WebhookOptions
-from submax.live.declaring.alarm_settings import check_webhook
+from submax.live.monitoring.alarms.webhook_options import WebhookOptions
 
 
 class Receiver(HTTPServer):

@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
-from submax.live.archive import compaction, compactor
-from submax.live.archive.compaction import Compaction
+from submax.live.archive.compacting import compaction, compactor
+from submax.live.archive.compacting.compaction import Compaction
+from submax.live.bandits.open import open_bandit
 from submax.live.log import export
 from submax.live.log.rows import training_rows
-from submax.live.open import open_bandit
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock

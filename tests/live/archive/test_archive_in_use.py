@@ -11,17 +11,17 @@ from click.testing import CliRunner
 
 from submax.cli import main
 from submax.core.errors import InputError, NotFoundError
-from submax.live.archive import compactor
 from submax.live.archive.archive import Archive
-from submax.live.archive.compactor import removed_rows
+from submax.live.archive.compacting import compactor
+from submax.live.archive.compacting.compactor import removed_rows
 from submax.live.archive.examine import archive_damage
 from submax.live.archive.log_reader import LogReader
-from submax.live.archive.segment_folder import SegmentFolder, archive_folder
+from submax.live.archive.segments.segment_folder import SegmentFolder, archive_folder
+from submax.live.bandits.open import open_bandit, open_store
 from submax.live.declaring import delete
-from submax.live.doctor import examined
 from submax.live.log.bandits import log_stream
 from submax.live.log.rows.row_segments import DamagedRowsError
-from submax.live.open import open_bandit, open_store
+from submax.live.operating.doctor import examined
 from submax.live.store.memory_store import MemoryStore
 
 

@@ -10,11 +10,11 @@ import pytest
 from submax.core.errors import InputError
 from submax.live.archive.archive import Archive
 from submax.live.archive.log_reader import LogReader
-from submax.live.doctor import examined
 from submax.live.log.bandits import log_stream
 from submax.live.log.export import Export
 from submax.live.log.ledger import ledger_of
 from submax.live.log.snapshot import Snapshot
+from submax.live.operating.doctor import examined
 from submax.live.store.memory_store import MemoryStore
 
 

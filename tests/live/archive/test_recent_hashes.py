@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from submax.live.archive.recent_hashes import GROUPS, RecentHashes
+from submax.live.archive.compacting.recent_hashes import GROUPS, RecentHashes
 
 
 def made(segment, count):

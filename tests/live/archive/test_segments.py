@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submax.core.errors import InputError
-from submax.live.archive.archived_segment import ArchivedSegment
-from submax.live.archive.segment_reader import SegmentReader
-from submax.live.archive.segment_writer import SegmentWriter
+from submax.live.archive.segments.archived_segment import ArchivedSegment
+from submax.live.archive.segments.segment_reader import SegmentReader
+from submax.live.archive.segments.segment_writer import SegmentWriter
 from submax.live.declaring.names import new_identifier
 from submax.live.declaring.settings import Settings
 from submax.live.log.group_draw import GroupDraw

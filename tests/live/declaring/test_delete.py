@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
-from submax.live.audit_log import AuditLog
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring import delete
 from submax.live.declaring.delete import delete_bandit
-from submax.live.doctor import examined
 from submax.live.log.bandits import bandit_names
 from submax.live.log.rows import training_rows
-from submax.live.open import open_bandit
+from submax.live.operating.audit_log import AuditLog
+from submax.live.operating.doctor import examined
 from submax.live.store import postgres_store, sqlite_store
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore

@@ -7,10 +7,10 @@ import pytest
 
 import submax
 from submax.core.errors import InputError
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION, DecisionMade, body_of
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.schema.menu import Menu
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit

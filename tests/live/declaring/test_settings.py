@@ -10,7 +10,7 @@ from submax.live.declaring.bandit_options import BanditOptions, Declaration
 from submax.live.declaring.declared_types import DECLARED_TYPES, PLAIN_FORMS, SETTING_TYPES
 from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
 from submax.live.declaring.settings import Settings
-from submax.server.interface import messages
+from submax.web.server.interface import messages
 
 ARMS = ["A", "B"]
 

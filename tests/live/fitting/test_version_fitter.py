@@ -4,10 +4,10 @@ from unittest import mock
 
 import pytest
 
+from submax.live.bandits.open import open_bandit
 from submax.live.fitting import version_fitter
 from submax.live.log.rows import training_rows
 from submax.live.log.rows.row_segments import StoredSegments
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from submax.live.lift.cluster_sums import CLUSTERS, cluster_of
-from submax.live.lift.lift_tally import PLANNED_DECISIONS, LiftTally
-from submax.live.lift.sample_ratio import SAMPLE_RATIO_ERROR, SampleRatio, log_evidence
+from submax.live.monitoring.lift.cluster_sums import CLUSTERS, cluster_of
+from submax.live.monitoring.lift.lift_tally import PLANNED_DECISIONS, LiftTally
+from submax.live.monitoring.lift.sample_ratio import SAMPLE_RATIO_ERROR, SampleRatio, log_evidence
 from submax.sequential.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
 
 RUNS, DECISIONS, LOOK = 1000, 3000, 100

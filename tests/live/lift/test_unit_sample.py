@@ -1,7 +1,7 @@
 import math
 
-from submax.live.lift import unit_sample
-from submax.live.lift.unit_sample import UnitSample
+from submax.live.monitoring.lift import unit_sample
+from submax.live.monitoring.lift.unit_sample import UnitSample
 
 
 def test_few_units_are_all_counted_once():

@@ -8,15 +8,15 @@ import pytest
 from submax.core.errors import ConflictError, InputError
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import declare
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.doctor import examined
 from submax.live.log import history
 from submax.live.log.bandits import settings_stream
 from submax.live.log.export import Export
 from submax.live.log.history import read_history
 from submax.live.log.records import HISTORY, VERSION, History
-from submax.live.open import open_bandit
+from submax.live.operating.doctor import examined
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies.classic.thompson import Thompson
 from submax.schema.choices import Change

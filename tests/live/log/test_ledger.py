@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger
 from submax.live.log.pages.log_page import LogPage
@@ -23,7 +24,6 @@ from submax.live.log.records import (
 from submax.live.log.rows import training_rows
 from submax.live.log.rows.row_segments import DamagedRowsError, StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
-from submax.live.open import open_bandit
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore

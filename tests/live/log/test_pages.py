@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from submax.live.archive.segment_reader import SegmentReader
-from submax.live.archive.segment_writer import SegmentWriter
-from submax.live.lift.group_comparisons import GroupComparisons
+from submax.live.archive.segments.segment_reader import SegmentReader
+from submax.live.archive.segments.segment_writer import SegmentWriter
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.decisions import encoded_decisions
 from submax.live.log.export import Export
@@ -36,7 +36,7 @@ from submax.live.log.records import (
     body_of,
     identifier_of,
 )
-from submax.live.open import open_bandit
+from submax.live.monitoring.lift.group_comparisons import GroupComparisons
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock

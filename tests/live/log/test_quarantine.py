@@ -2,11 +2,11 @@
 
 import pytest
 
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.collecting import quarantine as module
 from submax.live.log.collecting.quarantine import Quarantine, WaitingReward
 from submax.live.log.records import decision_key
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.postgres_store import PostgresStore
 from submax.live.store.sqlite_store import SQLiteStore

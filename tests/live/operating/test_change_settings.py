@@ -4,8 +4,8 @@ import pytest
 
 import submax
 from submax.core.errors import ConflictError, InputError
-from submax.live.audit_log import PYTHON, AuditLog
 from submax.live.declaring.change_settings import change_settings
+from submax.live.operating.audit_log import PYTHON, AuditLog
 from submax.live.operating.guard_rail_warning import GuardRailWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock

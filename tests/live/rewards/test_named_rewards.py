@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import submax
-from submax.live.archive.compaction import Compaction
+from submax.live.archive.compacting.compaction import Compaction
 from submax.live.archive.log_reader import LogReader
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.settings import Settings
 from submax.live.log.export import Export
 from submax.live.log.records import REWARD, RewardGiven, body_of
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.reward_parts import UNKNOWN_NAME

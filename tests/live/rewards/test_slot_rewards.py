@@ -6,8 +6,8 @@ import pytest
 
 import submax
 from submax.core.contracts.feedback import Feedback
+from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
-from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.adaptive.per_slot import PerSlot
 from submax.schema.reward_parts import UNKNOWN_NAME

@@ -4,13 +4,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from submax.live.rollups.choice_delays import (
+from submax.live.monitoring.rollups.choice_delays import (
     LEVELS,
     NEAR_EVENTS,
     ChoiceDelays,
     ChoiceDelaysRecord,
 )
-from submax.live.rollups.delay_bins import BINS, delay_bins, median_delays
+from submax.live.monitoring.rollups.delay_bins import BINS, delay_bins, median_delays
 
 
 def timed(count: int, lags: tuple[int, ...], pages: int, wait: float = np.inf) -> ChoiceDelays:

@@ -4,8 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from submax.live.rollups import context_sums, field_cells
-from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
+from submax.live.monitoring.rollups import context_sums, field_cells
+from submax.live.monitoring.rollups.context_sums import ContextSums, ContextSumsRecord
 from submax.schema.context_schema import ContextSchema
 
 SCHEMA = ContextSchema.of({"age": float, "country": [f"c{n}" for n in range(6)]})

@@ -9,11 +9,11 @@ import pytest
 
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.group_draw import GROUP_RECORD
-from submax.live.rollups.decision_sums import COLUMNS, DecisionSums, matured
-from submax.live.rollups.delay_bins import BINS, bounds
-from submax.live.rollups.keyed_sums import KeyedSums
-from submax.live.rollups.rollups import Rollups, RollupsRecord
-from submax.live.rollups.tier import MOST_CELLS, RESOLUTIONS, Resolution, Tier
+from submax.live.monitoring.rollups.decision_sums import COLUMNS, DecisionSums, matured
+from submax.live.monitoring.rollups.delay_bins import BINS, bounds
+from submax.live.monitoring.rollups.keyed_sums import KeyedSums
+from submax.live.monitoring.rollups.rollups import Rollups, RollupsRecord
+from submax.live.monitoring.rollups.tier import MOST_CELLS, RESOLUTIONS, Resolution, Tier
 
 DAY = 24 * 3600.0
 

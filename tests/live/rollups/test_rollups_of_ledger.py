@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 
 import submax
 from submax.live.log.export import Export
-from submax.live.rollups.decision_sums import DecisionSums
+from submax.live.monitoring.rollups.decision_sums import DecisionSums
 
 
 def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):

@@ -7,8 +7,8 @@ from scipy.stats import chi2
 
 from submax.core.contracts.facts import Facts
 from submax.core.errors import InputError
+from submax.live.bandits.open import open_bandit
 from submax.live.log.records import DecisionMade
-from submax.live.open import open_bandit
 from submax.live.serving.checked_policy import UNIFORM
 from submax.policies.classic.random import Random
 from submax.schema.context_schema import Category, ContextSchema, Number

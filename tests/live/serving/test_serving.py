@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InputError
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
-from submax.live.open import open_bandit
 from submax.live.serving.action_sampler import MAX_LOGGED_PROBABILITIES
 from submax.live.store.memory_store import MemoryStore
 

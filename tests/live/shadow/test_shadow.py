@@ -8,17 +8,17 @@ from scipy.stats import binomtest
 
 import submax
 from submax.evaluation import Log
-from submax.live.audit_log import AuditLog
-from submax.live.bandit import Bandit
+from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import shadow_stream
 from submax.live.log.export import Export
 from submax.live.log.records import DECISION, DecisionMade, body_of
-from submax.live.open import open_bandit
-from submax.live.shadow import shadow_runner
-from submax.live.shadow.shadow_comparison import stored_report
-from submax.live.shadow.shadow_limits import ShadowLimits
-from submax.live.shadow.shadow_records import OPINIONS, Opinions
-from submax.live.shadow.shadow_worker import ShadowWorker
+from submax.live.monitoring.shadow import shadow_runner
+from submax.live.monitoring.shadow.shadow_comparison import stored_report
+from submax.live.monitoring.shadow.shadow_limits import ShadowLimits
+from submax.live.monitoring.shadow.shadow_records import OPINIONS, Opinions
+from submax.live.monitoring.shadow.shadow_worker import ShadowWorker
+from submax.live.operating.audit_log import AuditLog
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies.classic.random import Random

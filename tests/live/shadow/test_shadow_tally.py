@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from submax.live.lift.lift_tally import PLANNED_DECISIONS, TYPICAL_VARIANCE
-from submax.live.shadow.shadow_tally import MAX_WEIGHT, ShadowTally
+from submax.live.monitoring.lift.lift_tally import PLANNED_DECISIONS, TYPICAL_VARIANCE
+from submax.live.monitoring.shadow.shadow_tally import MAX_WEIGHT, ShadowTally
 from submax.sequential.mixture_boundary import log_mixture, mixing_precision
 
 RUNS, DECISIONS, LOOK = 300, 1000, 100

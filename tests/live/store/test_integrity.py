@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.postgres_store import PostgresStore
@@ -215,7 +215,7 @@ def test_advice_is_no_damage(tmp_path):
     [("3.40.1", True), ("3.50.6", True), ("3.51.2", True), ("3.51.3", False), ("3.53.0", False)],
 )
 def test_doctor_names_the_version_of_sqlite_and_its_known_bugs(file, monkeypatch, version, risky):
-    monkeypatch.setattr("submax.live.doctor.sqlite3.sqlite_version", version)
+    monkeypatch.setattr("submax.live.operating.doctor.sqlite3.sqlite_version", version)
     result = invoke("doctor", file)
     assert result.exit_code == 0
     assert result.output.startswith(

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from submax.core.errors import InputError, StoreError
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.event import Entry
 from submax.live.store.migrations import POSTGRES, newest
 from submax.live.store.postgres_store import PostgresStore
-from submax.server.exports.export_runner import ExportRunner
+from submax.web.server.exports.export_runner import ExportRunner
 
 PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (4, 100)
 KEYS = PROCESSES * APPENDS // 2

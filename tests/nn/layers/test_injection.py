@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from submax.networks.slot_network import INJECTION_FORMS
-from submax.nn.layers.concatenation import Concatenation
-from submax.nn.layers.gate import Gate
-from submax.nn.layers.modulation import Modulation
-from submax.nn.layers.naive_concatenation import NaiveConcatenation
-from submax.nn.layers.plain import Plain
-from submax.nn.layers.trunk import INJECTIONS, Trunk
+from submax.models.networks.slot_network import INJECTION_FORMS
+from submax.models.nn.layers.concatenation import Concatenation
+from submax.models.nn.layers.gate import Gate
+from submax.models.nn.layers.modulation import Modulation
+from submax.models.nn.layers.naive_concatenation import NaiveConcatenation
+from submax.models.nn.layers.plain import Plain
+from submax.models.nn.layers.trunk import INJECTIONS, Trunk
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
 # Encoded rewards: one at each bin edge, one between two of them.

@@ -5,9 +5,9 @@ import pytest
 from submax.core.memory.held_out import HeldOut
 from submax.core.memory.minibatches import Minibatches
 from submax.core.memory.training import Training
-from submax.nn.designs.softmax_design import SoftmaxDesign
-from submax.nn.training.device_rows import DeviceRows
-from submax.nn.training.training import train
+from submax.models.nn.designs.softmax_design import SoftmaxDesign
+from submax.models.nn.training.device_rows import DeviceRows
+from submax.models.nn.training.training import train
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 

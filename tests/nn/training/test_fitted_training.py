@@ -15,11 +15,11 @@ from submax.core.memory.step_limits import (
 )
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
-from submax.nn.designs.softmax_design import SoftmaxDesign
-from submax.nn.training.fitted_trainer import BLOCK, PATIENCE
-from submax.nn.training.fitted_training import begins_anew
-from submax.nn.training.parameters import packed
-from submax.nn.training.training import compilations, train
+from submax.models.nn.designs.softmax_design import SoftmaxDesign
+from submax.models.nn.training.fitted_trainer import BLOCK, PATIENCE
+from submax.models.nn.training.fitted_training import begins_anew
+from submax.models.nn.training.parameters import packed
+from submax.models.nn.training.training import compilations, train
 from submax.testing.rules.examples import rows_of
 
 pytestmark = [pytest.mark.xdist_group("Softmax"), pytest.mark.long_training]

@@ -16,11 +16,11 @@ from submax.core.memory.training import Training
 from submax.core.numerics.divergence import DivergedWarning
 from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
-from submax.networks.slot_choices import choice_probabilities
-from submax.nn.designs.softmax_design import SoftmaxDesign
-from submax.nn.training import training as training_module
-from submax.nn.training.parameters import packed, restored
-from submax.nn.training.training import Trained, compilations, compiling_seconds, train
+from submax.models.networks.slot_choices import choice_probabilities
+from submax.models.nn.designs.softmax_design import SoftmaxDesign
+from submax.models.nn.training import training as training_module
+from submax.models.nn.training.parameters import packed, restored
+from submax.models.nn.training.training import Trained, compilations, compiling_seconds, train
 from submax.testing.rules.examples import rows_of
 
 pytestmark = pytest.mark.xdist_group("Softmax")

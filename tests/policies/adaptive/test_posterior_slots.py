@@ -10,10 +10,10 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.prior import PriorStructure
+from submax.models.regression.slot_map import SlotMap
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
-from submax.regression.posterior import Posterior
-from submax.regression.prior import PriorStructure
-from submax.regression.slot_map import SlotMap
 
 SIZES = (2, 3, 4)
 

@@ -9,7 +9,7 @@ from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
-from submax.networks.value_network import ValueNetwork
+from submax.models.networks.value_network import ValueNetwork
 from submax.policies.neural.climbing_dropout_thompson import ClimbingDropoutThompson
 from submax.policies.neural.climbing_epsilon_greedy import ClimbingEpsilonGreedy
 from submax.policies.neural.value_belief import ValueBelief

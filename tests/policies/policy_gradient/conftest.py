@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.feedback import Feedback
-from submax.nn.designs.design import Example
+from submax.models.nn.designs.design import Example
 
 REPLICAS = 4
 

@@ -9,8 +9,8 @@ from submax.core.errors import InputError
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.spaces.slots import Slots
-from submax.nn.designs.design import Example
-from submax.nn.designs.preference_design import PreferenceDesign
+from submax.models.nn.designs.design import Example
+from submax.models.nn.designs.preference_design import PreferenceDesign
 from submax.policies.policy_gradient.near_pairs import NearPairs
 from submax.policies.policy_gradient.preference_optimization import PreferenceOptimization
 from submax.testing.rules.examples import some_contexts, some_feedback

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from submax.cli import main
 from submax.core.errors import InputError
 from submax.live.declaring.declare import declare
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.access.origins import Origins
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.access.origins import Origins
 
 SHOP, EVIL = "https://shop.example", "https://evil.example"
 ALLOWED = "access-control-allow-origin"

@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-import submax.server.client.messages.attempts
+import submax.web.server.client.messages.attempts
 from submax.client import AsyncClient, Client
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
@@ -84,7 +84,7 @@ class Waited:
 
 @pytest.fixture
 def stub(monkeypatch):
-    monkeypatch.setattr(submax.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(submax.web.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
     stub = Stub()
     yield stub
     stub.close()

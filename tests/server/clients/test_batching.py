@@ -12,8 +12,8 @@ import pytest
 
 from submax.client import AsyncClient, Client
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
-from submax.server.client.batching.batches import LARGEST_BATCH
-from submax.server.client.messages.deadline_error import DeadlineError
+from submax.web.server.client.batching.batches import LARGEST_BATCH
+from submax.web.server.client.messages.deadline_error import DeadlineError
 
 CALLERS = 8
 

@@ -9,7 +9,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-import submax.server.client.messages.attempts
+import submax.web.server.client.messages.attempts
 from submax.client import Client
 from submax.core.errors import (
     ConflictError,
@@ -18,7 +18,7 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server.client.messages.deadline_error import DeadlineError
+from submax.web.server.client.messages.deadline_error import DeadlineError
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
 RECEIPT = {"id": "d1", "status": "accepted"}
@@ -47,7 +47,7 @@ def test_it_gives_up_and_says_after_how_many_attempts(stub, client, failure):
 
 
 def test_a_server_that_is_not_there_is_tried_as_often(monkeypatch, kind):
-    monkeypatch.setattr(submax.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(submax.web.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"

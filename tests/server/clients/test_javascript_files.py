@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from submax.server.access.key_registry import KeyRegistry
+from submax.web.server.access.key_registry import KeyRegistry
 
 ROOT = Path(__file__).parents[3]
-SOURCE = ROOT / "src" / "submax" / "server" / "client" / "javascript"
+SOURCE = ROOT / "src" / "submax" / "web" / "server" / "client" / "javascript"
 README = ROOT / "clients" / "typescript" / "README.md"
 
 

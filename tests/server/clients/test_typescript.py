@@ -13,7 +13,7 @@ from submax._version import __version__
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "clients" / "typescript"
-SOURCE = ROOT / "src" / "submax" / "server" / "client" / "javascript"
+SOURCE = ROOT / "src" / "submax" / "web" / "server" / "client" / "javascript"
 # A developer may have no Node. CI has it all, and counts what is skipped as failed.
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")

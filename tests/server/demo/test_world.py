@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.server.demo.world import (
+from submax.web.server.demo.world import (
     ACTIONS,
     AFTER,
     BEFORE,

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import yaml
 
-from submax.server.running.serve_options import OPTIONS, STORE
+from submax.web.server.running.serve_options import OPTIONS, STORE
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "deploy"

@@ -7,14 +7,14 @@ import pytest
 
 import submax
 from submax import InputError
+from submax.live.bandits.open import open_store
 from submax.live.declaring.declare import declare
 from submax.live.log.export import Export
-from submax.live.open import open_store
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.evaluations.evaluation import Evaluations
-from submax.server.evaluations.evaluation_job import EvaluationJob, newest_rows
-from submax.server.evaluations.evaluation_runner import MOST_REMEMBERED, EvaluationRunner
-from submax.server.interface.evaluation_handlers import check_policies
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.evaluations.evaluation import Evaluations
+from submax.web.server.evaluations.evaluation_job import EvaluationJob, newest_rows
+from submax.web.server.evaluations.evaluation_runner import MOST_REMEMBERED, EvaluationRunner
+from submax.web.server.interface.evaluation_handlers import check_policies
 
 BROWSER = {"accept": "text/html,*/*;q=0.8"}
 CHANCE = {"Plain": 0.1, "Bold <b>": 0.9}

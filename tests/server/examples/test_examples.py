@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.pages.javascript_client import JavaScriptClient
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.pages.javascript_client import JavaScriptClient
 
 FOLDER = Path(__file__).parents[3] / "examples"
 SITE = "http://localhost:3000"

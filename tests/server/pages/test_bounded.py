@@ -3,7 +3,7 @@
 import pytest
 
 from submax.live.store.memory_store import MemoryStore
-from submax.server.pages.operations import page_operations
+from submax.web.server.pages.operations import page_operations
 
 PATHS = [one.path for one in page_operations() if "{name}" in one.path]
 ARMS, DECISIONS = 300, 4000

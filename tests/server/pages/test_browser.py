@@ -10,9 +10,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 import submax
-from submax.live.alarms.alarm_log import AlarmLog
-from submax.live.alarms.alarm_records import Alarm
-from submax.server.pages.operations import page_operations
+from submax.live.monitoring.alarms.alarm_log import AlarmLog
+from submax.live.monitoring.alarms.alarm_records import Alarm
+from submax.web.server.pages.operations import page_operations
 
 pytestmark = pytest.mark.xdist_group("browser")
 HOURS = 30

@@ -5,7 +5,7 @@ import pytest
 
 import submax
 from submax.core.errors import NotFoundError
-from submax.server.pages.detail.contexts import contexts_page
+from submax.web.server.pages.detail.contexts import contexts_page
 
 BEST = {"phone": "A", "desk": "B"}
 

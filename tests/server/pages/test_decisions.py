@@ -3,8 +3,8 @@
 import pytest
 
 import submax
-from submax.live.archive.compaction import Compaction
-from submax.server.pages.detail.decisions import decisions_page
+from submax.live.archive.compacting.compaction import Compaction
+from submax.web.server.pages.detail.decisions import decisions_page
 
 NASTY = "<img src=x onerror=alert(1)>\"'"
 

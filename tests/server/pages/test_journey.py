@@ -5,7 +5,7 @@ import signal
 import pytest
 from playwright.sync_api import Page, expect
 
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 NASTY = "<img/src=x/onerror=alert(1)>\"'</script>"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import submax
-from submax.server.pages.alerts import alerts
-from submax.server.pages.arms.late_arms import arm_delays
 from submax.testing.manual_clock import ManualClock
+from submax.web.server.pages.alerts import alerts
+from submax.web.server.pages.arms.late_arms import arm_delays
 
 PLAIN, LATE = "AB", "C"
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from submax.dashboard.asset_files import Assets
 from submax.live.declaring.declare import declare
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.access.sessions import COOKIE
-from submax.server.pages.operations import page_operations
+from submax.web.dashboard.asset_files import Assets
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.access.sessions import COOKIE
+from submax.web.server.pages.operations import page_operations
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 NASTY = "<img src=x onerror=alert(1)>\"'"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import submax
-from submax.server.pages.arms.silent_arms import RARE, silent_arms
 from submax.testing.manual_clock import ManualClock
+from submax.web.server.pages.arms.silent_arms import RARE, silent_arms
 
 
 @pytest.fixture

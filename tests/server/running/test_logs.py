@@ -9,13 +9,13 @@ import signal
 import pytest
 from starlette.responses import Response
 
-from submax.live.open import open_bandit
-from submax.server.observing.json_formatter import JsonFormatter
-from submax.server.observing.request_context import CURRENT, RequestContext
-from submax.server.observing.request_log import REFUSALS_A_SECOND, RequestLog
-from submax.server.observing.text_formatter import TextFormatter
-from submax.server.run import announce
-from submax.server.running.serve_options import ServeOptions
+from submax.live.bandits.open import open_bandit
+from submax.web.server.observing.json_formatter import JsonFormatter
+from submax.web.server.observing.request_context import CURRENT, RequestContext
+from submax.web.server.observing.request_log import REFUSALS_A_SECOND, RequestLog
+from submax.web.server.observing.text_formatter import TextFormatter
+from submax.web.server.run import announce
+from submax.web.server.running.serve_options import ServeOptions
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

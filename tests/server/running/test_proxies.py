@@ -6,14 +6,14 @@ import httpx
 import pytest
 
 from submax.live.store.memory_store import MemoryStore
-from submax.server.access.failed_attempts import MAX_FAILURES
-from submax.server.access.key_registry import KeyRegistry
-from submax.server.app import quick_endpoints
-from submax.server.interface.request_pipeline import RequestPipeline
-from submax.server.interface.small_request import SmallRequest
-from submax.server.metrics import Metrics
-from submax.server.run import configuration_of
-from submax.server.service import Service
+from submax.web.server.access.failed_attempts import MAX_FAILURES
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.app import quick_endpoints
+from submax.web.server.interface.request_pipeline import RequestPipeline
+from submax.web.server.interface.small_request import SmallRequest
+from submax.web.server.metrics import Metrics
+from submax.web.server.run import configuration_of
+from submax.web.server.service import Service
 
 
 @pytest.mark.parametrize(("proxy", "status"), [("10.1.2.3", 401), ("10.9.9.9", 429)])

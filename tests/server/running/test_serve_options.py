@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from submax.cli import main
 from submax.core.errors import InputError
-from submax.server.running.serve_options import OPTIONS, STORE, ServeOptions
+from submax.web.server.running.serve_options import OPTIONS, STORE, ServeOptions
 
 WRONG = {
     "port": ["abc", "65536", "-1", "1.5", "8000 8001"],

@@ -13,12 +13,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import submax.core.running.extras
 from submax.cli import main
 from submax.core.running.spans import SPANS, UNOBSERVED
-from submax.live.open import open_bandit
+from submax.live.bandits.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.interface.request_pipeline import RequestPipeline
-from submax.server.metrics import Metrics
-from submax.server.observing.telemetry import Telemetry
-from submax.server.service import Service
+from submax.web.server.interface.request_pipeline import RequestPipeline
+from submax.web.server.metrics import Metrics
+from submax.web.server.observing.telemetry import Telemetry
+from submax.web.server.service import Service
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -91,7 +91,7 @@ def test_nobody_observes_afterwards(exporter):
 
 def test_without_the_option_nothing_of_it_is_imported():
     script = (
-        "import sys, submax.server.run, submax.cli; print([one for one in sys.modules if "
+        "import sys, submax.web.server.run, submax.cli; print([one for one in sys.modules if "
         "one.startswith('opentelemetry')])"
     )
     done = subprocess.run(

@@ -32,10 +32,13 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.page.report_page import check_report
 from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.ranking import Slates, compare_rankings
-from submax.evaluation.report.comparison import Comparison, compare
-from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.evaluation.report.comparisons.comparison import Comparison, compare
+from submax.evaluation.report.comparisons.reward_comparisons import (
+    RewardComparisons,
+    compare_rewards,
+)
 from submax.evaluation.targets.probability_columns import COLUMNS
-from submax.experiments.directory import write_csv
+from submax.experiments.storing.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 
 READING = ("columns", "declare", "action_features", "skip_bad_rows")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from submax.core.checks import one_of
-from submax.experiments.directory import MANIFEST
+from submax.experiments.storing.directory import MANIFEST
 from submax.plots.estimates import ESTIMATES, read_estimates
 
 

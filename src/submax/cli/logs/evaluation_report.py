@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.evaluation.report.comparison import Comparison
-from submax.evaluation.report.difference import Difference
+from submax.evaluation.report.comparisons.comparison import Comparison
+from submax.evaluation.report.comparisons.difference import Difference
 from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import rule_of
-from submax.experiments.directory import write_csv
+from submax.experiments.storing.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 
 POLICIES_PER_TABLE = 3

@@ -5,8 +5,8 @@ from submax.cli.operating.operated_bandit import OperatedBandit
 from submax.cli.operating.remote_server import ATTEMPTS, RemoteServer
 from submax.cli.operating.served_bandit import ServedBandit
 from submax.cli.operating.stored_bandit import StoredBandit
-from submax.live.open import SERVERS
-from submax.server.client.client import Client
+from submax.live.bandits.open import SERVERS
+from submax.web.server.client.client import Client
 
 
 def operated(place: str, name: str | None) -> OperatedBandit:

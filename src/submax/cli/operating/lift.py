@@ -4,7 +4,7 @@ import click
 
 from submax.cli.operating.access import operated
 from submax.core.summary import number
-from submax.live.lift.lift_report import LiftReport
+from submax.live.monitoring.lift.lift_report import LiftReport
 
 
 def run_lift(place: str, name: str | None) -> None:

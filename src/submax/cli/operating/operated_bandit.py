@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from submax.cli.operating.operator_overview import OperatorOverview
 from submax.cli.operating.printed_alarm import PrintedAlarm
-from submax.live.lift.lift_report import LiftReport
+from submax.live.monitoring.lift.lift_report import LiftReport
+from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.shadow.shadow_report import ShadowReport
 
 VERBS = {"paused": "pause", "active": "resume", "archived": "archive"}
 """The operation, as the interface and the audit name it, that gives a bandit this status."""

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from submax.cli.inspection import chosen_bandit, opened_for_reading
+from submax.live.bandits.open import open_store
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.snapshot import read_snapshot
-from submax.live.open import open_store
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 

@@ -4,12 +4,12 @@ import os
 from typing import Any
 
 from submax.core.running.variables import variable_text
-from submax.server.client.connecting.caller import Caller
-from submax.server.client.messages.address import Address
-from submax.server.client.messages.bodies import encoded
-from submax.server.client.messages.call import Call
-from submax.server.client.messages.options import ClientOptions
-from submax.server.interface.answers import (
+from submax.web.server.client.connecting.caller import Caller
+from submax.web.server.client.messages.address import Address
+from submax.web.server.client.messages.bodies import encoded
+from submax.web.server.client.messages.call import Call
+from submax.web.server.client.messages.options import ClientOptions
+from submax.web.server.interface.answers import (
     Audit,
     AuditedChange,
     Bandits,
@@ -17,7 +17,7 @@ from submax.server.interface.answers import (
     KeyMade,
     Keys,
 )
-from submax.server.running.serve_options import KEY
+from submax.web.server.running.serve_options import KEY
 
 ATTEMPTS = 3
 """How often a request is sent if there is no answer: a person who waits can repeat the command."""

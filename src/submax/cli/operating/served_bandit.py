@@ -8,12 +8,12 @@ import msgspec
 from submax.cli.operating.operated_bandit import OperatedBandit
 from submax.cli.operating.operator_overview import OperatorOverview
 from submax.cli.operating.printed_alarm import PrintedAlarm
-from submax.live.lift.lift_report import LiftReport
+from submax.live.monitoring.lift.lift_report import LiftReport
+from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.shadow.shadow_report import ShadowReport
 from submax.schema.known_type import known_type
-from submax.server.client.client import Client
+from submax.web.server.client.client import Client
 
 
 class ServedBandit(OperatedBandit):

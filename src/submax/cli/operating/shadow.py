@@ -7,7 +7,7 @@ import click
 
 from submax.cli.operating.access import operated
 from submax.core.errors import InputError
-from submax.live.shadow.shadow_report import ShadowReport
+from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.policies.specification import PolicySpecification
 
 

@@ -9,21 +9,21 @@ from submax.cli.operating.operated_bandit import VERBS, OperatedBandit
 from submax.cli.operating.operator_overview import OperatorOverview
 from submax.cli.operating.printed_alarm import PrintedAlarm
 from submax.cli.operating.read_bandit import opened_for_writing, read_bandit
-from submax.live.alarms.alarm_log import AlarmLog
-from submax.live.audit_log import COMMAND_LINE, AuditEntry, AuditLog
-from submax.live.bandit import Bandit
+from submax.live.bandits.bandit import Bandit
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
-from submax.live.lift.lift_report import LiftReport
-from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.bandits import bandit_names
+from submax.live.monitoring.alarms.alarm_log import AlarmLog
+from submax.live.monitoring.lift.lift_report import LiftReport
+from submax.live.monitoring.lift.lift_reports import lift_reports
+from submax.live.monitoring.shadow.shadow_comparison import stored_report
+from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.live.operating.arm_status import arm_statuses, recent_contexts
+from submax.live.operating.audit_log import COMMAND_LINE, AuditEntry, AuditLog
 from submax.live.operating.current_probabilities import CurrentProbabilities
 from submax.live.operating.notices import notices
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.shadow.shadow_comparison import stored_report
-from submax.live.shadow.shadow_report import ShadowReport
-from submax.server.access.key import time_text
+from submax.web.server.access.key import time_text
 
 
 class StoredBandit(OperatedBandit):

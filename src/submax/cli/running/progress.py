@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from submax.experiments.cells import Cell
+from submax.experiments.running.cells import Cell
 from submax.simulation.meter import Meter
 
 

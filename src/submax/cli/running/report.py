@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.paired_comparison import Finals, PairedComparison, Side
+from submax.experiments.comparing.paired_comparison import Finals, PairedComparison, Side
 from submax.experiments.specification import Specification
 from submax.experiments.statements.environment_check import EnvironmentCheck, environment_checks
 from submax.experiments.statements.illustration_statements import illustration_statements

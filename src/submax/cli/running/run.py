@@ -19,16 +19,16 @@ from submax.cli.running.report import print_illustration, print_offline, print_s
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import missing_extra, require_extra
-from submax.experiments.cells import Cell, cells, policy_of, rehearse
-from submax.experiments.directory import (
+from submax.experiments.running.cells import Cell, cells, policy_of, rehearse
+from submax.experiments.running.run import run_illustration, run_offline, run_sweep, unfinished
+from submax.experiments.running.selection import select, without_more
+from submax.experiments.specification import Specification
+from submax.experiments.storing.directory import (
     MANIFEST,
     check_directory,
     read_manifest,
     read_specification,
 )
-from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
-from submax.experiments.selection import select, without_more
-from submax.experiments.specification import Specification
 from submax.plots.drawn_figures import DrawnFigures
 from submax.plots.sweep_plan import SweepFigure, sweep_figures
 from submax.simulation.executors import (
@@ -72,7 +72,7 @@ class RunOptions:
             require_extra("neural", "--device gpu", "jax")
             # Workers share the GPU with this process, which must not reserve its memory.
             os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-            from submax.nn.training.device import check_gpu
+            from submax.models.nn.training.device import check_gpu
 
             check_gpu()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from submax.core.errors import InputError
-from submax.experiments.directory import read_specification
+from submax.experiments.storing.directory import read_specification
 from submax.plots.studies.study_drawing import selected_configurations, study_figure
 from submax.plots.studies.study_style import COLUMN_INCHES, StudyStyle
 from submax.plots.sweep_results import Labels, configurations_in

@@ -20,11 +20,11 @@ from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.estimators.network_estimator import NetworkEstimator
 from submax.estimators.network_params import NetworkParams
 from submax.estimators.softmax import Softmax
-from submax.networks.replicas import Parameters
+from submax.models.networks.replicas import Parameters
 
 if TYPE_CHECKING:
-    from submax.nn.designs.variational_design import VariationalDesign
-    from submax.nn.training.trained import Trained
+    from submax.models.nn.designs.variational_design import VariationalDesign
+    from submax.models.nn.training.trained import Trained
 
 STEPS = Training(steps=300, standardized=True)
 """The default training: a number of steps, because few new rows cannot tell when to stop."""
@@ -108,7 +108,7 @@ class VariationalContinual(NetworkEstimator):
         return super().init(problem, replicas, rng)
 
     def design(self, problem: Problem) -> "VariationalDesign":
-        from submax.nn.designs.variational_design import VariationalDesign
+        from submax.models.nn.designs.variational_design import VariationalDesign
 
         return VariationalDesign(self.estimator.design(problem), self.prior_deviation)
 
@@ -129,7 +129,7 @@ class VariationalContinual(NetworkEstimator):
         rng: np.random.Generator,
     ) -> "Trained":
         """Train on the new rows, with the last posterior as prior."""
-        from submax.nn.training.training import train
+        from submax.models.nn.training.training import train
 
         problem = params.problem
         new = Buffer.empty(problem, len(feedback.weight)).add(feedback, Memory(), rng)
@@ -155,7 +155,7 @@ class VariationalContinual(NetworkEstimator):
         """Return new parameters of all replicas: a random network, and the first prior."""
         import jax
 
-        from submax.nn.training.parameters import unpacked
+        from submax.models.nn.training.parameters import unpacked
 
         design = self.design(problem)
         seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)

@@ -11,11 +11,11 @@ from submax.core.conditioning.conditional_distribution import ConditionalDistrib
 from submax.core.spaces.real_space import RealSpace
 from submax.estimators.network_belief import NetworkBelief
 from submax.estimators.network_params import NetworkParams
-from submax.networks.decoded_choices import DecodedChoices
-from submax.networks.decoded_density import DecodedDensity
-from submax.networks.denoising_network import DenoisingNetwork
-from submax.networks.mixture_density import MixtureDensity
-from submax.networks.slot_choices import choice_probabilities
+from submax.models.networks.decoded_choices import DecodedChoices
+from submax.models.networks.decoded_density import DecodedDensity
+from submax.models.networks.denoising_network import DenoisingNetwork
+from submax.models.networks.mixture_density import MixtureDensity
+from submax.models.networks.slot_choices import choice_probabilities
 
 
 class DenoisedBelief(NetworkBelief):

@@ -14,11 +14,11 @@ from submax.core.memory.training import Training
 from submax.estimators.denoising.denoised_belief import DenoisedBelief
 from submax.estimators.network_estimator import NetworkEstimator
 from submax.estimators.network_params import NetworkParams
-from submax.networks.denoising_network import DenoisingNetwork
-from submax.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.denoising_network import DenoisingNetwork
+from submax.models.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
-    from submax.nn.designs.denoising_design import DenoisingDesign
+    from submax.models.nn.designs.denoising_design import DenoisingDesign
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Denoising(NetworkEstimator):
         return 1.0
 
     def design(self, problem: Problem) -> "DenoisingDesign":
-        from submax.nn.designs.denoising_design import DenoisingDesign
+        from submax.models.nn.designs.denoising_design import DenoisingDesign
 
         return DenoisingDesign(
             problem.space.choices,

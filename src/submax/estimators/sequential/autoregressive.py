@@ -14,11 +14,11 @@ from submax.core.memory.training import Training
 from submax.estimators.network_estimator import NetworkEstimator
 from submax.estimators.network_params import NetworkParams
 from submax.estimators.sequential.sequence_belief import SequenceBelief
-from submax.networks.autoregressive_network import AutoregressiveNetwork
-from submax.networks.slot_network import INJECTION_FORMS
+from submax.models.networks.autoregressive_network import AutoregressiveNetwork
+from submax.models.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
-    from submax.nn.designs.autoregressive_design import AutoregressiveDesign
+    from submax.models.nn.designs.autoregressive_design import AutoregressiveDesign
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Autoregressive(NetworkEstimator):
         return 1
 
     def design(self, problem: Problem) -> "AutoregressiveDesign":
-        from submax.nn.designs.autoregressive_design import AutoregressiveDesign
+        from submax.models.nn.designs.autoregressive_design import AutoregressiveDesign
 
         return AutoregressiveDesign(
             problem.space.choices,

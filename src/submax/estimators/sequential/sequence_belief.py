@@ -1,5 +1,6 @@
 """The belief of an estimator that trains an autoregressive network."""
 
+import sys
 from functools import cached_property
 
 import numpy as np
@@ -8,8 +9,11 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioning.belief import sums_by_slot
 from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.estimators.network_belief import NetworkBelief
-from submax.networks.autoregressive_network import AutoregressiveNetwork
-from submax.networks.decoded_sequence import DecodedSequence
+from submax.models.networks.autoregressive_network import AutoregressiveNetwork
+from submax.models.networks.decoded_sequence import DecodedSequence
+
+MANY_CONTEXTS = 256
+"""With fewer contexts, the processor answers before an accelerator has received the network."""
 
 
 class SequenceBelief(NetworkBelief):
@@ -19,7 +23,7 @@ class SequenceBelief(NetworkBelief):
     """
 
     def prob(self, action: Actions) -> Floats:
-        return self._sequence.prob(action)
+        return self._distribution.prob(action)
 
     def prob_of_all(self) -> Floats:
         return self._sequence.prob_of_all()
@@ -29,10 +33,22 @@ class SequenceBelief(NetworkBelief):
         return sums_by_slot(self.prob_of_all(), self.space.choices)
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
-        return self._sequence.sample(level, count, rng)
+        return self._distribution.sample(level, count, rng)
 
     def rows(self, row: Integers) -> ConditionalDistribution:
-        return self._sequence.rows(row)
+        return self._distribution.rows(row)
+
+    @cached_property
+    def _distribution(self) -> ConditionalDistribution:
+        """The distribution of single actions, on an accelerator if it has trained the network."""
+        sequence = self._sequence
+        jax = sys.modules.get("jax")
+        many = sequence.given[:, 0, :, 0].size >= MANY_CONTEXTS
+        if jax is None or not many or jax.default_backend() == "cpu":
+            return sequence
+        from submax.models.nn.decoding.device_sequence import DeviceSequence
+
+        return DeviceSequence.of(sequence.network, sequence.given, sequence.sizes)
 
     @cached_property
     def _sequence(self) -> DecodedSequence:

@@ -16,8 +16,8 @@ from submax.evaluation.logs.dividing import divided
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.candidates import named
-from submax.evaluation.report.comparison import Comparison, compare
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.comparisons.comparison import Comparison, compare
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.variant import parsed_variant
 from submax.schema.learned import MOST_ROWS, Learned
 

@@ -8,8 +8,8 @@ import numpy as np
 from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.interval_method import standard_error_of_mean
-from submax.evaluation.report.difference import difference_of
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.comparisons.difference import difference_of
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 CLEAR_ERRORS = 2.0
 """A difference is clear if it is more than this many standard errors: about 95 of 100 times the

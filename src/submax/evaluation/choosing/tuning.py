@@ -11,8 +11,8 @@ from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.frames import data_frame
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.comparison import Comparison, compare
-from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.comparisons.comparison import Comparison, compare
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.policies import make_policy
 from submax.policies.policy_table import read_value, table_of, with_values
 

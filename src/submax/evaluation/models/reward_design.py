@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.regression.feature_map import GROUPS
-from submax.regression.posterior import Posterior
-from submax.regression.prior import PriorStructure
-from submax.regression.sums import Sums
+from submax.models.regression.feature_map import GROUPS
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.prior import PriorStructure
+from submax.models.regression.sums import Sums
 
 
 class Coefficients(NamedTuple):

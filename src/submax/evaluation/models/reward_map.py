@@ -11,10 +11,10 @@ from submax.evaluation.contracts.counts import mean
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_design import RewardDesign
-from submax.regression.feature_map import FeatureMap, new_map
-from submax.regression.fitting import fitted
-from submax.regression.map_choice import LENGTHS
-from submax.regression.prior import Prior
+from submax.models.regression.feature_map import FeatureMap, new_map
+from submax.models.regression.fitting import fitted
+from submax.models.regression.map_choice import LENGTHS
+from submax.models.regression.prior import Prior
 
 KERNELS, FEWEST_KERNELS = 128, 8
 """Most landmarks of kernels, and fewest: fewer than 8 would add little to the linear part."""

@@ -11,9 +11,9 @@ from submax.evaluation.contracts.counts import mean, some
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_map import RewardMap, reward_maps
-from submax.regression.fitting import fitted
-from submax.regression.prior import Prior
-from submax.regression.sums import Sums
+from submax.models.regression.fitting import fitted
+from submax.models.regression.prior import Prior
+from submax.models.regression.sums import Sums
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from submax.classifiers.class_by_name import class_by_name
-from submax.classifiers.classifier_template import copied, seeded
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
+from submax.models.classifiers.class_by_name import class_by_name
+from submax.models.classifiers.classifier_template import copied, seeded
 
 MOST_CLASSES = 20
 """A classifier models rewards only if at most this many different ones occur."""

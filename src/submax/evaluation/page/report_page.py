@@ -20,7 +20,7 @@ from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import rule_of
 
 if TYPE_CHECKING:
-    from submax.evaluation.report.comparison import Comparison
+    from submax.evaluation.report.comparisons.comparison import Comparison
 
 TEMPLATES = "submax.evaluation.page"
 CALIBRATION_ERRORS = 2.0

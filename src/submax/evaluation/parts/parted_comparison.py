@@ -21,8 +21,8 @@ from submax.evaluation.parts.plan import TUNED, Plan, Split, UnitSums, evaluate_
 from submax.evaluation.parts.scan import UnitScan
 from submax.evaluation.report.estimator_choice import applicable_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.report.learned_targets import learned_target, learns
-from submax.evaluation.report.logged_evidence import LoggedEvidence
 
 MOST_USUAL = 1000
 """Different rewards, the most frequent ones of the sample, whose weights are added up."""
@@ -51,12 +51,10 @@ def compare_parts(
     part = split.evaluated(log.numbers)
     rest = log.sample.rows(part)
     logged = LoggedEvidence(rest, seed, reward_model, log.numbers[part])
-    targets = {
-        name: learned_target(one, log.sample, ~part, seed) for name, one in candidates.items()
-    }
-    estimators = chosen or {
-        name: one for name, one in applicable_estimators(rest).items() if one.adds_up
-    }
+    given = candidates.items()
+    targets = {name: learned_target(one, log.sample, ~part, seed) for name, one in given}
+    usual = applicable_estimators(rest).items()
+    estimators = chosen or {name: one for name, one in usual if one.adds_up}
     scans = log.scans_from(split.boundary)
     plan = _plan(log, split, logged, targets, estimators, scans, interval, baseline)
     settings = {
@@ -159,13 +157,10 @@ def _plan(
     taken = frozenset().union(*(one.taken[0] for one in scans))
     untaken = np.array([one.name not in taken for one in log.schema.menu.slots[0].choices])
     observed = min(one.rewards[0] for one in scans), max(one.rewards[1] for one in scans)
-    values, counts = np.unique(rest.reward, return_counts=True)
-    usual = np.sort(values[np.argsort(-counts, kind="stable")[:MOST_USUAL]])
-    fitted = {}
-    for name, target in targets.items():
-        if isinstance(target, PartedColumns):
-            target = target.in_rows(rest, logged.numbers)
-        fitted[name] = fitted_to(estimators, logged.about(target).evidence, rows)
+    fitted = {
+        name: fitted_to(estimators, _evidence(logged, target), rows)
+        for name, target in targets.items()
+    }
     drawn = len(log) if split.random else rows
     block_rows = -(-drawn // BLOCKS) if interval == "bootstrap" else 0
     # The sample is not sent to the processes: they need only the models that were fitted to it.
@@ -183,11 +178,24 @@ def _plan(
         fitted,
         baseline,
         log.problem.scale.bounds or observed,
-        usual,
+        _usual(rest.reward),
         float(rest.reward.mean()),
         block_rows,
         -(-drawn // max(block_rows, 1)),
     )
+
+
+def _usual(rewards: Floats) -> Floats:
+    """Return the most frequent rewards, in ascending order."""
+    values, counts = np.unique(rewards, return_counts=True)
+    return np.sort(values[np.argsort(-counts, kind="stable")[:MOST_USUAL]])
+
+
+def _evidence(logged: LoggedEvidence, target: Any) -> Any:
+    """Return what the sample says about a policy."""
+    if isinstance(target, PartedColumns):
+        target = target.in_rows(logged.log, logged.numbers)
+    return logged.about(target).evidence
 
 
 def fitted_to(

@@ -20,7 +20,7 @@ from submax.evaluation.parts.recoding import joined, recoded
 from submax.evaluation.parts.scan import UnitScan, joined_scans, scan_unit
 from submax.evaluation.parts.unit import Unit, units_of
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
-from submax.evaluation.reading.column_names import find_columns
+from submax.evaluation.reading.columns.column_names import find_columns
 from submax.schema.schema import Schema
 from submax.simulation.executors import available_cores, dask_executor, local_executor
 
@@ -74,12 +74,9 @@ class PartedLog:
         units, used = units_of(source, columns or {})
         time = find_columns(used, columns or {}).time
         options = {"columns": columns or {}, **reading}
-        rows = sum(unit.rows for unit in units)
         jobs = available_cores() if jobs is None else jobs
         whole_number("jobs", jobs, at_least=1)
-        share = (SAMPLE_ROWS + SPARE * SAMPLE_ROWS**0.5) / max(rows, 1)
-        with executed(jobs if rows >= FEWEST_PARALLEL else 1, scheduler) as run:
-            found = list(run(scan_unit, [(unit, options, used, time, share) for unit in units]))
+        found = _scanned(units, (options, used, time), jobs, scheduler)
         pairs = [(unit, one) for unit, one in zip(units, found, strict=True) if one is not None]
         if not pairs:
             raise InputError(f"{str(source)!r} has no rows that can be used: check the files")
@@ -132,6 +129,16 @@ class PartedLog:
                 )
                 found += [] if rest is None else [rest]
         return found
+
+
+def _scanned(
+    units: list[Unit], how: tuple[Any, ...], jobs: int, scheduler: str | None
+) -> list[UnitScan | None]:
+    """Return what each unit holds, with its part of the sample; None has no row to use."""
+    rows = sum(unit.rows for unit in units)
+    share = (SAMPLE_ROWS + SPARE * SAMPLE_ROWS**0.5) / max(rows, 1)
+    with executed(jobs if rows >= FEWEST_PARALLEL else 1, scheduler) as run:
+        return list(run(scan_unit, [(unit, *how, share) for unit in units]))
 
 
 def _described(schema: Schema, reading: Mapping[str, Any]) -> Schema:

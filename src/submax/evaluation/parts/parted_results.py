@@ -10,6 +10,7 @@ from submax.evaluation.overview.overview import Overview
 from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.parts.plan import TUNED, Plan, UnitSums
 from submax.evaluation.parts.policy_sums import PolicySums
+from submax.evaluation.report.comparisons.difference import Difference, intervals_of
 from submax.evaluation.report.diagnosis.caution import Caution
 from submax.evaluation.report.diagnosis.cautions import UNIFORM_TOLERANCE
 from submax.evaluation.report.diagnosis.reward_cautions import (
@@ -17,7 +18,6 @@ from submax.evaluation.report.diagnosis.reward_cautions import (
     rare_reward_cautions,
 )
 from submax.evaluation.report.diagnosis.weight_cautions import propensity_cautions, weight_cautions
-from submax.evaluation.report.difference import Difference, intervals_of
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.learned_targets import learns

@@ -18,8 +18,8 @@ from submax.evaluation.parts.policy_sums import Blocks, PolicySums
 from submax.evaluation.parts.row_hash import uniform_of
 from submax.evaluation.parts.unit import Unit
 from submax.evaluation.report.estimate import LOGGING_POLICY
-from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 SPLIT_SEED, FOLD_SEED = 1, 2
 """Added to the seed, so that splits and folds are independent of the sample."""

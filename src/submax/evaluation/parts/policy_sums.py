@@ -12,7 +12,7 @@ from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.parts.moments import Moments, two_points
 from submax.evaluation.parts.term_sums import TermSums
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics, errors_from_one
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 
 class Blocks(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from submax.evaluation.logs.log import Log
-from submax.evaluation.reading.vocabulary import rank
+from submax.evaluation.reading.columns.vocabulary import rank
 from submax.schema.context_schema import Category, ContextSchema, Field
 from submax.schema.menu import ChoiceIndices, Menu
 from submax.schema.rewards import rewards_of

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
-from submax.evaluation.reading.column_names import find_columns
+from submax.evaluation.reading.columns.column_names import find_columns
 from submax.evaluation.reading.no_rows import NoRowsError
 from submax.evaluation.reading.sources.several_files import files_of
 from submax.evaluation.reading.sources.source import READ_ERRORS

@@ -20,13 +20,13 @@ from submax.evaluation.ranking.ranking_policy import RankingPolicy
 from submax.evaluation.ranking.slate_evidence import SlateEvidence
 from submax.evaluation.ranking.slate_overview import slate_overview
 from submax.evaluation.ranking.slates import Slates
-from submax.evaluation.report.comparison import Comparison
+from submax.evaluation.report.comparisons.comparison import Comparison
+from submax.evaluation.report.comparisons.difference import Difference, intervals_of_differences
 from submax.evaluation.report.diagnosis.diagnostics import (
     SIGNIFICANT_ERRORS,
     Diagnostics,
     errors_from_one,
 )
-from submax.evaluation.report.difference import Difference, intervals_of_differences
 from submax.evaluation.report.estimate import LOGGING_POLICY, SLATE, Estimate
 
 FEWEST_EFFECTIVE = 100.0

@@ -13,9 +13,9 @@ from submax.core.errors import InputError
 from submax.evaluation.ranking.slates import EMPTY
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.checked_batch import CheckedBatch
+from submax.evaluation.reading.columns.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
 from submax.evaluation.reading.row_order import numbered
 from submax.evaluation.reading.sources.opening import open_source
-from submax.evaluation.reading.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
 
 ROLES = ("slate", "position", "action", "reward", "propensity", "marginal", "cluster")
 """The roles that a column can have."""

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from submax.core.errors import InputError
 from submax.evaluation.reading.bad_rows import BadRows
-from submax.evaluation.reading.cells import numbers
+from submax.evaluation.reading.columns.cells import numbers
+from submax.evaluation.reading.columns.vocabulary import as_name
 from submax.evaluation.reading.sources.opening import open_source
 from submax.evaluation.reading.sources.source import Source
-from submax.evaluation.reading.vocabulary import as_name
 from submax.schema.action_features import described
 from submax.schema.choices import ARMS, Slot, of_slot
 from submax.schema.menu import Menu

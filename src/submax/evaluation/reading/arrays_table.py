@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
-from submax.evaluation.reading.column_names import ACTION, CONTEXT
+from submax.evaluation.reading.columns.column_names import ACTION, CONTEXT
 from submax.schema.choices import MOST_CHOICES
 
 

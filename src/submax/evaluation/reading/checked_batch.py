@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.evaluation.reading.bad_rows import BadRows
-from submax.evaluation.reading.cells import numbers
-from submax.evaluation.reading.vocabulary import as_name
+from submax.evaluation.reading.columns.cells import numbers
+from submax.evaluation.reading.columns.vocabulary import as_name
 
 NO_ID = "is missing: every row needs an id"
 

@@ -12,19 +12,19 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
 from submax.core.rewards.scale import Scale
 from submax.core.summary import listed
-from submax.evaluation.reading.action_columns import ActionColumns
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.bad_rows import BadRows
-from submax.evaluation.reading.cells import times
 from submax.evaluation.reading.checked_batch import CheckedBatch
-from submax.evaluation.reading.column_names import ColumnNames, find_columns
-from submax.evaluation.reading.context_columns import ContextColumns
+from submax.evaluation.reading.columns.action_columns import ActionColumns
+from submax.evaluation.reading.columns.cells import times
+from submax.evaluation.reading.columns.column_names import ColumnNames, find_columns
+from submax.evaluation.reading.columns.context_columns import ContextColumns
+from submax.evaluation.reading.columns.word_count import WordCount
 from submax.evaluation.reading.counted_rows import read_counts, read_successes, with_rewards
 from submax.evaluation.reading.no_rows import NoRowsError
 from submax.evaluation.reading.row_order import IdOrder, in_order, numbered, without_repeats
 from submax.evaluation.reading.sources.opening import open_source
 from submax.evaluation.reading.sources.source import Source
-from submax.evaluation.reading.word_count import WordCount
 from submax.schema.choices import ARMS
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
 from submax.evaluation.reading.bad_rows import BadRows
-from submax.evaluation.reading.column_names import ColumnNames
+from submax.evaluation.reading.columns.column_names import ColumnNames
 
 Table = dict[str, NDArray[Any]]
 

@@ -9,8 +9,8 @@ from submax.core.errors import InputError
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.action_groups import group_index
-from submax.evaluation.report.logged_evidence import MOST_LISTED
+from submax.evaluation.report.evidence.action_groups import group_index
+from submax.evaluation.report.evidence.logged_evidence import MOST_LISTED
 from submax.schema.schema import Schema
 
 USUAL = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage")

@@ -14,6 +14,7 @@ from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.slices import Slice, SliceEstimate
+from submax.evaluation.report.comparisons.difference import Difference, intervals_of_differences
 from submax.evaluation.report.diagnosis.caution import Caution
 from submax.evaluation.report.diagnosis.cautions import policy_cautions
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
@@ -22,11 +23,10 @@ from submax.evaluation.report.diagnosis.reward_cautions import (
     rare_reward_cautions,
 )
 from submax.evaluation.report.diagnosis.weight_cautions import spread_cautions
-from submax.evaluation.report.difference import Difference, intervals_of_differences
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
-from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 from submax.evaluation.report.recommendation import recommended
 
 

@@ -12,14 +12,14 @@ from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
 from submax.evaluation.overview.slices import slices_of
 from submax.evaluation.report.candidates import unseen_rows
+from submax.evaluation.report.comparisons.difference import Difference
 from submax.evaluation.report.diagnosis.caution import Caution
 from submax.evaluation.report.diagnosis.cautions import log_cautions
-from submax.evaluation.report.difference import Difference
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.estimator_set import EstimatorSet
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.report.learned_targets import learned_target, learns
-from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.target_policy import TargetPolicy
 
 

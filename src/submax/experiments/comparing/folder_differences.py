@@ -8,6 +8,7 @@ from scipy import stats
 
 from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
+from submax.experiments.comparing.paired_comparison import Finals, Side
 from submax.experiments.comparing.paired_differences import (
     PairedDifference,
     corrected,
@@ -15,8 +16,7 @@ from submax.experiments.comparing.paired_differences import (
     paired_difference,
 )
 from submax.experiments.following.results_folder import ResultsFolder
-from submax.experiments.paired_comparison import Finals, Side
-from submax.experiments.replica_blocks import BLOCKS
+from submax.experiments.running.replica_blocks import BLOCKS
 
 
 class FolderComparison(NamedTuple):

@@ -10,8 +10,8 @@ from scipy import stats
 
 from submax.core.checks import one_of, probability
 from submax.core.errors import InputError
-from submax.experiments.directory import read_specification
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.comparing.paired_comparison import Finals
+from submax.experiments.storing.directory import read_specification
 
 
 class MeanRanks(NamedTuple):

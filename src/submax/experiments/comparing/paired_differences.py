@@ -13,8 +13,8 @@ from submax.core.arrays import Floats
 from submax.core.checks import one_of, probability
 from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.directory import read_specification
-from submax.experiments.paired_comparison import Finals, Side
+from submax.experiments.comparing.paired_comparison import Finals, Side
+from submax.experiments.storing.directory import read_specification
 
 POWER = 0.8
 """The chance of deciding a difference of the observed size, for the number of replicas needed."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from submax.core.errors import one_line
-from submax.experiments.cells import Cell
+from submax.experiments.running.cells import Cell
 
 Result = TypeVar("Result")
 RUNNING, FAILED = ".running", ".failed"

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from submax.experiments.cells import Cell
-from submax.experiments.replica_blocks import in_blocks
+from submax.experiments.running.cells import Cell
+from submax.experiments.running.replica_blocks import in_blocks
 
 
 class PlannedCell(msgspec.Struct, frozen=True):

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
-from submax.experiments.directory import MANIFEST, read_manifest
+from submax.experiments.comparing.paired_comparison import CellLabels, Finals
 from submax.experiments.following.cell_progress import CELLS, CellProgress, cell_progress
 from submax.experiments.following.planned_cell import PlannedCell
 from submax.experiments.following.run_record import read_records
-from submax.experiments.paired_comparison import CellLabels, Finals
-from submax.experiments.results import FINALS, RESULTS, SUMMARY
 from submax.experiments.specification import Specification
 from submax.experiments.statements.illustration_statements import illustration_statements
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
+from submax.experiments.storing.directory import MANIFEST, read_manifest
+from submax.experiments.storing.results import FINALS, RESULTS, SUMMARY
 from submax.schema.known_type import known_type
 from submax.simulation.cell_result import CellResult
 from submax.simulation.cell_store import CellStore

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from submax.experiments.paired_comparison import Finals, PairedComparison, less_regret
+from submax.experiments.comparing.paired_comparison import Finals, PairedComparison, less_regret
 from submax.experiments.statements.claim import Claim
 from submax.experiments.statements.statement import Statement
 

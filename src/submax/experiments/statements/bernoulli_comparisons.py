@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from submax.experiments.paired_comparison import (
+from submax.experiments.comparing.paired_comparison import (
     Finals,
     PairedComparison,
     Side,

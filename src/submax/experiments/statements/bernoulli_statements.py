@@ -1,6 +1,6 @@
 """The statements of the abstract and of section 4.1 of the paper, tested on a sweep."""
 
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.comparing.paired_comparison import Finals
 from submax.experiments.statements.bernoulli_comparisons import (
     ALL,
     ARMS,

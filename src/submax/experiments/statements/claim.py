@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from submax.experiments.paired_comparison import Finals, PairedComparison
+from submax.experiments.comparing.paired_comparison import Finals, PairedComparison
 from submax.experiments.statements.statement import Source, Statement
 
 

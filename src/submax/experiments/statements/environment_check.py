@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.directory import write_csv
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.comparing.paired_comparison import Finals
+from submax.experiments.storing.directory import write_csv
 
 PAPER_MEANS: dict[str, dict[str, float]] = {
     "section 4.2": {"shift=0": 0.501, "shift=-2": 0.123, "shift=-4": 0.0185},

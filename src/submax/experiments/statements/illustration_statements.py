@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from submax.experiments.paired_comparison import PairedComparison, Side, compared
-from submax.experiments.results import FINAL_TABLE
+from submax.experiments.comparing.paired_comparison import PairedComparison, Side, compared
 from submax.experiments.statements.statement import Statement
+from submax.experiments.storing.results import FINAL_TABLE
 from submax.simulation.running.result_table import ResultTable
 
 RANDOM = (

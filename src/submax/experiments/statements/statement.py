@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from submax.experiments.directory import write_csv
-from submax.experiments.paired_comparison import PairedComparison
+from submax.experiments.comparing.paired_comparison import PairedComparison
 from submax.experiments.statements.verdict import Verdict
+from submax.experiments.storing.directory import write_csv
 
 Source: TypeAlias = Literal["paper", "submax"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from submax.experiments.paired_comparison import Finals
+from submax.experiments.comparing.paired_comparison import Finals
 from submax.experiments.statements.ablation_statements import ablation_statements
 from submax.experiments.statements.bernoulli_statements import bernoulli_statements
 from submax.experiments.statements.combinatorial_statements import combinatorial_statements

@@ -5,8 +5,8 @@ from collections import OrderedDict
 
 import msgspec
 
-from submax.live.archive.archived_segment import ArchivedSegment, segment_key
-from submax.live.archive.segment_reader import SegmentReader
+from submax.live.archive.segments.archived_segment import ArchivedSegment, segment_key
+from submax.live.archive.segments.segment_reader import SegmentReader
 from submax.live.log.bandits import settings_stream
 from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event

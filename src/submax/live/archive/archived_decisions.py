@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
-from submax.live.archive.segment_schema import ACTION, CONTEXT
+from submax.live.archive.segments.segment_schema import ACTION, CONTEXT
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
 from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD
 from submax.schema.context_schema import Category, ContextSchema

@@ -9,9 +9,9 @@ import numpy as np
 
 from submax.core.errors import InputError, StoreError
 from submax.live.archive.archive import Archive
-from submax.live.archive.archived_segment import ArchivedSegment
-from submax.live.archive.id_halves import halves_of
-from submax.live.archive.recent_hashes import Hashes, RecentHashes
+from submax.live.archive.compacting.recent_hashes import Hashes, RecentHashes
+from submax.live.archive.segments.archived_segment import ArchivedSegment
+from submax.live.archive.segments.id_halves import halves_of
 from submax.live.store.store import Store
 
 MOST_IDS = 4_000_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.live.archive.id_halves import identifier_from
+from submax.live.archive.segments.id_halves import identifier_from
 from submax.live.log.pages.page_names import PageNames, Places
 from submax.live.log.pages.uuid_texts import uuid_texts
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from submax.core.errors import InputError, one_line
 from submax.live.archive.archive import Archive
-from submax.live.archive.archived_segment import ArchivedSegment
-from submax.live.archive.segment_reader import SegmentReader
+from submax.live.archive.segments.archived_segment import ArchivedSegment
+from submax.live.archive.segments.segment_reader import SegmentReader
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION
 from submax.live.store.integrity.sealed_event import checksum_of

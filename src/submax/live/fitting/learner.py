@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.ledger import Ledger
-from submax.live.rollups.rollups import Rollups
+from submax.live.monitoring.rollups.rollups import Rollups
 
 Answer = TypeVar("Answer")
 

@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
-from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
-from submax.live.rollups.rollups import Rollups
+from submax.live.monitoring.alarms.alarm_desk import AlarmDesk
+from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store

@@ -8,6 +8,7 @@ from threading import RLock
 import numpy as np
 
 from submax.core.errors import one_line
+from submax.live.bandits.saved_bandit import SavedBandit, encoded, generator_state
 from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.fitting.reasons import why_nothing_matured
@@ -17,8 +18,7 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.snapshot import Snapshot
-from submax.live.rollups.rollups import Rollups
-from submax.live.saved_bandit import SavedBandit, encoded, generator_state
+from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore

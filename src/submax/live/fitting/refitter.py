@@ -10,8 +10,7 @@ from typing import Any
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
 from submax.core.running.spans import SPANS
-from submax.live.alarms.alarm_desk import AlarmDesk
-from submax.live.archive.compactor import Compactor
+from submax.live.archive.compacting.compactor import Compactor
 from submax.live.fitting.fit_schedule import FitSchedule
 from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
@@ -26,7 +25,8 @@ from submax.live.log.records import Fitted
 from submax.live.log.rows.lazy_rows import LazyRows, RowPart
 from submax.live.log.rows.row_segments import DamagedRowsError
 from submax.live.log.snapshot import read_rollups
-from submax.live.rollups.rollups import Rollups
+from submax.live.monitoring.alarms.alarm_desk import AlarmDesk
+from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.schema.columns import Columns

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
-from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows
@@ -22,7 +21,8 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.rollups.rollups import CameRewards, LearnedDecisions, Rollups
+from submax.live.monitoring.lift.group_comparisons import GroupComparisons
+from submax.live.monitoring.rollups.rollups import CameRewards, LearnedDecisions, Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns

@@ -9,14 +9,14 @@ import msgspec
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
-from submax.live.lift.group_comparison import GroupComparison
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.position_set import PositionSet
 from submax.live.log.collecting.quarantine import WaitingReward
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.rows.row_segments import StoredSegments
-from submax.live.rollups.rollups import Rollups, RollupsRecord
+from submax.live.monitoring.lift.group_comparison import GroupComparison
+from submax.live.monitoring.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 from submax.schema.known_type import known_type

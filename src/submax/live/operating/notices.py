@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.ledger import Ledger
+from submax.live.monitoring.lift.lift_reports import lift_reports
 from submax.live.operating.arm_status import ArmStatus, arm_statuses
 from submax.live.serving.serving import Serving
 from submax.schema.action import Action

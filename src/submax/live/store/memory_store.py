@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from submax.live.archive.copy_segments import copy_segments
+from submax.live.archive.segments.copy_segments import copy_segments
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.integrity.damage import blob_checksum

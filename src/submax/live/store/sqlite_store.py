@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any
 
 from submax.core.errors import StoreError
-from submax.live.archive.copy_segments import copy_segments
-from submax.live.archive.segment_folder import SegmentFolder, archive_folder
+from submax.live.archive.segments.copy_segments import copy_segments
+from submax.live.archive.segments.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event

@@ -16,8 +16,8 @@ from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.core.running.stored import stored
 from submax.core.spaces.space import LISTING_LIMIT
+from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.policies.listed import joined, split
-from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.strategies.iterated import submax_of
 
 MOST_EFFECTS = 6000

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.classifiers.classifier_template import copied, seeded, weight_argument
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError, one_line
+from submax.models.classifiers.classifier_template import copied, seeded, weight_argument
 
 FEWEST_ROWS = 20
 """The reward of an action with fewer rows than this is its mean: trees need about 20 rows to

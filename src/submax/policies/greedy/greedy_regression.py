@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.classifiers.class_by_name import class_by_name
-from submax.classifiers.model_cache import ModelCache
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
@@ -21,6 +19,8 @@ from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.numerics.sharpening import sharpened
 from submax.core.rewards.binary import Binary
 from submax.core.running.stored import stored
+from submax.models.classifiers.class_by_name import class_by_name
+from submax.models.classifiers.model_cache import ModelCache
 from submax.policies.greedy.action_models import ActionModels
 
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"

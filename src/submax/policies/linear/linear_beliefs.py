@@ -9,9 +9,9 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
-from submax.regression.belief_settings import BeliefSettings
-from submax.regression.context_belief import ContextBelief
-from submax.regression.sampled_rows import RegressionRows
+from submax.models.regression.belief_settings import BeliefSettings
+from submax.models.regression.context_belief import ContextBelief
+from submax.models.regression.sampled_rows import RegressionRows
 
 MOST_NUMBERS = 2**28
 """The most numbers in the sums and draws of all replicas and joint actions: 2 GB of float64."""

@@ -12,9 +12,9 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
+from submax.models.regression.context_belief import ContextBelief
 from submax.policies.linear.linear_beliefs import LinearBeliefs
 from submax.policies.listed import drawn_one
-from submax.regression.context_belief import ContextBelief
 
 SCORES_AT_ONCE = 2**21
 """About how many scores of draws and actions are held in memory, 16 MB; more contexts are processed

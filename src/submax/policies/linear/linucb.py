@@ -13,10 +13,10 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.models.regression.belief_settings import BeliefSettings
+from submax.models.regression.context_belief import ContextBelief
 from submax.policies.linear.linear_beliefs import LinearBeliefs
 from submax.policies.listed import drawn_one
-from submax.regression.belief_settings import BeliefSettings
-from submax.regression.context_belief import ContextBelief
 
 PRODUCTS_AT_ONCE = 2**21
 """About how many products of features are held in memory, 16 MB; more contexts are processed in

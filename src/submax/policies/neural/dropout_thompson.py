@@ -15,7 +15,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
-from submax.networks.replicas import where_chosen
+from submax.models.networks.replicas import where_chosen
 from submax.policies.neural.dropout_masks import Mask, dropout_masks
 from submax.policies.neural.highest import highest
 from submax.policies.neural.value_belief import ValueBelief

@@ -10,8 +10,8 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
-from submax.networks.slot_choices import first_choices
-from submax.networks.value_network import Hidden, Numbers, ValueNetwork
+from submax.models.networks.slot_choices import first_choices
+from submax.models.networks.value_network import Hidden, Numbers, ValueNetwork
 from submax.policies.neural.value_belief import ValueBelief
 
 ACTIVATIONS_AT_ONCE = 2**22

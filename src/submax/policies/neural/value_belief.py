@@ -19,9 +19,9 @@ from submax.core.numerics.divergence import warn_of_divergence
 from submax.core.rewards.scale import Scale
 from submax.core.running.extras import require_extra
 from submax.core.running.stored import stored
-from submax.networks.replicas import parameters_where
-from submax.networks.slot_choices import first_choices
-from submax.networks.value_network import Numbers, ValueNetwork
+from submax.models.networks.replicas import parameters_where
+from submax.models.networks.slot_choices import first_choices
+from submax.models.networks.value_network import Numbers, ValueNetwork
 
 UNLIMITED_MEMORY = Memory()
 """All feedback is kept, with full weight."""
@@ -71,9 +71,9 @@ class ValueBelief(NamedTuple):
         self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
     ) -> "ValueBelief":
         """The belief after more feedback; the same object if the feedback has no rows."""
-        from submax.nn.designs.value_design import ValueDesign
-        from submax.nn.training.parameters import restored
-        from submax.nn.training.training import train
+        from submax.models.nn.designs.value_design import ValueDesign
+        from submax.models.nn.training.parameters import restored
+        from submax.models.nn.training.training import train
 
         feedback.check(self.problem)
         has_rows = np.any(feedback.weight > 0, axis=1)

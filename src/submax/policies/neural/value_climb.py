@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.spaces.space import Space
-from submax.networks.slot_choices import first_choices
-from submax.networks.value_network import Numbers, ValueNetwork, Weights
+from submax.models.networks.slot_choices import first_choices
+from submax.models.networks.value_network import Numbers, ValueNetwork, Weights
 from submax.policies.neural.value_belief import ValueBelief
 
 Masks: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]

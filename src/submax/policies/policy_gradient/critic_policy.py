@@ -14,7 +14,7 @@ from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
 
 if TYPE_CHECKING:
-    from submax.nn.designs.policy_design import PolicyDesign
+    from submax.models.nn.designs.policy_design import PolicyDesign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class CriticPolicy(PolicyNetworkPolicy):
         return state._replace(critic=ValueBelief.empty(problem, replicas, self.hidden))
 
     def design(self, problem: Problem) -> "PolicyDesign":
-        from submax.nn.designs.policy_design import PolicyDesign
+        from submax.models.nn.designs.policy_design import PolicyDesign
 
         return PolicyDesign(
             sizes=problem.space.choices,

@@ -15,7 +15,7 @@ from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
 
 if TYPE_CHECKING:
-    from submax.nn.designs.policy_design import PolicyDesign
+    from submax.models.nn.designs.policy_design import PolicyDesign
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class GenerativePolicyGradient(PolicyNetworkPolicy):
         return self.components
 
     def design(self, problem: Problem) -> "PolicyDesign":
-        from submax.nn.designs.policy_design import PolicyDesign
+        from submax.models.nn.designs.policy_design import PolicyDesign
 
         return PolicyDesign(
             sizes=problem.space.choices,

@@ -15,7 +15,7 @@ from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
 
 if TYPE_CHECKING:
-    from submax.nn.designs.policy_design import PolicyDesign
+    from submax.models.nn.designs.policy_design import PolicyDesign
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PolicyGradient(PolicyNetworkPolicy):
         positive("largest_weight", self.largest_weight)
 
     def design(self, problem: Problem) -> "PolicyDesign":
-        from submax.nn.designs.policy_design import PolicyDesign
+        from submax.models.nn.designs.policy_design import PolicyDesign
 
         return PolicyDesign(
             sizes=problem.space.choices,

@@ -15,13 +15,13 @@ from submax.core.numerics.divergence import warn_of_divergence
 from submax.core.running.extras import require_extra
 from submax.core.running.stored import stored
 from submax.core.spaces.real_space import RealSpace
-from submax.networks.decoded_choices import DecodedChoices
-from submax.networks.decoded_density import DecodedDensity
-from submax.networks.density_head import outputs
-from submax.networks.mixture_density import MixtureDensity
-from submax.networks.replicas import Parameters, parameters_where
-from submax.networks.slot_choices import choice_probabilities, joint_probabilities
-from submax.networks.slot_network import SlotNetwork
+from submax.models.networks.decoded_choices import DecodedChoices
+from submax.models.networks.decoded_density import DecodedDensity
+from submax.models.networks.density_head import outputs
+from submax.models.networks.mixture_density import MixtureDensity
+from submax.models.networks.replicas import Parameters, parameters_where
+from submax.models.networks.slot_choices import choice_probabilities, joint_probabilities
+from submax.models.networks.slot_network import SlotNetwork
 from submax.policies.neural.value_belief import ValueBelief
 
 
@@ -81,8 +81,8 @@ class PolicyNetwork(NamedTuple):
         variable that decisions use until the next update, and ``levels [R, 1, E]`` are the
         conditions that decisions ask for; E is 0 for a network without conditions.
         """
-        from submax.nn.training.parameters import restored
-        from submax.nn.training.training import train
+        from submax.models.nn.training.parameters import restored
+        from submax.models.nn.training.training import train
 
         buffer, space = self.buffer, self.problem.space
         scaling = ContextScaling.of(buffer, 1.0) if training.standardizes else None

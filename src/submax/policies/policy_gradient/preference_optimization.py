@@ -16,7 +16,7 @@ from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
 
 if TYPE_CHECKING:
-    from submax.nn.designs.preference_design import PreferenceDesign
+    from submax.models.nn.designs.preference_design import PreferenceDesign
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PreferenceOptimization(PolicyNetworkPolicy):
         whole_number("candidates", self.candidates, at_least=1)
 
     def design(self, problem: Problem) -> "PreferenceDesign":
-        from submax.nn.designs.preference_design import PreferenceDesign
+        from submax.models.nn.designs.preference_design import PreferenceDesign
 
         return PreferenceDesign(
             problem.space.choices, problem.context_width, self.hidden, self.strength

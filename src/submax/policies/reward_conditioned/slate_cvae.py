@@ -21,7 +21,7 @@ from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkP
 from submax.policies.reward_conditioned.slot_responses import slot_responses
 
 if TYPE_CHECKING:
-    from submax.nn.designs.slate_cvae_design import SlateCVAEDesign
+    from submax.models.nn.designs.slate_cvae_design import SlateCVAEDesign
 
 BIN_EDGES = 5
 """Number of quantiles of a slot's responses by which a response is encoded, as for rewards."""
@@ -91,7 +91,7 @@ class SlateCVAE(PolicyNetworkPolicy):
         return super().with_critic(state, feedback, rng)._replace(slot_rewards=slot_rewards)
 
     def design(self, problem: Problem) -> "SlateCVAEDesign":
-        from submax.nn.designs.slate_cvae_design import SlateCVAEDesign
+        from submax.models.nn.designs.slate_cvae_design import SlateCVAEDesign
 
         return SlateCVAEDesign(
             sizes=problem.space.choices,

@@ -17,7 +17,7 @@ from submax.core.spaces.space import Space
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
-from submax.networks.slot_choices import first_choices, joint_probabilities
+from submax.models.networks.slot_choices import first_choices, joint_probabilities
 from submax.policies.listed import joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
     ConditionedPolicy,

@@ -10,7 +10,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.rewards.continuous import Continuous
 from submax.core.running.stored import stored
-from submax.networks.replicas import parameters_where
+from submax.models.networks.replicas import parameters_where
 from submax.policies.neural.value_belief import ValueBelief, reward_shares
 
 SQUARES = Continuous(low=0.0, high=1.0)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from submax.evaluation.reading.cells import numbers
+from submax.evaluation.reading.columns.cells import numbers
 
 MOST_NOT_NUMERIC = 0.1
 """A text column holds numbers, with some mistakes, if at most this share is not numeric."""

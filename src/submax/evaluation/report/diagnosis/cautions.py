@@ -20,8 +20,8 @@ from submax.evaluation.report.diagnosis.weight_cautions import (
     spread_cautions,
     weight_cautions,
 )
-from submax.evaluation.report.logged_evidence import LoggedEvidence
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 UNIFORM_TOLERANCE = 0.01
 """Relative difference of propensities up to which a log counts as uniform, or two propensities as

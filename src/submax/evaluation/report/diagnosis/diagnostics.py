@@ -6,7 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.evaluation.contracts.counts import error_of_mean, mean, total
-from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 SIGNIFICANT_ERRORS = 4.0
 """A difference of more standard errors than this is not explained by chance: for a normal mean

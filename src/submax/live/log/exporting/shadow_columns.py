@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from submax.live.log.bandits import shadow_stream
 from submax.live.log.records import body_of
-from submax.live.shadow.shadow_records import OPINIONS, Opinions
+from submax.live.monitoring.shadow.shadow_records import OPINIONS, Opinions
 from submax.live.store.store import Store
 from submax.schema.choices import ARMS
 from submax.schema.menu import EncodedAction, Menu

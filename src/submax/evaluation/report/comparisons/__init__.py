@@ -1,0 +1,1 @@
+"""Comparisons of policies: candidates, baselines, differences, and how they are shown."""

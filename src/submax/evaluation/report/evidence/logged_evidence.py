@@ -1,0 +1,295 @@
+"""What a log says about other policies: the numbers of each row that off-policy estimators need."""
+
+import copy
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InputError
+from submax.core.spaces.space import Space
+from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.logs.counted import divided_by_fold
+from submax.evaluation.logs.log import Log
+from submax.evaluation.logs.sessions import trajectory_weights
+from submax.evaluation.logs.slot_propensities import slot_propensities
+from submax.evaluation.models.fold_model import FoldModel
+from submax.evaluation.models.model_choice import chosen_models
+from submax.evaluation.models.real_parts import polynomial_features
+from submax.evaluation.models.reward_model import FOLDS, folds_of
+from submax.evaluation.report.evidence.action_groups import action_groups
+from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
+from submax.evaluation.report.evidence.probability_tables import (
+    among_eligible,
+    slot_probabilities,
+    tables_of_slots,
+    unsupported_share,
+)
+from submax.evaluation.targets.same_schema import check_same_schema
+from submax.evaluation.targets.target_policy import TargetPolicy
+from submax.schema.columns import Columns
+from submax.schema.learned import Learned
+from submax.schema.model import reindexed
+
+MOST_LISTED = 4096
+"""Up to this many joint actions the probabilities of all of them are computed in every row. For
+more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
+PROBABILITIES_PER_PART = 1 << 22
+"""About this many probabilities are in memory together: 32 MB."""
+DRAWS = 32
+"""Actions drawn from the policy in each row if joint actions are not listed. The estimators average
+over rows, so that few draws per row are enough."""
+NUMBERS_PER_DRAW = 64
+"""Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
+_LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
+
+
+class LoggedEvidence:
+    """A log on which policies are evaluated, with all that is the same for every policy.
+
+    ``numbers [n]`` are the numbers of these rows in the log that the caller has. The others
+    are models of the rewards (``model_choice``), cross-fitted so that every row is predicted by a
+    model fitted without it, and the propensities of each slot (``slot_propensity [n, S]``, None for
+    plain arms; ``slots_estimated`` says whether a model estimated them).
+    """
+
+    def __init__(
+        self, log: Log, seed: int = 0, reward_model: Any = None, numbers: Integers | None = None
+    ) -> None:
+        numbers = np.arange(len(log)) if numbers is None else numbers
+        if log.count is not None and log.cluster is None:
+            log, _, number = divided_by_fold(log, FOLDS)
+            numbers = numbers[number]
+        self.log, self.numbers = log, numbers
+        # The log may have choices that are no longer active: policies give them probability 0.
+        menu = log.schema.menu.revived
+        self._space: Space = menu.space(menu.active)
+        self.model_choice = chosen_models(log, reward_model, seed)
+        self._fold = folds_of(log)
+        self._last_folds: _LastFolds = ((0, 0), [])
+        self._rng = np.random.default_rng(seed)
+        self._bounds = log.problem.scale.bounds
+        self.slot_propensity, self.slots_estimated = slot_propensities(log, seed)
+        self.groups = action_groups(log, seed)
+        self._untaken = [
+            np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
+            for slot, one in enumerate(log.schema.menu.slots)
+        ]
+
+    def about(self, learned: Learned | TargetPolicy) -> PolicyEvidence:
+        """Return the evidence about a learned policy, or about a policy of another kind."""
+        if isinstance(learned, Learned):
+            check_same_schema(learned, self.log)
+        elif not self._can_list():
+            raise InputError(
+                f"this log has {self._space.size} joint actions or real-valued ones; policies "
+                f"that give all probabilities are allowed for up to {MOST_LISTED} joint actions: "
+                "evaluate a policy by name"
+            )
+        if isinstance(learned, Learned) and not self._can_list():
+            parts = [self._by_drawing(learned, *rows) for rows in self._rows()]
+        else:
+            parts = [self._by_listing(learned, *rows) for rows in self._rows()]
+        evidence = Evidence.joined([part.evidence for part in parts])
+        if self.log.session is not None:
+            products = trajectory_weights(evidence.weight, self.log.session)
+            evidence = evidence._replace(trajectory=products)
+        unsupported = np.concatenate([part.unsupported for part in parts])
+        return self._about_policy(evidence, unsupported)
+
+    def of_part(
+        self, log: Log, numbers: Integers, fold: NDArray[np.int8], untaken: list[Booleans]
+    ) -> Self:
+        """Return the evidence of other rows, with the models of rewards of these.
+
+        ``numbers [n]`` are those of the rows in the whole log, ``fold [n]`` is the model that
+        predicts each row, and ``untaken`` says for each slot which choices no evaluated row took.
+        The log has plain actions.
+        """
+        part = copy.copy(self)
+        part.log, part.numbers, part._fold = log, numbers, fold
+        part._untaken, part._last_folds = untaken, ((0, 0), [])
+        part.slot_propensity, part.groups = None, None
+        part.__dict__.pop("_eligible_masks", None)
+        return part
+
+    def about_logging_policy(self) -> PolicyEvidence:
+        """Return the evidence about the policy that wrote the log: all weights are 1."""
+        log = self.log
+        predicted = np.concatenate(
+            [self._predicted(part, rows) for part, rows in self._rows()],
+        )
+        ones = np.ones(len(log))
+        slots = None if self.slot_propensity is None else np.ones(log.action.shape)
+        evidence = Evidence(
+            reward=log.reward,
+            weight=ones,
+            probability=log.propensity,
+            predicted=predicted,
+            expected=predicted,
+            slot_weight=slots,
+            bounds=self._bounds,
+            counts=log.count,
+        )
+        return self._about_policy(evidence, np.zeros(len(log)))
+
+    def _about_policy(self, evidence: Evidence, unsupported: Floats) -> PolicyEvidence:
+        log = self.log
+        return PolicyEvidence(
+            evidence, unsupported, log.cluster, log.sampling_weight, log.covariates
+        )
+
+    def never_taken(self) -> list[str]:
+        """Return the names of the choices that no row of the log took."""
+        return [
+            choice.name
+            for slot, untaken in zip(self.log.schema.menu.slots, self._untaken, strict=True)
+            for choice, one in zip(slot.choices, untaken, strict=True)
+            if one
+        ]
+
+    def _can_list(self) -> bool:
+        return not self._space.reals and self._space.size <= MOST_LISTED
+
+    def _rows(self) -> Iterator[tuple[Columns, slice]]:
+        """Yield the rows in parts whose probabilities fit into memory, with their place."""
+        size = self._space.size if self._can_list() else DRAWS * NUMBERS_PER_DRAW
+        step, first = max(PROBABILITIES_PER_PART // size, 1), 0
+        for part in self.log.parts:
+            for begin in range(0, len(part.reward), step):
+                piece = part.rows(slice(begin, begin + step))
+                yield piece, slice(first + begin, first + begin + len(piece.reward))
+            first += len(part.reward)
+
+    def _folds(self, part: Columns, rows: slice) -> list[tuple[FoldModel, Integers, Floats]]:
+        """Return each model with the rows of a part that it was fitted without, and their features.
+
+        The features of the last part are kept: they are needed twice for each policy.
+        """
+        if self._last_folds[0] != (rows.start, rows.stop):
+            found = []
+            for number, model in enumerate(self.model_choice.models):
+                fold = np.flatnonzero(self._fold[rows] == number)
+                found.append((model, fold, model.features(part.context[fold])))
+            self._last_folds = ((rows.start, rows.stop), found)
+        return self._last_folds[1]
+
+    def _predicted(self, part: Columns, rows: slice) -> Floats:
+        powers = polynomial_features(self.log, part.action)
+        predicted = np.empty(len(part.reward))
+        for model, fold, features in self._folds(part, rows):
+            predicted[fold] = model.predict(features, part.action[fold], powers[fold])
+        return predicted
+
+    def _by_listing(
+        self, learned: Learned | TargetPolicy, part: Columns, rows: slice
+    ) -> PolicyEvidence:
+        """Return the evidence of a part from the probabilities of all joint actions."""
+        if isinstance(learned, Learned):
+            table = learned.probabilities(part.context)
+        else:
+            table = learned.probabilities(self.log.schema, part.context, self.numbers[rows])
+        if len(self.log.eligible_sets) > 1:
+            table = among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
+        index = self._space.index(part.action.astype(np.int64))
+        probability = table[np.arange(len(index)), index]
+        slot_tables = tables_of_slots(table, self._space.choices)
+        expected = np.empty(len(index))
+        for model, fold, features in self._folds(part, rows):
+            of_fold = [slot_table[fold] for slot_table in slot_tables]
+            expected[fold] = model.expected(features, table[fold], of_fold)
+        slot_probability = slot_probabilities(slot_tables, part.action)
+        unsupported = unsupported_share(slot_tables, self._untaken)
+        found = self._evidence(part, rows, probability, expected, slot_probability, unsupported)
+        if self.groups is None:
+            return found
+        group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
+        return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
+
+    def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
+        """Return the evidence of a part from the density of its actions and from drawn actions.
+
+        The draws give the expected reward, and the probability of each slot's choice.
+        """
+        if len(self.log.eligible_sets) > 1:
+            size = "real-valued parts" if self._space.reals else f"{self._space.size} joint actions"
+            raise InputError(
+                f"this log has eligible choices in its rows and {size}; a policy can be restricted "
+                f"to eligible choices among up to {MOST_LISTED} joint actions without real-valued "
+                "parts: leave the column of eligible choices out"
+            )
+        policy, state = learned.policy, learned.model.state
+        context = learned.model.standardization.apply(part.context.astype(np.float64))
+        probability = _probability_of(learned, context, part.action, self._space)
+        count = len(part.reward)
+        drawn = policy.act(state, np.repeat(context, DRAWS, axis=0)[None], self._rng).action[0]
+        for slot, indices in enumerate(learned.model.active):
+            drawn[:, slot] = np.array(indices)[drawn[:, slot].astype(np.int64)]
+        powers = polynomial_features(self.log, drawn)
+        predicted = np.empty(count * DRAWS)
+        for model, fold, features in self._folds(part, rows):
+            each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
+            repeated = np.repeat(features, DRAWS, axis=0)
+            predicted[each] = model.predict(repeated, drawn[each], powers[each])
+        slots = len(self._untaken)
+        choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
+        slot_probability = (choices == part.action[:, None, :slots]).mean(axis=1)
+        unsupported = np.zeros((count, DRAWS), dtype=bool)
+        for slot, untaken in enumerate(self._untaken):
+            unsupported |= untaken[choices[..., slot]]
+        expected = predicted.reshape(count, DRAWS).mean(axis=1)
+        return self._evidence(
+            part, rows, probability, expected, slot_probability, unsupported.mean(axis=1)
+        )
+
+    def _evidence(
+        self,
+        part: Columns,
+        rows: slice,
+        probability: Floats,
+        expected: Floats,
+        slot_probability: Floats,
+        unsupported: Floats,
+    ) -> PolicyEvidence:
+        slots = self.slot_propensity
+        evidence = Evidence(
+            reward=part.reward,
+            weight=probability / self.log.propensity[rows],
+            probability=probability,
+            predicted=self._predicted(part, rows),
+            expected=expected,
+            slot_weight=None if slots is None else slot_probability / slots[rows],
+            bounds=self._bounds,
+            counts=None if self.log.count is None else self.log.count[rows],
+        )
+        return PolicyEvidence(evidence, unsupported)
+
+    @cached_property
+    def _eligible_masks(self) -> Booleans:
+        """Which of the M joint actions are in each set of eligible choices, ``[sets, M]``."""
+        masks = []
+        for eligible in self.log.eligible_sets:
+            mask = np.ones(1, dtype=bool)
+            for indices, size in zip(eligible, self._space.choices, strict=True):
+                mask = (mask[:, None] & np.isin(np.arange(size), indices)).ravel()
+            masks.append(mask)
+        return np.stack(masks)
+
+
+def _probability_of(
+    learned: Learned, context: Floats, action: NDArray[Any], space: Space
+) -> Floats:
+    """Return the policy's probability of the action of each row.
+
+    The probability is 0 if the policy does not know one of the choices.
+    """
+    known, indices = reindexed(action, learned.model.active)
+    probability = np.zeros(len(action))
+    if known.any():
+        actions = indices.astype(space.dtype)[None]
+        log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
+        probability[known] = np.exp(log_prob[0])
+    return probability

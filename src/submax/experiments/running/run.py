@@ -1,0 +1,116 @@
+"""Run an experiment and write its result files."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+from submax.experiments.comparing.paired_comparison import Finals
+from submax.experiments.following.noted_run import NotedRun
+from submax.experiments.following.planned_cell import planned
+from submax.experiments.following.run_record import recorded_run
+from submax.experiments.running.cells import Cell, cells, run_cell
+from submax.experiments.running.illustration import illustrate
+from submax.experiments.running.replica_blocks import (
+    BLOCKS,
+    all_in_blocks,
+    merged_result,
+    replica_blocks,
+)
+from submax.experiments.specification import Specification
+from submax.experiments.statements.environment_check import (
+    environment_checks,
+    write_environment_checks,
+)
+from submax.experiments.statements.illustration_statements import illustration_statements
+from submax.experiments.statements.statement import write_statements
+from submax.experiments.statements.statements import statements_of
+from submax.experiments.storing.directory import claim_directory, close_directory
+from submax.experiments.storing.results import FinishedCell, write_results
+from submax.experiments.storing.rows_store import RowsStore
+from submax.simulation.cell_result import CellResult
+from submax.simulation.cell_store import CellStore
+from submax.simulation.sweep import sweep
+
+CELLS = "cells"
+"""The folder of a result directory that has one file for each finished cell."""
+
+
+def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
+    """The chosen cells that have no result in the directory yet.
+
+    If replicas are added, these are the cells of the further replicas.
+    """
+    if specification.experiment == "offline":
+        rows = RowsStore(directory / CELLS)
+        return [cell for cell in chosen if not rows.finished(cell.key)]
+    store, counts = CellStore(directory / CELLS), replica_blocks(directory, specification)
+    return [cell for cell in all_in_blocks(chosen, counts) if not store.finished(cell.key)]
+
+
+def run_sweep(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, CellResult], None],
+) -> None:
+    """Run the chosen cells, then write result files for all finished cells of the experiment.
+
+    If the directory has fewer replicas, only the further ones are run.
+    """
+    begin = time.perf_counter()
+    counts = replica_blocks(directory, specification)
+    claim_directory(directory, specification, **{BLOCKS: counts})
+    store = CellStore(directory / CELLS)
+    blocks = all_in_blocks(chosen, counts)
+    with recorded_run(directory, planned(chosen, counts)) as notes:
+        run = NotedRun(run_cell, notes)
+        sweep({cell.key: cell for cell in blocks}, run, store, executor, finished)
+        write_results(directory, _stored(specification, counts, store))
+        section, finals = specification.statements, Finals.read(directory)
+        write_statements(directory, statements_of(section, finals))
+        write_environment_checks(
+            directory, list(environment_checks(section, finals, specification.observations))
+        )
+        seconds = round(time.perf_counter() - begin, 2)
+        close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
+
+
+def run_offline(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, object], None],
+) -> None:
+    """Run the chosen cells on logs, then write result files for all finished cells."""
+    # Imported only here: other experiments need nothing of the evaluation of logs.
+    from submax.experiments.running.offline import estimate_cell, write_offline
+
+    begin = time.perf_counter()
+    claim_directory(directory, specification)
+    store = RowsStore(directory / CELLS)
+    with recorded_run(directory, planned(chosen)) as notes:
+        run = NotedRun(estimate_cell, notes)
+        sweep({cell.key: cell for cell in chosen}, run, store, executor, finished)
+        keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
+        write_offline(directory, [row for key in keys for row in store.read(key)])
+        close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+
+
+def run_illustration(specification: Specification, directory: Path) -> None:
+    """Compute the illustration and write its result files."""
+    begin = time.perf_counter()
+    claim_directory(directory, specification)
+    illustrate(specification, directory)
+    write_statements(directory, illustration_statements(directory))
+    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+
+
+def _stored(
+    specification: Specification, counts: Sequence[int], store: CellStore
+) -> list[FinishedCell]:
+    """All finished cells with all their replicas, in the order of the experiment."""
+    results = ((cell, merged_result(cell, counts, store)) for cell in cells(specification))
+    return [FinishedCell(cell, result) for cell, result in results if result is not None]

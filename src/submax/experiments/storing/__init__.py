@@ -1,0 +1,1 @@
+"""The result files of experiments: directories, manifests, cells and tables on disk."""

@@ -1,0 +1,1 @@
+"""Moving old events from a store into its archive."""

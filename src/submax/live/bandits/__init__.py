@@ -1,0 +1,1 @@
+"""The bandit: opening, deciding, learning, saving and showing it."""

@@ -1,0 +1,1 @@
+"""Background work: functions that are called again and again in a few threads."""

@@ -1,0 +1,1 @@
+"""Models that policies learn: networks, Bayesian regressions, classifiers of other libraries."""

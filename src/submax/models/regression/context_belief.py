@@ -1,0 +1,277 @@
+"""A belief about the expected reward of every action in every context."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
+from submax.models.regression.belief_settings import (
+    MAP_GROWTH,
+    BeliefSettings,
+    check_can_learn,
+    prior_is_due,
+)
+from submax.models.regression.feature_map import FeatureMap
+from submax.models.regression.fitting import fitted
+from submax.models.regression.kept_draws import DrawNoise, KeptDraws
+from submax.models.regression.map_choice import best_map
+from submax.models.regression.posterior import Posterior
+from submax.models.regression.posterior_covariance import PosteriorCovariance
+from submax.models.regression.prior import Prior, PriorStructure
+from submax.models.regression.sampled_rows import RegressionRows, SampledRows
+from submax.models.regression.sums import Sums
+
+REFIT_SHARE = 0.05
+"""The posterior is solved again when the weight of the rows has grown by this share of itself."""
+REFIT_ROWS = 100
+"""The posterior is solved again after this much additional weight at the latest."""
+LIKE_UNIFORM = 2.0
+"""A row is used to estimate the mean reward of a uniform choice if its action had at most this many
+times the uniform probability. The actions that a trained policy prefers say little about the
+others."""
+LARGEST_WEIGHT = 10.0
+"""Such a row counts as at most this many uniformly chosen rows, so that no single row dominates."""
+
+
+@stored("uniform-rewards")
+class UniformRewards(NamedTuple):
+    """Running sums for the mean reward of a uniform choice: Σ w and Σ w r."""
+
+    weight: float
+    reward: float
+
+
+@stored("context-belief")
+class ContextBelief(NamedTuple):
+    """The belief of one replica: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
+
+    ``coefficients [K, F]`` are the posterior mean of θ for the features of ``FeatureMap.raw``, and
+    ``draws`` are posterior draws of θ. Both are None as long as all rewards are equal.
+
+    The other fields are needed only to learn further: ``sums``, ``prior``, the ``sample`` of rows,
+    the sums for a ``uniform`` choice, the number of rows ``mapped`` when the map was last chosen,
+    the weight of the rows when the posterior was last ``solved`` and the prior last ``fitted``, the
+    posterior ``covariance``, and the ``noise`` from which the draws are made.
+    """
+
+    feature_map: FeatureMap | None
+    centre: float
+    coefficients: Floats | None
+    draws: KeptDraws | None
+    sums: Sums | None
+    prior: Prior | None
+    sample: SampledRows
+    uniform: UniformRewards
+    mapped: int
+    solved: float
+    fitted: float
+    covariance: PosteriorCovariance | None = None
+    noise: DrawNoise | None = None
+
+    @classmethod
+    def unlearned(cls, width: int) -> Self:
+        """Return the belief before any row."""
+        sample = SampledRows(RegressionRows.empty(width), 0)
+        nothing = UniformRewards(0.0, 0.0)
+        return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
+
+    def learned(
+        self, new: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
+    ) -> Self:
+        """Return the belief after more rows."""
+        check_can_learn(self.feature_map, self.sums)
+        sample = self.sample.add(new, settings.rows, settings.discount, rng)
+        uniform = self._with_uniform_rewards(new, settings)
+        belief = self._replace(sample=sample, uniform=uniform)
+        count = len(new.reward)
+        faded = settings.discount**count
+        weighted = new.discounted(settings.discount)
+        due = min(MAP_GROWTH * self.mapped, settings.rows)
+        if self.mapped < settings.rows and sample.seen >= due:
+            # The sample holds all earlier rows, unless all their rewards were equal.
+            everything = self.sample.standing_for_all().faded(faded).joined(weighted)
+            if np.ptp(everything.reward) == 0:
+                return belief
+            return belief._mapped(everything, settings, rng)
+        assert self.sums is not None, "a map comes first"
+        assert self.feature_map is not None, "a map comes first"
+        belief = belief._faded(faded)._with_rows(weighted, settings, rng)
+        assert belief.sums is not None, "rows were added to it"
+        weight = belief.sums.weight
+        if weight - self.solved < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
+            return belief
+        return belief._solved(settings)
+
+    def drawn(self, context: Floats) -> Floats:
+        """Return the expected reward of every action under each draw: ``[n, D] -> [n, P, K]``."""
+        assert self.feature_map is not None, "nothing was learned"
+        assert self.draws is not None, "nothing was learned"
+        raw = self.feature_map.raw(context)
+        drawn = _products(raw, self.draws.contrasts)
+        drawn += (raw @ self.draws.common.T)[..., None] + self.centre
+        return drawn
+
+    def drawn_contrasts(self, context: Floats) -> Floats:
+        """Return ``drawn`` minus its mean over the actions: ``[n, D] -> [n, P, K]``."""
+        assert self.feature_map is not None, "nothing was learned"
+        assert self.draws is not None, "nothing was learned"
+        return _products(self.feature_map.raw(context), self.draws.contrasts)
+
+    def drawn_contrasts_alone(self, context: Floats) -> Floats:
+        """Return ``drawn_contrasts`` of one context, with few numpy calls: ``[D] -> [P, K]``."""
+        assert self.feature_map is not None, "nothing was learned"
+        assert self.draws is not None, "nothing was learned"
+        draws, actions, features = self.draws.contrasts.shape
+        flat = self.draws.contrasts.reshape(draws * actions, features)
+        contrasts: Floats = flat.dot(self.feature_map.raw_alone(context))
+        return contrasts.reshape(draws, actions)
+
+    def mean(self, raw: Floats) -> Floats:
+        """Return the expected reward of every action, given raw features: ``[n, F] -> [n, K]``."""
+        assert self.coefficients is not None, "nothing was learned"
+        expected: Floats = raw @ self.coefficients.T + self.centre
+        return expected
+
+    def for_deciding(self) -> Self:
+        """Return the belief without the fields that only further learning needs."""
+        return self._replace(
+            sums=None, prior=None, sample=self.sample.none(), covariance=None, noise=None
+        )
+
+    def posterior(self, settings: BeliefSettings) -> Posterior:
+        """Return the posterior under the last fitted prior, computed from the sums."""
+        assert self.sums is not None, "nothing was learned"
+        assert self.prior is not None, "nothing was learned"
+        return Posterior.of(self.sums, self._structure(settings), self.prior, self.centre)
+
+    def _with_uniform_rewards(
+        self, new: RegressionRows, settings: BeliefSettings
+    ) -> UniformRewards:
+        factor = settings.discount ** len(new.reward)
+        known = ~np.isnan(new.log_prob)
+        probability = np.exp(np.where(known, new.log_prob, 0.0))
+        used = known & (probability * settings.actions <= LIKE_UNIFORM)
+        least = 1.0 / (LARGEST_WEIGHT * settings.actions)
+        weight = new.weight * np.where(used, 1.0 / np.maximum(probability, least), 0.0)
+        return UniformRewards(
+            self.uniform.weight * factor + float(weight.sum()),
+            self.uniform.reward * factor + float(weight @ new.reward),
+        )
+
+    def _structure(self, settings: BeliefSettings) -> PriorStructure:
+        assert self.feature_map is not None, "a map comes first"
+        return settings.prior_structure(self.feature_map.groups)
+
+    def _mapped(
+        self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
+    ) -> Self:
+        """Choose a map from at most ``settings.rows`` of the rows, and learn from all of them."""
+        offset = float(np.average(rows.reward, weights=rows.weight))
+        some = rows
+        if len(rows.reward) > settings.rows:
+            some = rows.taken(_different_rewards(rows.reward, settings.rows, rng))
+        start = self._replace(centre=self._centre(offset), mapped=self.sample.seen)
+        found = best_map(some, start.centre, start.prior, settings, rng)
+        if found is None:
+            # The rewards are equal except for rounding.
+            return self
+        width = found.feature_map.width
+        shape = (settings.draws, settings.actions, width)
+        belief = start._replace(
+            feature_map=found.feature_map,
+            prior=found.prior,
+            sums=Sums.empty(settings.actions, width, offset),
+            fitted=0.0,
+            covariance=None,
+            noise=DrawNoise(rng.standard_normal(shape), np.zeros(shape)),
+        )
+        return belief._with_rows(rows, settings, rng)._solved(settings)
+
+    def _faded(self, factor: float) -> Self:
+        """Multiply the weights of all rows so far by a factor."""
+        if factor == 1.0:
+            return self
+        assert self.sums is not None, "a map comes first"
+        assert self.noise is not None, "a map comes first"
+        noise = self.noise._replace(rows=self.noise.rows * factor**0.5)
+        return self._replace(sums=self.sums.faded(factor), noise=noise, covariance=None)
+
+    def _with_rows(
+        self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
+    ) -> Self:
+        """Add rows to everything that is a sum over rows."""
+        assert self.feature_map is not None, "a map comes first"
+        assert self.sums is not None, "a map comes first"
+        assert self.noise is not None, "a map comes first"
+        sums, noise = self.sums, self.noise.rows.copy()
+        few = len(rows.reward) < self.feature_map.width
+        covariance = self.covariance if few else None
+        for piece in rows.pieces():
+            features = self.feature_map.rows(piece.context)
+            sums = sums.add(features, piece.number, piece.reward, piece.weight)
+            if covariance is not None:
+                covariance = covariance.with_rows(features, piece.number, piece.weight)
+            normal = rng.standard_normal((settings.draws, len(features)))
+            normal *= np.sqrt(piece.weight)
+            for action in np.unique(piece.number):
+                mine = piece.number == action
+                noise[:, action] += normal[:, mine] @ features[mine]
+        noises = self.noise._replace(rows=noise)
+        return self._replace(sums=sums, noise=noises, covariance=covariance)
+
+    def _centre(self, otherwise: float) -> float:
+        """The mean reward of a uniform choice, or ``otherwise`` if it is unknown."""
+        if self.uniform.weight <= 0:
+            return otherwise
+        return self.uniform.reward / self.uniform.weight
+
+    def _solved(self, settings: BeliefSettings) -> Self:
+        """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
+        sums, prior, noise = self.sums, self.prior, self.noise
+        assert sums is not None, "a map comes first"
+        assert prior is not None, "a map comes first"
+        assert noise is not None, "a map comes first"
+        assert self.feature_map is not None, "a map comes first"
+        centre = self._centre(sums.offset + sums.reward / sums.weight)
+        structure, covariance = self._structure(settings), self.covariance
+        # With a discount the weight hardly changes, although the rows do.
+        due = prior_is_due(sums.weight, self.fitted) or settings.discount < 1
+        if due or covariance is None:
+            known = None if covariance is None else covariance.inverse
+            covariance = PosteriorCovariance.of(
+                fitted(sums, structure, prior, centre, int(due), known)
+            )
+        moment, _ = sums.centred(centre)
+        response = moment * (covariance.unit / covariance.prior.noise)
+        drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
+        found = (
+            covariance.applied(structure, np.concatenate([response[None], drawn])) * covariance.unit
+        )
+        raw = self.feature_map.for_raw(found)
+        return self._replace(
+            centre=centre,
+            prior=covariance.prior,
+            coefficients=raw[0],
+            draws=KeptDraws.of(raw[0] + settings.width * raw[1:]),
+            solved=sums.weight,
+            fitted=sums.weight if due else self.fitted,
+            covariance=covariance,
+        )
+
+
+def _products(raw: Floats, coefficients: Floats) -> Floats:
+    """Multiply features by coefficients: ``[n, F]`` and ``[P, K, F] -> [n, P, K]``."""
+    draws, actions, features = coefficients.shape
+    found: Floats = raw @ coefficients.reshape(draws * actions, features).T
+    return found.reshape(len(raw), draws, actions)
+
+
+def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> Integers:
+    """Choose ``most`` random rows; if their rewards are all equal, half are replaced by others."""
+    order = rng.permutation(len(reward))
+    chosen = order[:most]
+    if np.ptp(reward[chosen]) == 0:
+        others = order[reward[order] != reward[chosen[0]]][: most // 2]
+        chosen = np.concatenate([others, chosen[: most - len(others)]])
+    return np.sort(chosen)

@@ -1,0 +1,202 @@
+"""Features of a context for Bayesian regression."""
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
+from submax.models.regression.landmarks import chosen_landmarks
+from submax.models.regression.standardization import standardization, standardized
+
+CONSTANT, LINEAR, KERNEL = 0, 1, 2
+"""The groups of features; each group has its own prior variances."""
+GROUPS = 3
+"""Number of groups."""
+JITTER = 1e-6
+"""Added to the diagonal of the landmarks' kernel matrix, so that it is positive definite despite
+rounding errors."""
+
+
+@stored("feature-map")
+class FeatureMap(NamedTuple):
+    """φ(x) = (1, z / √D, W k(z)): a constant, a linear part, and kernels around landmarks.
+
+    - z = (x − ``shift``) · ``scale`` is the standardized context, clipped at ±10; the scale of a
+      constant number is 0. If the context is wide, the linear part is z · ``projection`` with a
+      random matrix.
+    - k_j(z) = exp(−|z · ``reach`` − landmark_j|² / 2) with reach = relevance / (``length`` √D). A
+      number on which the reward depends strongly has a large relevance, and counts more for the
+      distance. The ``landmarks`` are stored multiplied by the reach.
+    - ``whitening`` W is the inverse Cholesky factor of the landmarks' kernel matrix. It makes
+      regression on these features equal to Gaussian process regression, restricted to functions
+      that the landmarks can express.
+    - ``squares`` are half the squared norms of the landmarks, which every distance needs.
+
+    Reference: Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+    """
+
+    shift: Floats
+    scale: Floats
+    projection: Floats | None
+    length: float
+    reach: Floats
+    landmarks: Floats
+    whitening: Floats
+    squares: Floats
+
+    @property
+    def width(self) -> int:
+        """Number of features (F)."""
+        return 1 + self._linear_width + len(self.landmarks)
+
+    @property
+    def groups(self) -> Integers:
+        """The group of each feature, ``[F]``."""
+        sizes = (1, self._linear_width, len(self.landmarks))
+        return np.repeat(np.arange(GROUPS), sizes)
+
+    def rows(self, context: Floats) -> Floats:
+        """Return the features φ of contexts: ``[n, D] -> [n, F]``."""
+        raw = self.raw(context)
+        first = 1 + self._linear_width
+        raw[:, 1:first] /= self._root
+        raw[:, first:] = raw[:, first:] @ self.whitening.T
+        return raw
+
+    def raw(self, context: Floats) -> Floats:
+        """Return the raw features (1, z, k(z)), which are cheaper: ``[n, D] -> [n, F]``.
+
+        Decisions use them with the coefficients that ``for_raw`` returns.
+        """
+        z = self.standardized(context)
+        linear = self._linear_width
+        features = np.empty((len(z), self.width))
+        features[:, 0] = 1.0
+        features[:, 1 : 1 + linear] = z if self.projection is None else z @ self.projection
+        if len(self.landmarks):
+            reached = z * self.reach
+            nearness = reached @ self.landmarks.T
+            nearness -= self.squares
+            nearness -= 0.5 * np.einsum("nd,nd->n", reached, reached)[:, None]
+            np.exp(nearness, out=features[:, 1 + linear :])
+        return features
+
+    def raw_alone(self, context: Floats) -> Floats:
+        """Return the raw features of a single context, with few numpy calls: ``[D] -> [F]``."""
+        if self.projection is not None:
+            only: Floats = self.raw(context[None])[0]
+            return only
+        width = len(context)
+        features = np.empty(1 + width + len(self.landmarks))
+        features[0] = 1.0
+        z = standardized(context, self.shift, self.scale, out=features[1 : 1 + width])
+        if len(self.landmarks):
+            reached = z * self.reach
+            nearness = self.landmarks.dot(reached)
+            nearness -= self.squares
+            nearness -= 0.5 * reached.dot(reached)
+            np.exp(nearness, out=features[1 + width :])
+        return features
+
+    def for_raw(self, coefficients: Floats) -> Floats:
+        """Convert coefficients of ``rows`` to coefficients of ``raw``: ``[..., F] -> [..., F]``."""
+        first = 1 + self._linear_width
+        changed = coefficients.copy()
+        changed[..., 1:first] /= self._root
+        changed[..., first:] = coefficients[..., first:] @ self.whitening
+        return changed
+
+    def standardized(self, context: Floats) -> Floats:
+        """Return the standardized numbers z of contexts: ``[n, D] -> [n, D]``."""
+        return standardized(context, self.shift, self.scale)
+
+    def of_length(self, length: float) -> Self:
+        """Return the map with the same landmarks and another kernel length."""
+        return self._replace(length=length)._reaching(self.length / length)
+
+    def with_relevance(self, factor: Floats) -> Self:
+        """Return the map with the relevance of each number multiplied by ``factor [D]``."""
+        return self._reaching(factor)
+
+    def sensitivity(self, context: Floats, coefficients: Floats) -> Floats:
+        """Return the mean squared derivative of the regressions by each number of z: ``[D]``.
+
+        It is the mean over contexts and regressions of (∂ φ(x)·θ_k / ∂ z_d)². The mean of the
+        coefficients over the regressions is subtracted first, since it does not affect which action
+        is best.
+        """
+        own = coefficients - coefficients.mean(axis=0) if len(coefficients) > 1 else coefficients
+        first = 1 + self._linear_width
+        raw = self.for_raw(own)
+        reached = self.standardized(context) * self.reach
+        pull = self.raw(context)[:, None, first:] * raw[:, first:]
+        slope = pull @ self.landmarks - pull.sum(axis=-1, keepdims=True) * reached[:, None]
+        slope *= self.reach
+        linear = raw[:, 1:first]
+        slope += linear if self.projection is None else linear @ self.projection.T
+        squared: Floats = np.mean(slope**2, axis=(0, 1))
+        return squared
+
+    def _reaching(self, factor: Floats | float) -> Self:
+        landmarks = self.landmarks * factor
+        return self._replace(
+            reach=self.reach * factor,
+            landmarks=landmarks,
+            whitening=_whitening(landmarks),
+            squares=_squares(landmarks),
+        )
+
+    @property
+    def _linear_width(self) -> int:
+        return len(self.scale) if self.projection is None else self.projection.shape[1]
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(max(len(self.scale), 1))
+
+
+def new_map(
+    context: Floats,
+    weight: Floats,
+    most: int,
+    rng: np.random.Generator,
+    kernels: bool = True,
+) -> FeatureMap:
+    """Return a map with at most ``most`` features, made from the contexts ``[n, D]``.
+
+    The kernels have length 1: two contexts whose standardized numbers differ by 1 on average have
+    the similarity exp(−1/2). If the context has more numbers than half of ``most``, the linear part
+    is a random projection of this width. Without ``kernels`` the linear part may take up all
+    features.
+    """
+    shift, scale = standardization(context, weight)
+    width = context.shape[1]
+    linear = min(width, most // 2 if kernels else most - 1)
+    projection = None
+    if linear < width:
+        # The expected squared norm of the projection is the squared norm of the context.
+        projection = rng.standard_normal((width, linear)) / math.sqrt(max(linear, 1))
+    reach = np.full(width, max(width, 1) ** -0.5)
+    blank, none = np.zeros((0, width)), np.zeros((0, 0))
+    plain = FeatureMap(shift, scale, projection, 1.0, reach, blank, none, np.zeros(0))
+    if not kernels or not scale.any():
+        return plain
+    landmarks = chosen_landmarks(plain.standardized(context), max(most - 1 - linear, 0), rng)
+    return plain._replace(landmarks=landmarks * reach).of_length(1.0)
+
+
+def _squares(landmarks: Floats) -> Floats:
+    squares: Floats = 0.5 * np.einsum("md,md->m", landmarks, landmarks)
+    return squares
+
+
+def _whitening(landmarks: Floats) -> Floats:
+    """Return W with Wᵀ W = (kernel matrix of the landmarks)⁻¹."""
+    square = _squares(landmarks)
+    nearness = landmarks @ landmarks.T - square[:, None] - square
+    kernel: Floats = np.exp(np.minimum(nearness, 0.0))
+    kernel.flat[:: len(kernel) + 1] += JITTER
+    inverted: Floats = np.linalg.inv(np.linalg.cholesky(kernel))
+    return inverted

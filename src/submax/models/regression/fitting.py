@@ -1,0 +1,128 @@
+"""Fitting of prior variances and noise by marginal likelihood."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.models.regression.posterior import Posterior, times
+from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
+from submax.models.regression.sums import Sums
+
+LARGEST_STEP = 100.0
+"""Largest factor by which a variance changes in one step, so that a step cannot overshoot far."""
+RANGE = 1e8
+"""Fitted variances stay within this factor of the variance of the rewards."""
+LEAST_NOISE = 1e-4
+"""Smallest noise variance, as a share of the variance of the rewards."""
+EXPECTED_SHARE = 0.003
+"""Every variance is fitted as if one more component had been observed, whose square is this share
+of the variance of the rewards. Without it the variance of a few components, such as the constants
+of a handful of actions, often becomes zero by chance and stays there."""
+
+
+class CoefficientMoments(NamedTuple):
+    """Sums over the components of the coefficients, ``[groups, kinds]``, and over the rows.
+
+    ``squares`` are the squared posterior means and ``variances`` the posterior variances, both
+    relative to the prior variance of the kind ``OWN``. ``residual`` is the sum of squared residuals
+    at the posterior mean, and ``used`` the effective number of fitted parameters.
+    """
+
+    squares: Floats
+    variances: Floats
+    residual: float
+    used: float
+
+
+def fitted(
+    sums: Sums,
+    structure: PriorStructure,
+    prior: Prior,
+    centre: float,
+    steps: int,
+    inverse: Floats | None = None,
+) -> Posterior:
+    """Return the posterior after improving the prior by ``steps`` fixed-point steps.
+
+    If the ``inverse`` under the given prior is known, it can be passed; see `Posterior.of`.
+
+    A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
+    is the number of components that the data determine, and s is 0.003 times the variance of the
+    rewards. The noise becomes the sum of squared residuals, divided by the weight of the rows minus
+    the sum of all γ. At a fixed point the derivatives of the marginal likelihood, times an inverse
+    gamma density of each variance, are zero.
+
+    Reference: MacKay (1992), Bayesian interpolation.
+    """
+    found = Posterior.of(sums, structure, prior, centre, inverse)
+    for _ in range(steps):
+        prior = _improved(found, sums.variance)
+        found = Posterior.of(sums, structure, prior, centre)
+    return found
+
+
+def moments_of(posterior: Posterior) -> CoefficientMoments:
+    """Return the moments from which the prior is fitted."""
+    structure, inverse, mean = posterior.structure, posterior.inverse, posterior.mean
+    own = np.einsum("kff->kf", inverse).sum(axis=0)
+    # tr(G · covariance) with G = A − I.
+    used = inverse.shape[0] * inverse.shape[1] - own.sum()
+    spread = _along_variance(posterior)
+    if len(posterior.coupling):
+        product = _coupled(posterior)
+        taken = np.einsum("kfg,kfg->f", product, inverse)
+        own += taken
+        used += np.einsum("kff->", product) - taken.sum()
+    projected = structure.directions.T @ mean
+    squares = np.zeros((len(posterior.prior.variance), KINDS))
+    variances = np.zeros_like(squares)
+    kinds = np.concatenate([[OWN], structure.kinds])
+    square_rows = np.vstack([(mean**2).sum(axis=0) - (projected**2).sum(axis=0), projected**2])
+    variance_rows = np.vstack([own - spread.sum(axis=0), spread])
+    for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
+        squares[:, kind] += np.bincount(structure.groups, square, len(squares))
+        variances[:, kind] += np.bincount(structure.groups, variance, len(squares))
+    fit = float(np.sum(mean * times(posterior.gram, mean)))
+    residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
+    return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
+
+
+def _along_variance(posterior: Posterior) -> Floats:
+    """Return the posterior variances of the components along the directions, ``[q, F]``.
+
+    They are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
+    """
+    alone = posterior.structure.projected(posterior.inverse)
+    variance: Floats = np.diag(alone) + np.einsum("ij,ij->i", alone @ posterior.coupling, alone)
+    return variance.reshape(-1, posterior.mean.shape[1])
+
+
+def _coupled(posterior: Posterior) -> Floats:
+    """Return A_k⁻¹ (u_kᵀ Q⁻¹ u_k) for each regression: ``[K, F, F]``."""
+    directions, features = posterior.structure.directions, posterior.mean.shape[1]
+    count = directions.shape[1]
+    if count == 1:
+        return directions[:, :1, None] ** 2 * (posterior.inverse @ posterior.coupling)
+    blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
+    pairs = directions[:, :, None] * directions[:, None, :]
+    mixed = np.tensordot(pairs.reshape(len(pairs), -1), blocks.reshape(-1, features, features), 1)
+    return posterior.inverse @ mixed
+
+
+def _improved(posterior: Posterior, reward_variance: float) -> Prior:
+    if reward_variance <= 0:
+        # Equal rewards carry no information about the prior. They occur with a discount, too.
+        return posterior.prior
+    moments, prior = moments_of(posterior), posterior.prior
+    groups = len(prior.variance)
+    dimensions = np.array([posterior.structure.dimensions(group) for group in range(groups)])
+    ratio = prior.variance / prior.variance[:, OWN, None]
+    determined = np.maximum(dimensions - moments.variances / ratio, 0.0)
+    squares = moments.squares * prior.variance[:, OWN, None] + EXPECTED_SHARE * reward_variance
+    factor = np.where(dimensions > 0, squares / (1 + determined) / prior.variance, 1.0)
+    variance = prior.variance * np.clip(factor, 1 / LARGEST_STEP, LARGEST_STEP)
+    variance = np.clip(variance, reward_variance / RANGE, reward_variance * RANGE)
+    left = max(posterior.weight - moments.used, 0.1 * posterior.weight)
+    noise = max(moments.residual / left, LEAST_NOISE * reward_variance)
+    return Prior(noise, variance)

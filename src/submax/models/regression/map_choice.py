@@ -1,0 +1,112 @@
+"""The choice of a feature map by marginal likelihood."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.models.regression.belief_settings import BeliefSettings
+from submax.models.regression.feature_map import GROUPS, FeatureMap, new_map
+from submax.models.regression.fitting import fitted
+from submax.models.regression.prior import Prior
+from submax.models.regression.sampled_rows import RegressionRows
+from submax.models.regression.sums import Sums
+
+LENGTHS = (0.35, 0.7, 1.4)
+"""Kernel lengths to choose from, in units of the typical distance between two contexts."""
+USUAL_LENGTH = 0.7
+"""Kernel length if there are too few rows to choose."""
+FEWEST_ROWS = 30
+"""Smallest number of rows from which the kernel length is chosen."""
+STEPS = 3
+"""Fixed-point steps of fitting the prior for each map that is tried."""
+RELEVANCE_ROWS = 10.0
+"""Strength of the shrinkage towards equal relevance. It counts as 10 rows for each context
+variable."""
+SENSITIVITY_ROWS = 400
+"""The relevance is computed from this many of the latest rows, which bounds its cost."""
+
+
+class FittedMap(NamedTuple):
+    """A feature map, with the fitted prior and the coefficients of regressions on its features."""
+
+    feature_map: FeatureMap
+    prior: Prior
+    coefficients: Floats
+    log_evidence: float
+
+
+def best_map(
+    rows: RegressionRows,
+    centre: float,
+    prior: Prior | None,
+    settings: BeliefSettings,
+    rng: np.random.Generator,
+) -> FittedMap | None:
+    """Return the map with the highest marginal likelihood; None if all rewards are equal.
+
+    Rewards that differ only by rounding count as equal. ``centre`` is subtracted from the rewards,
+    and fitting starts from ``prior`` if it is given. All kernel lengths are tried; then, for the
+    best length, a relevance of each context variable.
+    """
+    first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
+    choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
+    lengths = LENGTHS if choosing else (USUAL_LENGTH,)
+    found = [_fitted(first.of_length(length), rows, centre, prior, settings) for length in lengths]
+    tried = [one for one in found if one is not None]
+    if not tried:
+        return None
+    best = max(tried, key=lambda one: one.log_evidence)
+    if not choosing:
+        return best
+    relevant = best.feature_map.with_relevance(_relevance(best, rows))
+    another = _fitted(relevant, rows, centre, best.prior, settings)
+    if another is None or another.log_evidence <= best.log_evidence:
+        return best
+    return another
+
+
+def sums_of(rows: RegressionRows, feature_map: FeatureMap, actions: int) -> Sums:
+    """Return the sufficient statistics of the regressions, with rewards relative to their mean."""
+    offset = float(np.average(rows.reward, weights=rows.weight))
+    sums = Sums.empty(actions, feature_map.width, offset)
+    for piece in rows.pieces():
+        features = feature_map.rows(piece.context)
+        sums = sums.add(features, piece.number, piece.reward, piece.weight)
+    return sums
+
+
+def _fitted(
+    feature_map: FeatureMap,
+    rows: RegressionRows,
+    centre: float,
+    prior: Prior | None,
+    settings: BeliefSettings,
+) -> FittedMap | None:
+    sums = sums_of(rows, feature_map, settings.actions)
+    if sums.variance == 0.0:
+        return None
+    described = settings.action_features is not None
+    start = prior or Prior.vague(GROUPS, sums.variance, described)
+    structure = settings.prior_structure(feature_map.groups)
+    found = fitted(sums, structure, start, centre, STEPS)
+    return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
+
+
+def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
+    """Return the relevance of each context variable for distances; its mean square is 1.
+
+    The squared relevance is the sensitivity of the regressions to the variable, shrunk towards
+    equal relevance. The shrinkage decreases with the number of rows per context variable.
+
+    Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models, on average gradient outer products.
+    """
+    recent = rows.context[-SENSITIVITY_ROWS:]
+    squared = best.feature_map.sensitivity(recent, best.coefficients)
+    mean = squared.mean()
+    if not mean > 0:
+        return np.ones(len(squared))
+    shrink = RELEVANCE_ROWS * len(squared) / len(rows.reward)
+    relevance: Floats = np.sqrt((squared / mean + shrink) / (1 + shrink))
+    return relevance

@@ -1,0 +1,179 @@
+"""A belief about the expected reward of a joint action, as a sum of effects."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
+from submax.models.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
+from submax.models.regression.fitting import fitted
+from submax.models.regression.prior import Prior, PriorStructure
+from submax.models.regression.slot_map import GROUPS, SlotMap
+from submax.models.regression.sums import Sums
+
+FIRST_STEPS, STEPS = 5, 1
+"""Fixed-point steps of fitting the prior: for a new map, and whenever it is fitted again."""
+
+
+@dataclass(frozen=True)
+class SlotSettings:
+    """Settings of a belief about slots with these ``sizes`` (numbers of choices).
+
+    ``effects`` is the largest number of effects; beyond it the effects of ``pairs`` of choices are
+    left out.
+    The others are explained in `BeliefSettings`.
+    """
+
+    sizes: tuple[int, ...]
+    effects: int
+    rows: int
+    draws: int
+    width: float
+    pairs: bool
+
+
+@stored("joint-rows")
+class JointRows(NamedTuple):
+    """Contexts ``[n, D]``, joint actions ``[n, S]``, rewards and weights ``[n]``."""
+
+    context: Floats
+    action: Integers
+    reward: Floats
+    weight: Floats
+
+    def joined(self, other: Self) -> Self:
+        """Return these rows followed by the other ones."""
+        context, action, reward, weight = (
+            np.concatenate(pair) for pair in zip(self, other, strict=True)
+        )
+        return type(self)(context, action, reward, weight)
+
+    def sampled(self, most: int, rng: np.random.Generator) -> Self:
+        """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
+        count = len(self.reward)
+        if count <= most:
+            return self
+        some = rng.permutation(count)[:most]
+        weight = self.weight[some] * (self.weight.sum() / self.weight[some].sum())
+        return type(self)(self.context[some], self.action[some], self.reward[some], weight)
+
+    def none(self) -> Self:
+        """Return zero rows of the same widths."""
+        return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
+
+
+@stored("slot-belief")
+class SlotBelief(NamedTuple):
+    """The belief of one replica: the expected reward is ``centre`` plus a sum of effects.
+
+    ``coefficients [F]`` are the posterior mean of the effects of ``slot_map``, and ``pool [P, F]``
+    are posterior draws of them. Both are None as long as all rewards are equal.
+
+    The other fields are needed only to learn further: ``sums``, ``prior``, ``noise [P, F]`` =
+    Σ √w φ ε with a standard normal ε for each row and draw, ``start [P, F]``, draws of the effects
+    from a prior of variance 1, and ``kept``, all rows as long as a new map may be chosen from them.
+    ``mapped`` is the number of rows when the map was last chosen, and ``fitted`` their weight when
+    the prior was last fitted.
+    """
+
+    slot_map: SlotMap | None
+    centre: float
+    coefficients: Floats | None
+    pool: Floats | None
+    sums: Sums | None
+    noise: Floats | None
+    start: Floats | None
+    prior: Prior | None
+    kept: JointRows
+    mapped: int
+    fitted: float
+
+    @classmethod
+    def unlearned(cls, width: int, slots: int) -> Self:
+        """Return the belief before any row."""
+        nothing = np.zeros(0)
+        kept = JointRows(np.zeros((0, width)), np.zeros((0, slots), np.int64), nothing, nothing)
+        return cls(None, 0.0, None, None, None, None, None, None, kept, 0, 0.0)
+
+    def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
+        """Return the belief after more rows."""
+        check_can_learn(self.slot_map, self.sums)
+        if self.mapped >= settings.rows:
+            return self._added(new, rng)._solved(settings)
+        kept = self.kept.joined(new)
+        belief = self._replace(kept=kept)
+        if np.ptp(kept.reward) == 0:
+            return self._replace(kept=kept.sampled(settings.rows, rng))
+        if len(kept.reward) < MAP_GROWTH * self.mapped:
+            return belief._added(new, rng)._solved(settings)
+        return belief._mapped(settings, rng)
+
+    def for_deciding(self) -> Self:
+        """Return the belief without the fields that only further learning needs."""
+        return self._replace(sums=None, noise=None, start=None, prior=None, kept=self.kept.none())
+
+    def _mapped(self, settings: SlotSettings, rng: np.random.Generator) -> Self:
+        kept = self.kept
+        slot_map = SlotMap.of(
+            settings.sizes, kept.context, kept.weight, settings.effects, settings.pairs
+        )
+        width = slot_map.width
+        offset = float(np.average(kept.reward, weights=kept.weight))
+        belief = self._replace(
+            slot_map=slot_map,
+            sums=Sums.empty(1, width, offset),
+            noise=np.zeros((settings.draws, width)),
+            start=rng.standard_normal((settings.draws, width)),
+            mapped=len(kept.reward),
+            fitted=0.0,
+        )
+        if belief.mapped >= settings.rows:
+            belief = belief._replace(kept=kept.none())
+        added = belief._added(kept, rng)
+        assert added.sums is not None, "rows were added to it"
+        # Rewards that are equal except for rounding carry no information.
+        if added.sums.variance == 0:
+            return self._replace(kept=kept.sampled(settings.rows, rng))
+        return added._solved(settings)
+
+    def _added(self, new: JointRows, rng: np.random.Generator) -> Self:
+        assert self.slot_map is not None, "a map comes first"
+        assert self.sums is not None, "a map comes first"
+        assert self.noise is not None, "a map comes first"
+        features = self.slot_map.rows(new.context, new.action)
+        relative = new.reward - self.sums.offset
+        weighted = features * new.weight[:, None]
+        noise = rng.standard_normal((len(self.noise), len(new.reward))) * np.sqrt(new.weight)
+        sums = self.sums._replace(
+            gram=self.sums.gram + (weighted.T @ features).toarray()[None],
+            moment=self.sums.moment + (weighted.T @ relative)[None],
+            weight=self.sums.weight + float(new.weight.sum()),
+            reward=self.sums.reward + float(new.weight @ relative),
+            square=self.sums.square + float(new.weight @ relative**2),
+        )
+        return self._replace(sums=sums, noise=self.noise + (features.T @ noise.T).T)
+
+    def _solved(self, settings: SlotSettings) -> Self:
+        assert self.slot_map is not None, "a map comes first"
+        assert self.sums is not None, "a map comes first"
+        assert self.noise is not None, "a map comes first"
+        assert self.start is not None, "a map comes first"
+        sums = self.sums
+        centre = sums.offset + sums.reward / sums.weight
+        prior = self.prior or Prior.vague(GROUPS, sums.variance)
+        due = prior_is_due(sums.weight, self.fitted)
+        steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
+        structure = PriorStructure.independent(self.slot_map.groups, 1)
+        posterior = fitted(sums, structure, prior, centre, steps)
+        noise = self.noise * posterior.unit / np.sqrt(posterior.prior.noise)
+        deviation = posterior.deviations(self.start[:, None], noise[:, None])[:, 0]
+        coefficients = posterior.coefficients[0]
+        return self._replace(
+            centre=centre,
+            coefficients=coefficients,
+            pool=coefficients + settings.width * deviation,
+            prior=posterior.prior,
+            fitted=sums.weight if due else self.fitted,
+        )

@@ -1,0 +1,1 @@
+"""What is served over HTTP: live decisions, result folders, and their pages."""
