@@ -17,6 +17,7 @@ SOURCE = ROOT / "src" / "submax" / "web" / "server" / "client" / "javascript"
 # A developer may have no Node. CI has it all, and counts what is skipped as failed.
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+together = pytest.mark.xdist_group("typescript")
 needs_tsc = pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc is not installed")
 
 
@@ -100,7 +101,7 @@ def installed(start_server, tmp_path_factory):
 
 @needs_npm
 @needs_tsc
-@pytest.mark.slow
+@together
 def test_the_example_is_typed_and_runs_against_a_server(installed):
     server, folder = installed
     run("tsc", "-p", ".", "--outDir", folder / "built", folder=FOLDER)
@@ -110,7 +111,7 @@ def test_the_example_is_typed_and_runs_against_a_server(installed):
 
 
 @needs_npm
-@pytest.mark.slow
+@together
 def test_the_readme_runs_with_the_client_that_npm_installed(installed):
     server, folder = installed
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
