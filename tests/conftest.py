@@ -1,5 +1,6 @@
 """What every test runs with; it is read before the workers of pytest-xdist are started."""
 
+import contextlib
 import gc
 import hashlib
 import os
@@ -99,6 +100,7 @@ def pytest_addoption(parser) -> None:
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
     config.pluginmanager.register(ModulesWithExamples())
+    config.pluginmanager.register(SharedBrowser(), "shared browser")
     config.addinivalue_line("markers", "long_training: its programs are compiled with care")
     if config.getoption("write_slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTests())
@@ -197,20 +199,40 @@ def _strict(report):
     return report
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Debian's browser; Playwright's own would have to be downloaded.
+class SharedBrowser:
+    """Debian's browser, for tests of several modules; Playwright's own would be downloaded.
 
-    Not longer than a module: while Playwright runs, no other test of the process can run an event
-    loop.
+    To start it takes two seconds. It is closed before a test that does not use it, because no other
+    test of the process can run an event loop while Playwright runs.
     """
-    from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._browser = None
+
+    def opened(self):
+        if self._browser is None:
+            from playwright.sync_api import sync_playwright
+
+            playwright = self._open.enter_context(sync_playwright())
+            path = shutil.which("chromium") or shutil.which("chromium-browser")
+            launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            self._browser = self._open.enter_context(launched)
+        return self._browser
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item, nextitem):
+        try:
+            return (yield)
+        finally:
+            if nextitem is None or "browser" not in nextitem.fixturenames:
+                self._browser = None
+                self._open.close()
+
+
+@pytest.fixture(scope="module")
+def browser(request):
+    return request.config.pluginmanager.get_plugin("shared browser").opened()
 
 
 @pytest.fixture(scope="module")

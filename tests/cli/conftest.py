@@ -77,6 +77,16 @@ def run_here() -> Callable[..., Done]:
     return _run_here
 
 
+@pytest.fixture
+def unrendered(monkeypatch) -> None:
+    """Figures are made, but not rendered, which takes longer; other tests look at the files."""
+
+    def touch(figure: object, path: Path, **options: object) -> None:
+        path.touch()
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", touch)
+
+
 @pytest.fixture(scope="session")
 def run() -> Callable[..., "subprocess.CompletedProcess[str]"]:
     return _run

@@ -132,6 +132,7 @@ def test_a_wrong_device_is_refused(run_here, tiny, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unrendered")
 def test_a_quick_look_at_section_42(run_here, summary, tmp_path):
     done = run_here(
         "reproduce", "contextual", "--quick", "--only", "policy=random", "--only", "policy=linucb",

@@ -148,9 +148,9 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_stops_cleanly(start, small, wait_for_cells, tmp_path, number):
-    process = start(*small, "--jobs", 2, "--out", tmp_path)
+@pytest.mark.parametrize(("number", "jobs"), [(signal.SIGINT, 2), (signal.SIGTERM, 1)])
+def test_interrupt_stops_cleanly(start, small, wait_for_cells, tmp_path, number, jobs):
+    process = start(*small, "--jobs", jobs, "--out", tmp_path)
     wait_for_cells(tmp_path / "bernoulli", 3)
     workers = _children(process.pid)
     process.send_signal(number)
@@ -250,6 +250,7 @@ def test_what_no_experiment_of_a_group_has_is_refused(group, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unrendered")
 def test_experiments_beyond_the_paper_run_by_their_names(run_here, summary, tmp_path):
     done = run_here(
         "reproduce", "ratings", "gaussian", "--replicas", 2, "--only", "arms=5", "--out", tmp_path

@@ -85,7 +85,7 @@ def ends(server, seconds=10):
 def test_while_a_fit_computes_for_ever(serving_policy, file, eventually):
     server = serving_policy("SpinningUpdate")
     eventually(file.with_name("begun").exists)
-    assert httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
+    assert server.get("/healthz", timeout=5).status_code == 200
     with Client(server.address, "page") as client:
         client.decide(id="meanwhile")
     assert ends(server) == 0
@@ -113,13 +113,13 @@ def test_while_a_request_of_an_operator_takes_for_ever(serving_policy, file, eve
     def add():
         body = {"verb": "add", "choice": "C"}
         with contextlib.suppress(httpx.TransportError):
-            httpx.post(f"{server.address}/bandits/page/choices", json=body, timeout=30)
+            server.post("/bandits/page/choices", json=body, timeout=30)
 
     thread = Thread(target=add)
     thread.start()
     eventually(file.with_name("begun").exists)
     # The bandit decides by what it knew before.
-    answer = httpx.post(f"{server.address}/bandits/page/decide", json={}, timeout=5)
+    answer = server.post("/bandits/page/decide", json={}, timeout=5)
     assert answer.json()["action"] in ("A", "B")
     # If the thread of the request cannot be ended in order, the status is 1.
     assert ends(server) in (0, 1)

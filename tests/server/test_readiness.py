@@ -103,7 +103,9 @@ def test_a_file_that_another_program_locks_is_not_ready(serving, tmp_path, event
 def client_of():
     """A client with patience, which is closed when the test ends."""
     with ExitStack() as opened:
-        yield lambda address: opened.enter_context(httpx.Client(base_url=address, timeout=30))
+        yield lambda address: opened.enter_context(
+            httpx.Client(verify=False, base_url=address, timeout=30)
+        )
 
 
 @pytest.mark.slow

@@ -68,8 +68,10 @@ def key():
     """That of an administrator, in a store with bandits of each kind.
 
     Many requests have wrong keys, and all come from one address: each must be answered with 401.
+    Requests do not leave this process, so that no proxy need be looked for.
     """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("requests.sessions.get_environ_proxies", lambda url, no_proxy=None: {})
         patch.setattr(failed_attempts, "MAX_FAILURES", 10**9)
         yield from _key()
 

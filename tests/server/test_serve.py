@@ -23,7 +23,7 @@ from submax.web.server.access.key_registry import KeyRegistry
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8
-ROUNDS = 20 if "SUBMAX_SOAK" in os.environ else 3
+ROUNDS = 20 if "SUBMAX_SOAK" in os.environ else 2
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_the_first_line_names_the_address_and_the_server_is_soon_ready(shared):
     serves = f"submax serves {shared.file} (page) at http://127.0.0.1:{shared.port}\n"
     assert shared.first_line == serves
     assert shared.port > 0
-    assert httpx.get(f"{shared.address}/bandits").json() == {"bandits": ["page"]}
+    assert shared.get("/bandits").json() == {"bandits": ["page"]}
 
 
 RAW = {
@@ -126,14 +126,14 @@ def test_what_is_no_http_is_refused_and_the_server_goes_on(shared):
         with socket.create_connection(("127.0.0.1", shared.port), timeout=5) as raw:
             raw.sendall(data)
             assert raw.recv(65_536).startswith(b"HTTP/1.1 4"), kind
-    assert httpx.get(f"{shared.address}/healthz").status_code == 200
+    assert shared.get("/healthz").status_code == 200
     assert stored(shared.file) == ([], [])
 
 
 def test_a_long_body_in_pieces_is_refused(shared):
     parts = (b" " * 100_000 for _ in range(20))
     headers = {"content-type": "application/json"}
-    answer = httpx.post(f"{shared.address}/bandits", content=parts, headers=headers)
+    answer = shared.post("/bandits", content=parts, headers=headers)
     assert answer.status_code == 413
 
 
@@ -186,7 +186,7 @@ def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file,
     assert [key for key, _ in stored(file)[0]] == [decision_key("late")]
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("pause", [0.0, 0.05])
 def test_sigterm_while_starting_ends_in_order(serve, file, pause):
     server = serve(file)
     time.sleep(pause)
@@ -201,7 +201,7 @@ def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
     server = serve(file)
     server.wait_ready()
     body = {"name": "page", "actions": ACTIONS}
-    assert httpx.post(f"{server.address}/bandits", json=body, timeout=30).status_code == 201
+    assert server.post("/bandits", json=body, timeout=30).status_code == 201
     with Client(server.address, "page") as client:
         client.decide(id="d1")
     server.signal(signal.SIGINT)
@@ -283,10 +283,10 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
     server = serve(file)
     server.wait_ready()
     resource = pytest.importorskip("resource", reason="limits of processes are those of Linux")
-    small = (400_000, resource.RLIM_INFINITY)
+    small = (200_000, resource.RLIM_INFINITY)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, small)
     acknowledged = []
-    with httpx.Client(base_url=f"{server.address}/bandits/page") as http:
+    with httpx.Client(verify=False, base_url=f"{server.address}/bandits/page") as http:
         for number in range(2000):
             answer = http.post("/decide", json={"id": str(number)})
             if answer.status_code != 200:
@@ -295,7 +295,7 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
         assert answer.status_code == 503
         assert "nothing that was acknowledged is lost" in answer.json()["error"]
         assert http.post("/reward", json={"id": "0", "value": 1}).status_code == 503
-        assert httpx.get(f"{server.address}/healthz").status_code == 200
+        assert server.get("/healthz").status_code == 200
         room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, room)
         for number in range(5):

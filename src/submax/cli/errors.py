@@ -1,6 +1,6 @@
 """Turns errors into a sentence and an exit status, without a traceback."""
 
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from typing import Any
 
 import click
@@ -24,7 +24,7 @@ class Commands(click.Group):
             _exit(_sentence(error), FAILED, context)
         except KeyboardInterrupt:
             _exit("Stopped. Give the same command again to resume.", INTERRUPTED, context)
-        except BrokenProcessPool:
+        except BrokenExecutor:
             _exit(
                 "Error: a worker process died, perhaps because memory ran out. Finished cells are "
                 "saved: give the same command again to resume, with fewer --jobs if necessary.",

@@ -42,11 +42,14 @@ def serve(**given: Any) -> None:
     the value.
     """
     from submax.core.running.extras import require_extra
+    from submax.live.log.pages.collection_pause import collection_pause
     from submax.web.server.running.serve_options import ServeOptions
 
     options = ServeOptions.of(given, os.environ)
     require_extra("server", "the server", *SERVER_MODULES)
-    from submax.web.server.run import serve as run
+    # A tenth of the time of importing would go into looking for garbage.
+    with collection_pause():
+        from submax.web.server.run import serve as run
 
     run(options)
 

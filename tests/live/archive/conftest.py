@@ -12,6 +12,7 @@ from submax.live.log import export
 from submax.live.log.rows import training_rows
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.store.memory_store import MemoryStore
+from submax.testing import ManualClock
 
 
 class Archived:
@@ -85,12 +86,28 @@ def archived(clock):
 
 @pytest.fixture(autouse=True)
 def _small_segments(monkeypatch):
-    monkeypatch.setattr(compaction, "SEGMENT_EVENTS", 20)
-    monkeypatch.setattr(compaction, "PAGE_EVENTS", 8)
-    monkeypatch.setattr(compaction, "DELETED_EVENTS", 7)
-    monkeypatch.setattr(training_rows, "SEGMENT", 8)
-    monkeypatch.setattr(compactor, "SEGMENT", 8)
-    monkeypatch.setattr(export, "ROWS_PER_GROUP", 13)
+    make_segments_small(monkeypatch)
+
+
+def make_segments_small(patch):
+    patch.setattr(compaction, "SEGMENT_EVENTS", 20)
+    patch.setattr(compaction, "PAGE_EVENTS", 8)
+    patch.setattr(compaction, "DELETED_EVENTS", 7)
+    patch.setattr(training_rows, "SEGMENT", 8)
+    patch.setattr(compactor, "SEGMENT", 8)
+    patch.setattr(export, "ROWS_PER_GROUP", 13)
+
+
+@pytest.fixture(scope="module")
+def archived_file(tmp_path_factory, seed):
+    """A store in a file with an archive; tests use copies of it."""
+    path, archived = tmp_path_factory.mktemp("archived") / "page.db", Archived(ManualClock())
+    with pytest.MonkeyPatch.context() as patch:
+        make_segments_small(patch)
+        with archived.used(archived.opened(path), seed) as bandit:
+            bandit.snapshot()
+            assert len(archived.compacted(bandit).written) > 1
+    return path
 
 
 @pytest.fixture(params=["memory", "SQLite"])

@@ -107,7 +107,7 @@ def logs(draw):
     return pages
 
 
-@settings(max_examples=100 if "SUBMAX_SOAK" in os.environ else 50)
+@settings(max_examples=100 if "SUBMAX_SOAK" in os.environ else 25)
 @given(logs())
 def test_every_event_is_restored_exactly(pages):
     writer = SegmentWriter(SETTINGS)

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 WAIT, QUARANTINE = 100.0, 300.0
-EXAMPLES = 300 if "SUBMAX_SOAK" in os.environ else 120
+EXAMPLES = 300 if "SUBMAX_SOAK" in os.environ else 60
 HOUR, DAY = 3600.0, 86400.0
 
 

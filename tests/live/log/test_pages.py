@@ -41,7 +41,7 @@ from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
-EXAMPLES = 250 if "SUBMAX_SOAK" in os.environ else 100
+EXAMPLES = 250 if "SUBMAX_SOAK" in os.environ else 50
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -10,7 +10,6 @@ import tarfile
 import threading
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -65,7 +64,7 @@ def test_the_page_of_the_readme_decides_and_rewards_in_a_browser(serve, browser,
         server = serve(tmp_path / "shop.db", 0, "--origin", site)
         server.wait_ready()
         (tmp_path / "lamps.html").write_text(page.replace("http://127.0.0.1:8000", server.address))
-        answer = httpx.post(f"{server.address}/bandits", json=json.loads(declared), timeout=90)
+        answer = server.post("/bandits", json=json.loads(declared), timeout=90)
         answer.raise_for_status()
         shown = browser.new_page()
         shown.goto(f"{site}/lamps.html")

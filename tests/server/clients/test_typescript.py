@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import httpx
 import pytest
 
 from submax._version import __version__
@@ -18,6 +17,7 @@ SOURCE = ROOT / "src" / "submax" / "web" / "server" / "client" / "javascript"
 # A developer may have no Node. CI has it all, and counts what is skipped as failed.
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+together = pytest.mark.xdist_group("typescript")
 needs_tsc = pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc is not installed")
 
 
@@ -101,7 +101,7 @@ def installed(start_server, tmp_path_factory):
 
 @needs_npm
 @needs_tsc
-@pytest.mark.slow
+@together
 def test_the_example_is_typed_and_runs_against_a_server(installed):
     server, folder = installed
     run("tsc", "-p", ".", "--outDir", folder / "built", folder=FOLDER)
@@ -111,12 +111,12 @@ def test_the_example_is_typed_and_runs_against_a_server(installed):
 
 
 @needs_npm
-@pytest.mark.slow
+@together
 def test_the_readme_runs_with_the_client_that_npm_installed(installed):
     server, folder = installed
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     (declared,) = re.findall(r"curl --json '(.*?)'", page)
-    answer = httpx.post(f"{server.address}/bandits", json=json.loads(declared), timeout=90)
+    answer = server.post("/bandits", json=json.loads(declared), timeout=90)
     assert answer.status_code == 201
     (block,) = re.findall(r"```js\n(.*?)```", page, re.DOTALL)
     (folder / "readme.mjs").write_text(block.replace("http://127.0.0.1:8000", server.address))

@@ -21,7 +21,7 @@ DEMO = [sys.executable, "-u", "-m", "submax", "demo"]
 def test_it_serves_visitors_until_it_is_stopped_and_leaves_nothing(tmp_path, monkeypatch, number):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with subprocess.Popen(
-        [*DEMO, "--visitors", "100"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*DEMO, "--visitors", "20"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as demo:
         said = ""
         while "visits" not in said.partition("find out")[2]:

@@ -21,7 +21,8 @@ FOLDER = ROOT / "deploy"
 NOBODY = 65_534
 VARIABLES = {one.variable for one in (STORE, *OPTIONS)}
 VARIABLES |= {f"{name}_FILE" for name in VARIABLES}
-pytestmark = pytest.mark.slow
+# One process for all these tests, because the steps of the container file take seconds.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from submax.live.bandits.open import open_bandit
@@ -69,7 +68,7 @@ def rewards(shop, eventually, least):
     headers = {"authorization": f"Bearer {keys['read']}"}
 
     def counted():
-        shown = httpx.get(f"{server.address}/bandits/shop", headers=headers).json()
+        shown = server.get("/bandits/shop", headers=headers).json()
         return shown["counts"].get("rewards", 0) >= least
 
     return eventually(counted)

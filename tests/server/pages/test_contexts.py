@@ -7,6 +7,8 @@ import submax
 from submax.core.errors import NotFoundError
 from submax.web.server.pages.detail.contexts import contexts_page
 
+# One process for these tests, which share a bandit.
+pytestmark = pytest.mark.xdist_group("contexts")
 BEST = {"phone": "A", "desk": "B"}
 
 

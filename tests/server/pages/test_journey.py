@@ -2,9 +2,10 @@
 
 import signal
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
+
+from submax.live.bandits.open import open_bandit
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 NASTY = "<img/src=x/onerror=alert(1)>\"'</script>"
@@ -31,7 +32,7 @@ def page(tab, server):
 
 
 def post(server, path, body):
-    answer = httpx.post(server.address + path, json=body, timeout=30)
+    answer = server.post(path, json=body, timeout=30)
     assert answer.status_code < 300, answer.text
     return answer.json()
 
@@ -124,9 +125,10 @@ def test_scripts_and_quotes_in_every_name_are_text(page: Page, server):
 def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     page: Page, start_server, tmp_path
 ):
+    declared = {"name": "b", "actions": ["A", "B"], "reward_wait": 0}
+    open_bandit(tmp_path / "gone.db", **declared, background=False).close()
     server = start_server(tmp_path / "gone.db")
     server.wait_ready()
-    post(server, "/bandits", {"name": "b", "actions": ["A", "B"], "reward_wait": 0})
     page.goto(f"{server.address}/bandits/b/overview")
     server.signal(signal.SIGKILL)
     server.ended()

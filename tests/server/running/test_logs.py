@@ -6,7 +6,6 @@ import os
 import re
 import signal
 
-import httpx
 import pytest
 from starlette.responses import Response
 
@@ -91,9 +90,9 @@ def test_a_server_writes_json_lines_as_its_variables_say(serve, tmp_path):
     assert (first["event"], first["bandits"]) == ("serving", ["page"])
     server.wait_ready()
     named = {"x-request-id": "mine"}
-    answer = httpx.post(f"{server.address}/bandits/page/decide", json={}, headers=named)
+    answer = server.post("/bandits/page/decide", json={}, headers=named)
     assert answer.headers["x-request-id"] == "mine"
-    refused = httpx.post(f"{server.address}/bandits/page/reward", json={})
+    refused = server.post("/bandits/page/reward", json={})
     assert "x-request-id" not in refused.headers
     server.signal(signal.SIGTERM)
     assert server.ended() == 0

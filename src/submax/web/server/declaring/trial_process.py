@@ -154,7 +154,8 @@ def run_trials(connection: Connection) -> None:
 
 def _import_slow_modules() -> None:
     """Import what most policies import when they first decide, so that no trial waits for it."""
-    import scipy.optimize
+    import scipy.linalg
+    import scipy.sparse
     import scipy.special  # noqa: F401 - imported for later
 
 
