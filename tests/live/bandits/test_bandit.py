@@ -25,7 +25,7 @@ from submax.policies.classic.thompson import Thompson
 from submax.schema.model import Model, hash_of
 from submax.testing import ManualClock
 
-FILE = str(Path(__file__).with_name("weighted.py"))
+FILE = str(Path(__file__).parents[1] / "weighted.py")
 WAIT = 10.0
 ARMS = ["A", "B", "C"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
