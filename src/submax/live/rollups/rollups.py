@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.rollups.added_numbers import AddedNumbers
 from submax.live.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.rollups.context_sums import ContextSums, ContextSumsRecord
-from submax.live.rollups.decision_sums import COLUMNS, made, matured
+from submax.live.rollups.decision_sums import COLUMNS, made, matured, series
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
 from submax.schema.context_schema import ContextSchema
@@ -212,11 +213,12 @@ class Rollups:
         if not decisions:
             return
         at, action, version, holdout, outcomes = zip(*decisions, strict=True)
-        rows = np.concatenate([*map(_rows, at, outcomes)])
+        table = np.concatenate([*map(_rows, at, outcomes)])
+        rows, few, times = AddedNumbers(table), AddedNumbers(series(table)), np.concatenate(at)
         group = np.concatenate(holdout).astype(np.int64)
         choices = np.concatenate(action).astype(np.int64)
         for tier in self._tiers:
-            tier.add(np.concatenate(at), group, choices, rows)
+            tier.add(times, group, choices, rows, few)
         self._versions.add(np.concatenate(version).astype(np.int64), group, rows)
         known = [one.propensity.min() for one in outcomes if one is not None]
         self._least_propensity = float(min(self._least_propensity, *known, 1.0))
