@@ -161,7 +161,7 @@ def floats_at(bodies: NDArray[np.uint8], leaves: list[Leaf]) -> Floats:
     """Return the values of leaves that are floats one after the other, ``[n, leaves]``."""
     if not leaves:
         return np.zeros((len(bodies), 0))
-    begin, count = leaves[0].begin - 1, len(leaves)
-    span = bodies[:, begin : begin + FLOAT_BYTES * count].reshape(len(bodies), count, FLOAT_BYTES)
-    numbers: Floats = np.ascontiguousarray(span[..., 1:]).view(">f8")[..., 0].astype(np.float64)
-    return numbers
+    # Each number comes after the byte that says that it is one.
+    begin, shape, steps = leaves[0].begin, (len(bodies), len(leaves)), bodies.strides[0]
+    numbers = np.ndarray(shape, ">f8", bodies, begin, (steps, FLOAT_BYTES))
+    return numbers.astype(np.float64)
