@@ -40,20 +40,16 @@ class AddedNumbers:
         known = np.arange(len(before))
         joined = np.concatenate([known, cell])
         for number, column in enumerate(self._columns):
-            first = before[:, number]
+            first, cells = before[:, number], joined
+            if column.are_ones and _are_counts(first):
+                found[:, number] = first + np.bincount(cell, minlength=len(before))
+                continue
             if column.places is not None:
                 if not len(column.places):
                     found[:, number] = first
                     continue
                 cells = np.concatenate([known, cell[column.places]])
-            elif column.are_ones and _are_counts(first):
-                found[:, number] = first + np.bincount(cell, minlength=len(before))
-                continue
-            else:
-                cells = joined
-            # The sums so far come first, and are added to 0.
-            weights = np.concatenate([first, column.numbers])
-            found[:, number] = np.bincount(cells, weights, len(before))
+            found[:, number] = np.bincount(cells, column.after(first), len(before))
         return found
 
 
@@ -71,3 +67,13 @@ class _Column:
         self.places: Integers | None = places if is_sparse else None
         self.numbers = numbers[places] if is_sparse else numbers
         self.are_ones = bool((numbers == 1.0).all())
+        self._joined: Floats = np.empty(0)
+
+    def after(self, sums: Floats) -> Floats:
+        """Return sums so far, which are added to 0, and then the numbers; until the next call."""
+        size = len(sums) + len(self.numbers)
+        if len(self._joined) != size:
+            self._joined = np.empty(size)
+            self._joined[len(sums) :] = self.numbers
+        self._joined[: len(sums)] = sums
+        return self._joined

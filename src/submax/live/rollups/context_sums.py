@@ -103,6 +103,8 @@ class ContextSums:
         )
 
     def _raw(self, context: NDArray[np.float32]) -> NDArray[np.float32]:
+        if all(field.is_number for field in self.fields):
+            return context[:, [field.first for field in self.fields]]
         return np.stack([field.raw(context) for field in self.fields], axis=1)
 
     def _chosen(self, action: Floats) -> Integers:
