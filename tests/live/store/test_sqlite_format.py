@@ -1,5 +1,6 @@
 """What is packed into the rows of a SQLite file comes back as it was."""
 
+import struct
 from contextlib import closing, suppress
 
 import pytest
@@ -15,7 +16,7 @@ from submax.live.store.event import Entry, Event
 from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.sqlite_format.event_record import checked_event, record_of, sealed_event
 from submax.live.store.sqlite_format.packed_key import is_packed, packed, unpacked, unpacked_many
-from submax.live.store.sqlite_format.record_columns import columns_of
+from submax.live.store.sqlite_format.record_columns import columns_of, sealed_columns_of
 from submax.live.store.sqlite_store import SQLiteStore
 
 UUIDS = st.uuids().map(str)
@@ -165,6 +166,46 @@ def test_a_damaged_record_is_refused_or_read_as_columns(event, flags):
     record[31] = flags
     with suppress(InputError):
         columns_of(bytes(record)).listed()
+
+
+@given(RUNS, st.data())
+def test_checksums_of_many_records_are_those_of_single_events(runs, data):
+    events = [event for event, count in runs for _ in range(count)]
+    stored = [bytearray(one) for one in records(events)]
+    places = st.integers(0, len(stored) - 1)
+    for number in data.draw(st.lists(places, max_size=4)):
+        # The checksum, the time, or the last byte of the body.
+        changed = data.draw(st.sampled_from([12, 19, 20, 27, len(stored[number]) - 1]))
+        stored[number][changed] ^= 1
+    joined = b"".join(stored)
+    try:
+        expected = [sealed_event("s", bytes(one)) for one in stored]
+        found = sealed_columns_of("s", joined)
+    except (ValueError, struct.error, InputError):
+        return
+    assert found.whole.tolist() == [one.whole for one in expected]
+    assert found.previous.tolist() == [one.previous for one in expected]
+    assert repr(found.listed()) == repr([one.event for one in expected])
+
+
+@given(st.lists(st.uuids().map(str), min_size=20, max_size=40), st.integers(0, 10**6))
+def test_checksums_of_usual_events_are_checked_together(identifiers, flipped):
+    decisions = [
+        Event(number, 1e9, DECISION, f"d {one}", None, 0, 0.0, b"body")
+        for number, one in enumerate(identifiers, start=1)
+    ]
+    rewards = [
+        Event(100 + event.position, 2e9, REWARD, f"r {one} reward", f"d {one}", 1, 1e9, b"one")
+        for event, one in zip(decisions, identifiers, strict=True)
+    ]
+    data = bytearray(b"".join(records([*decisions, *rewards])))
+    assert sealed_columns_of("s", bytes(data)).whole.all()
+    assert not sealed_columns_of("other", bytes(data)).whole.any()
+    # The body of the last reward.
+    data[-1 - flipped % 3] ^= 1
+    whole = sealed_columns_of("s", bytes(data)).whole
+    assert whole[:-1].all()
+    assert not whole[-1]
 
 
 def test_the_records_of_short_runs_are_found():

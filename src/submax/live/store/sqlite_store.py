@@ -13,6 +13,7 @@ from submax.core.errors import StoreError
 from submax.live.archive.copy_segments import copy_segments
 from submax.live.archive.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.columns.event_columns import EventColumns
+from submax.live.store.columns.sealed_columns import SealedColumns
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
@@ -36,7 +37,7 @@ from submax.live.store.sqlite_format.event_row import (
     stored_row,
 )
 from submax.live.store.sqlite_format.packed_key import packed
-from submax.live.store.sqlite_format.record_columns import columns_of
+from submax.live.store.sqlite_format.record_columns import columns_of, sealed_columns_of
 from submax.live.store.sqlite_format.schema import prepare, schema_version
 from submax.live.store.sqlite_format.statements import (
     ABOUT,
@@ -154,9 +155,16 @@ class SQLiteStore(Store):
         return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
 
     def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
+        return columns_of(self._records(stream, after, limit))
+
+    def read_sealed_columns(self, stream: str, after: int, limit: int) -> SealedColumns:
+        return sealed_columns_of(stream, self._records(stream, after, limit))
+
+    def _records(self, stream: str, after: int, limit: int) -> bytes | None:
+        """The records of some events, one after the other; None if there are no events."""
         values = (stream, min(after, LAST_POSITION), limit)
         ((records,),) = self._select(READ_COLUMNS, values)
-        return columns_of(records)
+        return records  # type: ignore[no-any-return]  # of any type if the file is damaged
 
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
         return [sealed_of(row) for row in self._select(READ_SEALED, (stream, after, limit))]

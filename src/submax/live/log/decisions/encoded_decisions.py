@@ -56,6 +56,11 @@ class EncodedDecisions(DecisionColumns):
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def groups(self) -> Sequence[LayoutGroup] | None:
+        """The decisions by layout; None if some have a layout that few others have."""
+        return None if self._made else self._groups
+
     def _grouped(self, bodies: ByteColumn) -> list[int]:
         """Find bodies of the same layout; return the places of those that have too few peers."""
         if len(bodies) < FEWEST:

@@ -42,7 +42,7 @@ class ByteColumn:
         for begin, end in zip(self.begin.tolist(), (self.begin + self.size).tolist(), strict=True):
             yield data[begin:end]
 
-    def take(self, places: NDArray[Any]) -> "ByteColumn":
+    def take(self, places: NDArray[Any] | slice) -> "ByteColumn":
         """Return the values at some places, without copying them."""
         return ByteColumn(self.data, self.begin[places], self.size[places])
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.live.store.columns.byte_column import ByteColumn, values_at
-from submax.live.store.columns.key_column import KeyColumn
+from submax.live.store.columns.key_column import KeyColumn, KeysWithIds
 from submax.live.store.sqlite_format.event_record import ABOUT_OF_KEY, HAS_ABOUT_TEXT, HAS_KEY
 from submax.live.store.sqlite_format.packed_key import (
     LETTERS,
@@ -16,6 +16,8 @@ from submax.live.store.sqlite_format.packed_key import (
     unpacked_many,
 )
 
+KEY_FLAGS = HAS_KEY | ABOUT_OF_KEY | HAS_ABOUT_TEXT
+DECISION_LETTER = "d"
 FIRST_LETTER, LAST_LETTER = min(LETTERS.values()), max(LETTERS.values())
 
 
@@ -54,5 +56,20 @@ class RecordKeys(KeyColumn):
         letters = values_at(keys.data, "u1", keys.begin)
         if ((letters < FIRST_LETTER) | (letters > LAST_LETTER)).any():
             return None
-        found = values_at(keys.data, f"V{UUID_BYTES}", keys.begin + 1)
-        return found.view(np.uint8).reshape(len(keys), UUID_BYTES)
+        return _uuids(keys)
+
+    def with_uuids(self, letter: str, places: NDArray[np.int64]) -> KeysWithIds | None:
+        keys, flags = self._stored.take(places), self._flags[places]
+        wanted = HAS_KEY if letter == DECISION_LETTER else HAS_KEY | ABOUT_OF_KEY
+        if ((flags & KEY_FLAGS) != wanted).any() or (keys.size < PACKED_BYTES).any():
+            return None
+        if (values_at(keys.data, "u1", keys.begin) != LETTERS[letter]).any():
+            return None
+        rest = ByteColumn(keys.data, keys.begin + PACKED_BYTES, keys.size - PACKED_BYTES)
+        return KeysWithIds(_uuids(keys), rest)
+
+
+def _uuids(keys: ByteColumn) -> NDArray[np.uint8]:
+    """Return the UUIDs of packed keys, ``[n, 16]``."""
+    found = values_at(keys.data, f"V{UUID_BYTES}", keys.begin + 1)
+    return found.view(np.uint8).reshape(len(keys), UUID_BYTES)
