@@ -21,6 +21,8 @@ from submax.live.store.sqlite_format.event_record import (
 
 FEWEST = 16
 """Records of one size in a row that are worth comparing at once."""
+GROWTH = 4
+"""How many times as many records are compared next."""
 SINGLE = 256
 """Records that are passed one by one after a shorter run, before runs are looked for again."""
 Places = NDArray[np.int64]
@@ -119,11 +121,8 @@ def record_places(data: bytes) -> Places:
     place, end = 0, len(data)
     while place < end:
         size = _size_at(data, place)
-        most = (end - place) // size
-        # Fewer are compared first, because runs are short in some logs.
-        count = _equal(np.ndarray((min(most, FEWEST),), "<u4", data, place, (size,)))
-        if count == FEWEST:
-            count = _equal(np.ndarray((most,), "<u4", data, place, (size,)))
+        count = _run(data, place, size)
+        if count >= FEWEST:
             parts.append(place + size * np.arange(count))
             place += size * count
             continue
@@ -143,10 +142,17 @@ def _size_at(data: bytes, place: int) -> int:
     return int(size)
 
 
-def _equal(sizes: NDArray[np.uint32]) -> int:
-    """Return how many of the first sizes are equal."""
-    different = (sizes != sizes[0]).nonzero()[0]
-    return int(different[0]) if len(different) else len(sizes)
+def _run(data: bytes, place: int, size: int) -> int:
+    """Return how many records of one size follow each other from a place on."""
+    most = (len(data) - place) // size
+    count = tried = 0
+    # More and more are compared, so that the work is in proportion to what is found.
+    while count == tried < most:
+        tried = min(most, max(FEWEST, GROWTH * tried))
+        sizes = np.ndarray((tried,), "<u4", data, place, (size,))
+        different = (sizes != size).nonzero()[0]
+        count = int(different[0]) if len(different) else tried
+    return count
 
 
 def _sizes(data: bytes, places: Places) -> Places:
