@@ -26,13 +26,16 @@ def test_sums_are_those_of_a_loop(count, columns, before, seed):
     table = np.stack([rng.choice(one, count) for one in columns], axis=1)
     cell = rng.integers(4, size=count)
     expected = np.full((4, len(columns)), before)
-    found = AddedNumbers(table).added_to(expected.copy(), cell)
+    found = AddedNumbers(table.T).added_to(expected.copy(), cell)
     for place, row in zip(cell.tolist(), table, strict=True):
         expected[place] += row
     assert found.tobytes() == expected.tobytes()
 
 
-def test_some_rows_are_taken():
-    table = np.array([[1.0, 0.0], [2.0, 0.5], [3.0, 0.0]])
-    taken = AddedNumbers(table).take(np.array([True, False, True]))
+def test_some_rows_and_columns_are_taken():
+    numbers = AddedNumbers(np.array([[1.0, 2.0, 3.0], [0.0, 0.5, 0.0]]))
+    taken = numbers.take(np.array([True, False, True]))
     assert taken.added_to(np.zeros((1, 2)), np.zeros(2, np.int64)).tolist() == [[4.0, 0.0]]
+    chosen = numbers.select([1])
+    assert chosen.added_to(np.zeros((2, 1)), np.array([0, 1, 1])).tolist() == [[0.0], [0.5]]
+    assert chosen.table.tolist() == [[0.0, 0.5, 0.0]]

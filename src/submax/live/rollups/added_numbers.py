@@ -1,5 +1,7 @@
 """Numbers that are added to sums by cell, in a fixed order."""
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -15,41 +17,52 @@ EXACT = 2.0**52
 
 
 class AddedNumbers:
-    """A table of numbers, ``[n, columns]``, of which each row is added to the sums of a cell.
+    """Columns of ``n`` numbers, ``[columns, n]``; row by row they are added to the sums of a cell.
 
     Rows are added one after the other, so that every sum has the bits that a loop would give. What
     can be found out about the numbers once is used for many sums: adding 0 changes no sum, so that
     zeros are left out, and ones are counted. Most rewards of many logs are 0.
 
-    >>> numbers = AddedNumbers(np.array([[1.0, 0.0], [1.0, 0.25], [1.0, 0.5]]))
+    >>> numbers = AddedNumbers(np.array([[1.0, 1.0, 1.0], [0.0, 0.25, 0.5]]))
     >>> numbers.added_to(np.zeros((2, 2)), np.array([0, 1, 1])).tolist()
     [[1.0, 0.0], [2.0, 0.75]]
     """
 
     def __init__(self, table: Floats) -> None:
         self.table = table
-        self._columns = [_Column(np.ascontiguousarray(column)) for column in table.T]
+        self._columns: list[_Column] = []
+        for numbers in table:
+            before = self._columns[-1].places if self._columns else None
+            self._columns.append(_Column(np.ascontiguousarray(numbers), before))
 
     def take(self, rows: NDArray[np.bool_]) -> Self:
         """Return some of the rows."""
-        return type(self)(self.table[rows])
+        return type(self)(self.table[:, rows])
+
+    def select(self, columns: Sequence[int]) -> Self:
+        """Return some of the columns."""
+        chosen = copy(self)
+        chosen.table = self.table[columns]
+        chosen._columns = [self._columns[number] for number in columns]
+        return chosen
 
     def added_to(self, before: Floats, cell: Integers) -> Floats:
         """Return sums, ``[cells, columns]``, after each row was added to those of its cell."""
         found = np.empty(before.shape)
-        known = np.arange(len(before))
-        joined = np.concatenate([known, cell])
+        # The cells of the last column's places: several columns often have the same.
+        cells, places = cell, None
         for number, column in enumerate(self._columns):
-            first, cells = before[:, number], joined
-            if column.are_ones and _are_counts(first):
-                found[:, number] = first + np.bincount(cell, minlength=len(before))
-                continue
-            if column.places is not None:
-                if not len(column.places):
-                    found[:, number] = first
-                    continue
-                cells = np.concatenate([known, cell[column.places]])
-            found[:, number] = np.bincount(cells, column.after(first), len(before))
+            first = before[:, number]
+            if column.places is not places:
+                places = column.places
+                cells = cell if places is None else cell[places]
+            if not len(cells):
+                found[:, number] = first
+            elif column.are_ones and _are_counts(first):
+                found[:, number] = first + np.bincount(cells, minlength=len(before))
+            else:
+                joined = np.concatenate([np.arange(len(before)), cells])
+                found[:, number] = np.bincount(joined, column.after(first), len(before))
         return found
 
 
@@ -59,14 +72,19 @@ def _are_counts(sums: Floats) -> bool:
 
 
 class _Column:
-    """The numbers of a column, at ``places``; None if all of them are here."""
+    """The numbers of a column, at ``places``; None if all of them are here.
 
-    def __init__(self, numbers: Floats) -> None:
+    If the places are the same as ``before``, those of another column, the array is shared.
+    """
+
+    def __init__(self, numbers: Floats, before: Integers | None) -> None:
         places = numbers.nonzero()[0]
-        is_sparse = len(places) < FEW * len(numbers)
-        self.places: Integers | None = places if is_sparse else None
-        self.numbers = numbers[places] if is_sparse else numbers
-        self.are_ones = bool((numbers == 1.0).all())
+        if before is not None and np.array_equal(before, places):
+            places = before
+        self.are_ones = bool((numbers[places] == 1.0).all())
+        few = 1.0 if self.are_ones else FEW
+        self.places: Integers | None = places if len(places) < few * len(numbers) else None
+        self.numbers = numbers if self.places is None else numbers[places]
         self._joined: Floats = np.empty(0)
 
     def after(self, sums: Floats) -> Floats:

@@ -149,7 +149,7 @@ class ContextSums:
         place = np.full(max([*known, int(chosen.max())]) + 1, len(known))
         place[known] = np.arange(len(known))
         table = waiting.table if len(waiting.table) else np.ones((len(chosen), 1))
-        choice, added = place[chosen], AddedNumbers(table)
+        choice, added = place[chosen], AddedNumbers(table.T)
         by_field = np.ascontiguousarray(waiting.raw.T)
         for number, field in enumerate(self.fields):
             sums = self.sums(number, slot).copy()

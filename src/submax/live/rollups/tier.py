@@ -42,12 +42,10 @@ class Tier:
         self.resolution = resolution
         kept = resolution.intervals
         self.groups = KeyedSums(COLUMNS, MOST_CELLS, kept)
-        self.choices = KeyedSums(SERIES, MOST_CELLS, kept)
+        self.choices = KeyedSums(len(SERIES), MOST_CELLS, kept)
 
-    def add(
-        self, at: Floats, group: Integers, choices: Integers, rows: AddedNumbers, few: AddedNumbers
-    ) -> None:
-        """Add rows of sums at these times, to choices only those of ``few`` columns, ``series``.
+    def add(self, at: Floats, group: Integers, choices: Integers, rows: AddedNumbers) -> None:
+        """Add rows of sums at these times; choices get the columns of ``SERIES``.
 
         ``choices`` has a row for each decision and a column for each slot.
         """
@@ -55,7 +53,7 @@ class Tier:
         interval = np.floor(at).astype(np.int64) // self.resolution.seconds
         self.groups.add(interval, group, rows)
         for slot in range(choices.shape[1]):
-            self.choices.add(interval, choice_key(slot, choices[:, slot]), few)
+            self.choices.add(interval, choice_key(slot, choices[:, slot]), rows.select(SERIES))
 
     def copy(self) -> Self:
         """A tier with the same sums, see ``Rollups.copy``."""
