@@ -84,7 +84,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("growth.csv"), help="file of the results")
     parser.add_argument("--folder", type=Path, help="folder of the logs; else a temporary one")
     parser.add_argument("--logs", nargs="+", choices=WIDTHS, default=list(WIDTHS))
-    parser.add_argument("--without", nargs="+", default=[], help="policies or steps to leave out")
+    parser.add_argument(
+        "--without", nargs="+", choices=can_be_left_out(), default=[], help="policies or steps"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="steps that are run at once")
     given = parser.parse_args(words)
     sizes = sorted(int(float(one)) for one in given.rows.split(","))
@@ -128,6 +130,12 @@ def run(
 def _left_out(one: Step, without: Sequence[str]) -> bool:
     step, policy = one
     return step in without or (step == "update" and policy in without)
+
+
+def can_be_left_out() -> list[str]:
+    """The steps and the policies that ``--without`` may name."""
+    steps = {step: None for log in POLICIES for lane in lanes(log, 0) for step, _ in lane}
+    return [*steps, *(policy for policies in POLICIES.values() for policy in policies)]
 
 
 def lanes(log: str, rows: int) -> list[list[Step]]:

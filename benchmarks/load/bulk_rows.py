@@ -30,7 +30,7 @@ from submax.live.store.event import Event
 from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.locks.writer_lock import WriterLock
 from submax.live.store.sqlite_format.connection import connected
-from submax.live.store.sqlite_format.event_row import INSERT, stored_row
+from submax.live.store.sqlite_format.event_row import INSERT, event_of, stored_row
 
 Row = tuple[object, ...]
 DECIDED_IN_A_MILLISECOND = 100
@@ -159,10 +159,11 @@ def _batches(
         "SELECT number, last_position FROM streams WHERE name = ?", (stream,)
     ).fetchone()
     (last,) = connection.execute("SELECT max(last_position) FROM streams").fetchone()
-    (made,) = connection.execute(
-        "SELECT body FROM events WHERE stream = ? AND about_position = 0 ORDER BY place DESC",
-        (number,),
-    ).fetchone()
+    records = connection.execute(
+        "SELECT record FROM events WHERE stream = ? ORDER BY place DESC", (number,)
+    )
+    events = (event_of(record) for (record,) in records)
+    made = next(event.body for event in events if event.kind == DECISION)
     now, seed = time.time_ns() // 1_000_000, (last, 0)
     batch = Batch(stream, number, last + 1, previous, at, now, sizes[0], rewarded, seed, made)
     yield batch

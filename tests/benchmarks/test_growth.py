@@ -48,6 +48,16 @@ def test_every_step_measures_something(steps, tmp_path):
     assert ("compacted_bytes_per_decision" in measured) == steps.can_compact()
 
 
+def test_what_cannot_be_left_out_is_refused_with_the_words_that_can(steps, capsys):
+    from live import growth
+
+    with pytest.raises(SystemExit):
+        growth.main(["--without", "updates"])
+    said = capsys.readouterr().err
+    assert "invalid choice: 'updates'" in said
+    assert all(word in said for word in ("update", "compact", "linear (linucb)"))
+
+
 def test_a_log_is_extended_and_its_decisions_mature(steps, tmp_path):
     log = steps.GrowingLog(tmp_path, 0)
     assert log.extend(500) == 550

@@ -170,10 +170,8 @@ def test_doctor_finds_damaged_rows_and_reads_on_after_the_snapshot(tmp_path):
         assert "segment 1 of the rows of 'page' is missing or damaged" in problem(path)
 
 
-def test_doctor_finds_a_damaged_event(file):
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE events SET body = x'ff00' WHERE kind = 0")
-        connection.commit()
+def test_doctor_finds_a_damaged_event(file, change_events):
+    assert change_events(file, lambda event: {"body": b"\xff\x00"}, kind="reward") > 0
     assert "is damaged or from a newer submax" in problem(file)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from submax.core.errors import InputError, StoreError
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
@@ -110,6 +111,17 @@ def _check_sealed(store: Store) -> None:
     require(links == positions[:-1], store, "a sealed event knows the one before it")
     middle = store.read_sealed("sealed", events[1].position, 2)
     require(middle == sealed[2:4], store, "sealed events are read by pages")
+    columns = store.read_sealed_columns("sealed", events[0].position, 3)
+    require(
+        columns.listed() == events[1:4]
+        and columns.columns.listed() == EventColumns.of(events[1:4]).listed()
+        and columns.previous.tolist() == links[1:4]
+        and bool(columns.whole.all()),
+        store,
+        "columns of sealed events hold the same events",
+    )
+    none = store.read_sealed_columns("sealed", events[-1].position, 3)
+    require(len(none) == 0, store, "there are no sealed events after the last one")
 
 
 def _check_lead(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from contextlib import closing
 from itertools import count
 
 import msgspec
@@ -16,6 +17,7 @@ from submax.live.log.ledger import ledger_of
 from submax.live.log.snapshot import Snapshot
 from submax.live.operating.doctor import examined
 from submax.live.store.memory_store import MemoryStore
+from submax.live.store.sqlite_store import SQLiteStore
 
 
 def log_of(store, name="page"):
@@ -217,6 +219,27 @@ def test_a_damaged_event_is_not_archived(archived, clock, seed):
     with pytest.raises(InputError, match="only whole events are archived: run submax doctor"):
         archived.compacted(bandit)
     assert not Archive(store, "page").segments
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda event: {"at": event.at + 1},
+        lambda event: {"body": event.body[:-1] + bytes([event.body[-1] ^ 1])},
+    ],
+    ids=["a time", "a body"],
+)
+def test_a_changed_event_of_a_file_is_not_archived(
+    archived, clock, seed, tmp_path, change_events, change
+):
+    path = tmp_path / "page.db"
+    with closing(SQLiteStore(path, clock=clock)) as store:
+        bandit = archived.used(archived.opened(store), seed)
+        third = store.read(log_stream("page"))[2].position
+        assert change_events(path, change, position=third) == 1
+        with pytest.raises(InputError, match=rf"event {third} of 'page' is damaged .* doctor"):
+            archived.compacted(bandit)
+        assert not Archive(store, "page").segments
 
 
 def test_a_segment_that_cannot_be_read_back_deletes_nothing(archived, clock, seed, monkeypatch):

@@ -21,6 +21,7 @@ from submax.live.store import postgres_store, sqlite_store
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.postgres_store import PostgresStore
+from submax.live.store.sqlite_format.event_record import sealed_event
 from submax.live.store.sqlite_store import SQLiteStore
 
 ROWS, SEGMENT = 20, 8
@@ -58,11 +59,13 @@ def ends_of(place):
 def events_of(place, name):
     """Position, kind and previous position of all events of a bandit."""
     if isinstance(place, str):
-        columns, table, stream = "position, kind, previous", "events", "stream"
-    else:
-        columns, stream = "position, kind, position - gap", "name"
-        table = "events JOIN streams ON number = stream"
-    return query(place, f"SELECT {columns} FROM {table} WHERE {stream} LIKE '{name}/%'")
+        return query(
+            place, f"SELECT position, kind, previous FROM events WHERE stream LIKE '{name}/%'"
+        )
+    table = "events JOIN streams ON number = stream"
+    rows = query(place, f"SELECT record FROM {table} WHERE name LIKE '{name}/%'")
+    sealed = [sealed_event(name, record) for (record,) in rows]
+    return [(one.event.position, one.event.kind, one.previous) for one in sealed]
 
 
 def learned(store, name):
@@ -135,16 +138,14 @@ def test_the_store_is_whole_after_every_part_of_a_deletion(place, monkeypatch):
     assert found == [[]] * 4
 
 
-def test_damage_to_the_event_that_is_left_is_not_hidden(place):
+def test_damage_to_the_event_that_is_left_is_not_hidden(place, change_events):
     with closing(opened(place)) as store:
         written = store.append("s", [Entry("kind", b"%d" % n) for n in range(3)]).result()
-        change = "UPDATE events SET body = '9' WHERE position = 3"
         if isinstance(place, str):
             with psycopg.connect(place, autocommit=True) as connection:
-                connection.execute(change)
+                connection.execute("UPDATE events SET body = '9' WHERE position = 3")
         else:
-            with closing(sqlite3.connect(place)) as connection, connection:
-                connection.execute(change)
+            assert change_events(place, lambda event: {"body": b"9"}, position=3) == 1
         store.delete_events("s", written[1].event.position)
         (sentence,) = store.damage()
     assert "event 3 of 's' does not have the checksum" in sentence

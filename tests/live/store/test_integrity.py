@@ -94,14 +94,36 @@ def test_a_flipped_byte_leaves_the_export_as_it_was_or_is_found(file, tmp_path, 
     assert found > len(offsets) / 2
 
 
+CHANGED_VALUES = {
+    "a propensity": (
+        {"kind": "decision"},
+        lambda event: {"body": event.body.replace(b"\xcb\x3f\xe0", b"\xcb\x3f\xd0")},
+    ),
+    "a time": ({"kind": "decision"}, lambda event: {"at": event.at + 3600}),
+    "an id": ({"key": "d d1"}, lambda event: {"key": "d other"}),
+    "what a reward is about": ({"kind": "reward"}, lambda event: {"about_position": 0}),
+    "the position in a record": ({"key": "d d2"}, lambda event: {"position": 1000}),
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGED_VALUES))
+def test_a_changed_value_is_found(file, change, change_events):
+    assert invoke("doctor", file).exit_code == 0
+    which, changed = CHANGED_VALUES[change]
+    assert change_events(file, changed, **which) > 0
+    result = invoke("doctor", file)
+    assert result.exit_code == 1, result.output
+    assert "checksum" in result.output
+
+
 CHANGES = {
-    "a propensity": "UPDATE events SET body = replace(body, x'cb3fe0', x'cb3fd0') WHERE kind = 1",
-    "a time": "UPDATE events SET at = at + 3600 WHERE kind = 1",
-    "an id": "UPDATE events SET key = 'd other' WHERE key = 'd d1'",
-    "what a reward is about": "UPDATE events SET about_position = 0 WHERE kind = 0",
-    "a position": "UPDATE events SET place = place + 1000 WHERE key = 'd d2'",
-    "an event in the middle": "DELETE FROM events WHERE key = 'd d1'",
-    "the end": "DELETE FROM events WHERE kind = 0",
+    "a position": "UPDATE events SET place = place + 1000 WHERE key = CAST('d d2' AS BLOB)",
+    "the length of a key": "UPDATE events SET key_bytes = 3 WHERE key = CAST('d d2' AS BLOB)",
+    "a record that is text": "UPDATE events SET record = CAST(record AS TEXT) WHERE position = 3",
+    "a short record": "UPDATE events SET record = substr(record, 1, 40) WHERE position = 3",
+    "a long record": "UPDATE events SET record = record || x'00' WHERE position = 3",
+    "an event in the middle": "DELETE FROM events WHERE key = CAST('d d1' AS BLOB)",
+    "the end": "DELETE FROM events WHERE position > 4",
     "the whole log": "DELETE FROM events WHERE stream = "
     "(SELECT number FROM streams WHERE name = 'page/log')",
     "the stream of the log": "UPDATE streams SET number = 7 WHERE name = 'page/log'",
@@ -121,7 +143,7 @@ def test_a_change_that_sqlite_does_not_notice_is_found(file, change):
 
 def test_a_truncated_log_is_told_from_a_short_one(file):
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("DELETE FROM events WHERE key = 'r d1 reward'")
+        connection.execute("DELETE FROM events WHERE key = CAST('r d1 reward' AS BLOB)")
     said = invoke("doctor", file).output
     assert "DAMAGE the end of 'page/log' is missing: it was written up to position 6" in said
 
@@ -134,10 +156,9 @@ def test_a_flipped_byte_of_a_blob_is_found(file):
     assert "the blob 'page/snapshot' does not have the checksum" in invoke("doctor", file).output
 
 
-def test_a_damaged_store_gives_no_backup(file, tmp_path):
+def test_a_damaged_store_gives_no_backup(file, tmp_path, change_events):
     copy = tmp_path / "copy.db"
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("UPDATE events SET at = at + 1 WHERE key = 'd d1'")
+    assert change_events(file, lambda event: {"at": event.at + 1}, key="d d1") == 1
     result = invoke("backup", file, copy)
     assert result.exit_code == 1
     assert "is damaged (event 3 of 'page/log' does not have the checksum" in result.output
@@ -152,7 +173,7 @@ def test_a_copy_that_the_disk_damages_is_not_kept(file, tmp_path, monkeypatch):
 
     def damaging(partial, source):
         with closing(sqlite3.connect(partial)) as connection, connection:
-            connection.execute("DELETE FROM events WHERE key = 'd d1'")
+            connection.execute("DELETE FROM events WHERE key = CAST('d d1' AS BLOB)")
         checked(partial, source)
 
     monkeypatch.setattr(sqlite_store, "check_copy", damaging)
@@ -229,7 +250,7 @@ def test_a_store_of_an_older_schema_is_refused(file, tmp_path):
     old = tmp_path / "old.db"
     shutil.copy(file, old)
     with closing(sqlite3.connect(old)) as connection, connection:
-        connection.execute("UPDATE submax_schema SET version = 2")
+        connection.execute("UPDATE submax_schema SET version = 3")
     result = invoke("doctor", old)
     assert result.exit_code == 2
-    assert "schema version 2, and this submax reads versions from 3" in result.output
+    assert "schema version 3, and this submax reads versions from 4" in result.output

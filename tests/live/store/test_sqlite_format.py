@@ -1,16 +1,22 @@
 """What is packed into the rows of a SQLite file comes back as it was."""
 
-from contextlib import closing
+import struct
+from contextlib import closing, suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from submax.core.errors import InputError
 from submax.live.declaring.names import new_identifier
 from submax.live.log.records import ACTIVATION, DECISION, REWARD, TICK
 from submax.live.store.columns.event_columns import EventColumns
-from submax.live.store.event import Entry
-from submax.live.store.sqlite_format.event_row import KINDS
-from submax.live.store.sqlite_format.packed_key import packed, unpacked, unpacked_many
+from submax.live.store.columns.event_kinds import KINDS
+from submax.live.store.event import Entry, Event
+from submax.live.store.integrity.sealed_event import SealedEvent
+from submax.live.store.sqlite_format.event_record import checked_event, record_of, sealed_event
+from submax.live.store.sqlite_format.packed_key import is_packed, packed, unpacked, unpacked_many
+from submax.live.store.sqlite_format.record_columns import columns_of, sealed_columns_of
 from submax.live.store.sqlite_store import SQLiteStore
 
 UUIDS = st.uuids().map(str)
@@ -41,12 +47,20 @@ def test_many_packed_keys_come_back_as_they_were(identifiers, rest):
 
 def test_an_id_that_was_made_here_takes_16_bytes():
     assert len(packed(f"d {new_identifier()}")) == 17
-    assert packed("d visit-1") == "d visit-1"
+    assert packed("d visit-1") == b"d visit-1"
 
 
 def test_bytes_of_a_damaged_key_do_not_stop_the_search():
-    assert unpacked(b"d123") == b"d123"
-    assert unpacked_many([b"d123"] * 100) == [b"d123"] * 100
+    for damaged in (b"\x80123", b"\xff\xfe"):
+        text = damaged.decode("utf-8", "surrogateescape")
+        assert unpacked(damaged) == text
+        assert unpacked_many([damaged] * 100) == [text] * 100
+
+
+@given(KEYS.filter(lambda key: key is not None))
+def test_a_packed_key_is_no_text(key):
+    stored = packed(key)
+    assert is_packed(stored) == (stored != key.encode())
 
 
 def test_the_frequent_kinds_are_those_of_the_log():
@@ -78,3 +92,134 @@ def test_events_are_read_as_they_were_appended(tmp_path_factory, given_entries):
         assert store.read("s") == events
         assert store.read_columns("s").listed() == EventColumns.of(events).listed()
         assert list(store.damage()) == []
+
+
+TEXTS = st.text(st.characters(blacklist_categories=["Cs"]), max_size=40)
+EVENTS = st.builds(
+    Event,
+    position=st.integers(1, 2**40 - 1),
+    at=st.floats(allow_nan=False),
+    kind=st.one_of(st.sampled_from([DECISION, REWARD, ACTIVATION, TICK]), TEXTS),
+    key=st.one_of(st.none(), TEXTS, KEYS.filter(lambda key: key is None or key.isprintable())),
+    about=st.one_of(st.none(), st.builds("d {}".format, UUIDS), TEXTS),
+    about_position=st.integers(0, 2**40 - 1),
+    about_at=st.floats(allow_nan=False),
+    body=st.binary(max_size=60),
+)
+RUNS = st.lists(st.tuples(EVENTS, st.integers(1, 40)), min_size=1, max_size=6)
+
+
+def sealed_as(event, previous):
+    return SealedEvent.of("s", event, previous)
+
+
+def records(events):
+    sealed = [sealed_as(event, event.position // 2) for event in events]
+    return [record_of(one, packed(one.event.key)) for one in sealed]
+
+
+@given(EVENTS, st.integers(0, 2**40 - 1))
+def test_a_record_holds_its_event(event, previous):
+    key = packed(event.key)
+    sealed, size = sealed_as(event, previous), None if key is None else len(key)
+    record = record_of(sealed, key)
+    assert sealed_event("s", record) == sealed
+    assert repr(sealed_event("s", record)) == repr(sealed)
+    assert checked_event("s", event.position, size, record) == sealed
+    assert checked_event("s", event.position, size, record).whole
+
+
+@given(EVENTS, st.data())
+def test_a_flipped_bit_of_a_record_is_found(event, data):
+    key = packed(event.key)
+    record = bytearray(record_of(sealed_as(event, 0), key))
+    place = data.draw(st.integers(0, len(record) - 1))
+    record[place] ^= 1 << data.draw(st.integers(0, 7))
+    size = None if key is None else len(key)
+    assert not checked_event("s", event.position, size, bytes(record)).whole
+
+
+@given(RUNS)
+def test_columns_hold_the_events_of_the_records(runs):
+    events = [event for event, count in runs for _ in range(count)]
+    columns = columns_of(b"".join(records(events)))
+    expected = EventColumns.of(events)
+    assert columns.listed() == expected.listed()
+    assert columns.about_position.tolist() == expected.about_position.tolist()
+
+
+@given(RUNS, st.integers(1, 1000))
+def test_records_that_are_cut_off_are_refused(runs, cut):
+    whole = records([event for event, count in runs for _ in range(count)])
+    data = b"".join(whole)
+    left = len(data) - 1 - cut % len(whole[-1]) if len(whole[-1]) > 1 else 0
+    if data[:left] in (b"", b"".join(whole[:-1])):
+        return
+    with pytest.raises(InputError, match="an event of the store is damaged"):
+        columns_of(data[:left])
+
+
+@given(EVENTS.filter(lambda event: event.key is not None), st.integers(0, 255))
+def test_a_damaged_record_is_refused_or_read_as_columns(event, flags):
+    """Whatever the flags say, nothing outside of the data is read."""
+    record = bytearray(records([event])[0])
+    record[31] = flags
+    with suppress(InputError):
+        columns_of(bytes(record)).listed()
+
+
+@given(RUNS, st.data())
+def test_checksums_of_many_records_are_those_of_single_events(runs, data):
+    events = [event for event, count in runs for _ in range(count)]
+    stored = [bytearray(one) for one in records(events)]
+    places = st.integers(0, len(stored) - 1)
+    for number in data.draw(st.lists(places, max_size=4)):
+        # The checksum, the time, or the last byte of the body.
+        changed = data.draw(st.sampled_from([12, 19, 20, 27, len(stored[number]) - 1]))
+        stored[number][changed] ^= 1
+    joined = b"".join(stored)
+    try:
+        expected = [sealed_event("s", bytes(one)) for one in stored]
+        found = sealed_columns_of("s", joined)
+    except (ValueError, struct.error, InputError):
+        return
+    assert found.whole.tolist() == [one.whole for one in expected]
+    assert found.previous.tolist() == [one.previous for one in expected]
+    assert repr(found.listed()) == repr([one.event for one in expected])
+
+
+@given(st.lists(st.uuids().map(str), min_size=20, max_size=40), st.integers(0, 10**6))
+def test_checksums_of_usual_events_are_checked_together(identifiers, flipped):
+    decisions = [
+        Event(number, 1e9, DECISION, f"d {one}", None, 0, 0.0, b"body")
+        for number, one in enumerate(identifiers, start=1)
+    ]
+    rewards = [
+        Event(100 + event.position, 2e9, REWARD, f"r {one} reward", f"d {one}", 1, 1e9, b"one")
+        for event, one in zip(decisions, identifiers, strict=True)
+    ]
+    data = bytearray(b"".join(records([*decisions, *rewards])))
+    assert sealed_columns_of("s", bytes(data)).whole.all()
+    assert not sealed_columns_of("other", bytes(data)).whole.any()
+    # The body of the last reward.
+    data[-1 - flipped % 3] ^= 1
+    whole = sealed_columns_of("s", bytes(data)).whole
+    assert whole[:-1].all()
+    assert not whole[-1]
+
+
+def test_the_records_of_short_runs_are_found():
+    events = [
+        Event(number, 0.0, DECISION, f"d {number}", None, 0, 0.0, bytes(number % 3))
+        for number in range(1, 2000)
+    ]
+    columns = columns_of(b"".join(records(events)))
+    assert columns.listed() == EventColumns.of(events).listed()
+
+
+def test_a_key_that_is_too_long_is_refused(tmp_path):
+    with closing(SQLiteStore(tmp_path / "page.db")) as store:
+        with pytest.raises(InputError, match="has 70000 bytes, and 65535 are allowed"):
+            store.append("s", [Entry(DECISION, b"", "d" * 70_000)]).result()
+        store.append("s", [Entry(DECISION, b"", "d" * 60_000)]).result()
+        assert len(store.read("s")[0].key) == 60_000

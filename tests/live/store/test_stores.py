@@ -90,6 +90,11 @@ class SealsWithoutLinks(MemoryStore):
         return [one.as_first() for one in super().read_sealed(stream, after, limit)]
 
 
+class SealsOtherColumns(MemoryStore):
+    def read_sealed_columns(self, stream, after, limit):
+        return super().read_sealed_columns(stream, 0, limit)
+
+
 class DeletesSegmentsOfOthers(MemoryStore):
     def delete_segments(self, name):
         self.delete_blobs(name)
@@ -110,6 +115,7 @@ class DeletesSegmentsOfOthers(MemoryStore):
         (LosesWhatIsOpen, "closing writes all that was begun"),
         (AnswersBeforeItWrites, "does not stop the store"),
         (SealsWithoutLinks, "a sealed event knows the one before it"),
+        (SealsOtherColumns, "columns of sealed events hold the same events"),
         (DeletesSegmentsOfOthers, "segments are deleted by the name of the bandit"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",

@@ -10,6 +10,10 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event
 from submax.live.store.store import PAGE, Store
 
+EVENTS_AT_ONCE = 20_000
+"""The most events of the store in a page of columns: some megabytes. Every page costs the time of a
+thousand calls of numpy, whatever its size."""
+
 
 class LogReader:
     """Pages of the events of a log, whether they are in the archive or in the store.
@@ -39,7 +43,7 @@ class LogReader:
         """A page with the same events as ``read``, by columns; it may begin before them."""
         if after < self._archive.end:
             return self._archive.read_page(after)
-        events = self._store.read_columns(self._stream, after, PAGE)
+        events = self._store.read_columns(self._stream, after, EVENTS_AT_ONCE)
         if len(events):
             _check_order(after, events.position)
             self._archive.follow()

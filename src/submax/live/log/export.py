@@ -19,6 +19,7 @@ from submax.live.log.ledger import Reader, ledger_of
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.rows.row_segments import ForgottenSegments
+from submax.live.monitoring.rollups.ignored_rollups import IgnoredRollups
 from submax.live.store.store import Store
 
 
@@ -45,6 +46,7 @@ class Export:
         self._outcomes = OutcomeFile(len(names))
         self._read: Reader = LogReader(store, name).read_page
         self._ledger = ledger_of(store, name, settings, self._outcomes, ForgottenSegments())
+        self._ledger.rollups = IgnoredRollups(slots=0)
         self._ledger.follow()
         collected = self._ledger.collected
         self._decisions = DecisionTable(

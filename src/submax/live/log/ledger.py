@@ -14,6 +14,7 @@ from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.log_clock import LogClock
+from submax.live.log.logarithms import logarithms
 from submax.live.log.outcomes import LEARNED, NEVER_ACTIVATED, STATUSES, Observer, Outcomes
 from submax.live.log.pages.acts import Acts
 from submax.live.log.pages.collection_pause import collection_pause
@@ -233,8 +234,7 @@ class Ledger:
         )
         learned = np.flatnonzero(outcomes.status == LEARNED)
         if len(learned):
-            # Numpy's logarithm may differ between processors in the last bit.
-            log_prob = np.array([*map(math.log, rows.propensity[learned].tolist())])
+            log_prob = logarithms(rows.propensity[learned])
             action, reward = rows.action[learned], outcomes.reward[learned]
             by_slot = self._by_slot(given.parts[learned])
             self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))

@@ -6,8 +6,8 @@ from submax.core.errors import InputError
 
 Migration = Sequence[str]
 """Statements that are executed in one transaction."""
-FIRST = 3
-"""The schema version that the first migration leads to. Versions 1 and 2 were never released, and
+FIRST = 4
+"""The schema version that the first migration leads to. Versions 1 to 3 were never released, and
 are not read."""
 
 # The columns of events and streams are explained in `sqlite_format`.
@@ -21,17 +21,11 @@ SQLITE: Sequence[Migration] = (
         )""",
         """CREATE TABLE events (
             place INTEGER PRIMARY KEY,
-            at REAL NOT NULL,
-            kind NOT NULL,
-            key,
-            about,
-            about_position INTEGER NOT NULL,
-            about_at REAL NOT NULL,
-            body BLOB NOT NULL,
-            gap INTEGER NOT NULL,
-            checksum BLOB NOT NULL,
+            key_bytes INTEGER,
+            record BLOB NOT NULL,
             stream INTEGER AS (place >> 40) VIRTUAL,
-            position INTEGER AS (place & 1099511627775) VIRTUAL
+            position INTEGER AS (place & 1099511627775) VIRTUAL,
+            key BLOB AS (substr(record, 33, key_bytes)) VIRTUAL
         )""",
         "CREATE UNIQUE INDEX events_by_key ON events (stream, key)",
         """CREATE TABLE blobs (

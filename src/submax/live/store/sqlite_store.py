@@ -13,6 +13,7 @@ from submax.core.errors import StoreError
 from submax.live.archive.segments.copy_segments import copy_segments
 from submax.live.archive.segments.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.columns.event_columns import EventColumns
+from submax.live.store.columns.sealed_columns import SealedColumns
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
@@ -27,15 +28,16 @@ from submax.live.store.migrations import (
     check_known,
 )
 from submax.live.store.sqlite_format.connection import connected, store_errors
+from submax.live.store.sqlite_format.event_record import AT
 from submax.live.store.sqlite_format.event_row import (
     LAST_POSITION,
-    columns_of,
     event_of,
     events_of,
     sealed_of,
     stored_row,
 )
 from submax.live.store.sqlite_format.packed_key import packed
+from submax.live.store.sqlite_format.record_columns import columns_of, sealed_columns_of
 from submax.live.store.sqlite_format.schema import prepare, schema_version
 from submax.live.store.sqlite_format.statements import (
     ABOUT,
@@ -115,7 +117,7 @@ class SQLiteStore(Store):
         number, about = ends.number(stream), None
         if entry.about is not None:
             about = connection.execute(ABOUT, (number, packed(entry.about))).fetchone()
-        about_position, about_at = about or (0, 0.0)
+        about_position, about_at = (0, 0.0) if about is None else (about[0], *AT.unpack(about[1]))
         event = Event(
             ends.next_position,
             self._clock(),
@@ -131,7 +133,7 @@ class SQLiteStore(Store):
             ends.advance(stream)
             return AppendResult(event, new=True)
         earlier = connection.execute(FIND, (stream, packed(entry.key))).fetchone()
-        return AppendResult(event_of(earlier), new=False)
+        return AppendResult(event_of(earlier[0]), new=False)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -153,14 +155,23 @@ class SQLiteStore(Store):
         return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
 
     def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
-        return columns_of(self._select(READ_COLUMNS, (stream, min(after, LAST_POSITION), limit)))
+        return columns_of(self._records(stream, after, limit))
+
+    def read_sealed_columns(self, stream: str, after: int, limit: int) -> SealedColumns:
+        return sealed_columns_of(stream, self._records(stream, after, limit))
+
+    def _records(self, stream: str, after: int, limit: int) -> bytes | None:
+        """The records of some events, one after the other; None if there are no events."""
+        values = (stream, min(after, LAST_POSITION), limit)
+        ((records,),) = self._select(READ_COLUMNS, values)
+        return records  # type: ignore[no-any-return]  # of any type if the file is damaged
 
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
         return [sealed_of(row) for row in self._select(READ_SEALED, (stream, after, limit))]
 
     def find(self, stream: str, key: str) -> Event | None:
         rows = self._select(FIND, (stream, packed(key)))
-        return event_of(rows[0]) if rows else None
+        return event_of(rows[0][0]) if rows else None
 
     def streams(self) -> list[str]:
         rows = self._select("SELECT name FROM streams WHERE number > 0 ORDER BY name", ())

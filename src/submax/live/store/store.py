@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from submax.live.store.columns.event_columns import EventColumns
+from submax.live.store.columns.sealed_columns import SealedColumns
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.integrity.sealed_event import SealedEvent
 
@@ -53,6 +54,10 @@ class Store(ABC):
     @abstractmethod
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
         """Like ``read``, with what shows whether an event was changed or its neighbours lost."""
+
+    def read_sealed_columns(self, stream: str, after: int, limit: int) -> SealedColumns:
+        """The same events as ``read_sealed`` by columns; a store may be faster at this."""
+        return SealedColumns.of(self.read_sealed(stream, after, limit))
 
     @abstractmethod
     def find(self, stream: str, key: str) -> Event | None:

@@ -9,7 +9,8 @@ import pytest
 
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.group_draw import GROUP_RECORD
-from submax.live.monitoring.rollups.decision_sums import COLUMNS, DecisionSums, matured
+from submax.live.monitoring.rollups.added_numbers import AddedNumbers
+from submax.live.monitoring.rollups.decision_sums import COLUMNS, DecisionSums, made, matured
 from submax.live.monitoring.rollups.delay_bins import BINS, bounds
 from submax.live.monitoring.rollups.keyed_sums import KeyedSums
 from submax.live.monitoring.rollups.rollups import Rollups, RollupsRecord
@@ -76,7 +77,7 @@ def test_sums_by_version_equal_those_of_all_rows(seed: int) -> None:
 
 def test_the_effective_number_of_decisions_follows_from_the_sums(seed: int) -> None:
     weight = 1 / np.random.default_rng(seed).uniform(0.1, 1, 500)
-    rows = matured(np.zeros(500), np.ones(500, bool), weight).sum(axis=0, keepdims=True)
+    rows = matured(np.zeros(500), np.ones(500, bool), weight).sum(axis=1)[None]
     expected = weight.sum() ** 2 / (weight**2).sum()
     np.testing.assert_allclose(DecisionSums.of_table(rows).effective, [expected])
 
@@ -112,8 +113,7 @@ def test_memory_is_bounded_with_many_choices(seed: int) -> None:
     tier = Tier(Resolution(60, 500))
     for day in range(50):
         at = 1.7e9 + day * 3600 + np.sort(rng.uniform(0, 3600, 5000))
-        rows = np.zeros((5000, COLUMNS))
-        rows[:, 0] = 1
+        rows = AddedNumbers(made(5000))
         tier.add(at, np.zeros(5000, np.int64), rng.integers(1000, size=(5000, 1)), rows)
         assert len(tier.choices.keys) <= MOST_CELLS
         assert len(tier.groups.keys) <= 500
@@ -125,16 +125,16 @@ def test_memory_is_bounded_with_many_choices(seed: int) -> None:
 
 def test_one_event_of_the_far_future_does_not_make_others_forgotten() -> None:
     sums = KeyedSums(1, 1000, 10)
-    sums.add(np.arange(5), np.zeros(5, np.int64), np.ones((5, 1)))
-    sums.add(np.array([10**6]), np.zeros(1, np.int64), np.ones((1, 1)))
-    sums.add(np.arange(5, 8), np.zeros(3, np.int64), np.ones((3, 1)))
+    sums.add(np.arange(5), np.zeros(5, np.int64), AddedNumbers(np.ones((1, 5))))
+    sums.add(np.array([10**6]), np.zeros(1, np.int64), AddedNumbers(np.ones((1, 1))))
+    sums.add(np.arange(5, 8), np.zeros(3, np.int64), AddedNumbers(np.ones((1, 3))))
     assert sums.leading.tolist() == [*range(8), 10**6]
 
 
 def test_forgotten_intervals_stay_forgotten() -> None:
     sums = KeyedSums(1, 1000, 3)
-    sums.add(np.arange(6), np.zeros(6, np.int64), np.ones((6, 1)))
-    sums.add(np.array([1, 4]), np.zeros(2, np.int64), np.ones((2, 1)))
+    sums.add(np.arange(6), np.zeros(6, np.int64), AddedNumbers(np.ones((1, 6))))
+    sums.add(np.array([1, 4]), np.zeros(2, np.int64), AddedNumbers(np.ones((1, 2))))
     assert sums.leading.tolist() == [3, 4, 5]
     assert sums.rows[:, 0].tolist() == [1, 2, 1]
 

@@ -5,9 +5,12 @@ import math
 from collections.abc import Callable, Generator, Iterator
 
 import msgspec
+import numpy as np
 
 from submax.core.errors import ConflictError, InputError
 from submax.live.archive.archive import Archive
+from submax.live.archive.page_check import holds_page
+from submax.live.archive.page_table import page_tables
 from submax.live.archive.segments.archived_segment import ArchivedSegment, segment_key
 from submax.live.archive.segments.segment_reader import SegmentReader
 from submax.live.archive.segments.segment_writer import SegmentWriter
@@ -16,8 +19,9 @@ from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.records import ARCHIVED, DECISION
-from submax.live.store.event import Entry, Event
-from submax.live.store.integrity.sealed_event import SealedEvent
+from submax.live.store.columns.event_kinds import DECISION_KIND, OTHER_KIND
+from submax.live.store.columns.sealed_columns import SealedColumns
+from submax.live.store.event import Entry
 from submax.live.store.store import Store
 
 SEGMENT_EVENTS = 65_536
@@ -107,41 +111,40 @@ class Compaction:
             except StopIteration as end:
                 return None if end.value is None else end.value[0]
 
-    def movable(self) -> Iterator[list[Event]]:
+    def movable(self) -> Iterator[SealedColumns]:
         """Pages of the events that can be moved; a damaged event raises an ``InputError``."""
         after = self.archive.end
         while True:
             # One event more than the page has: the event that follows the last one.
-            sealed = self._store.read_sealed(self._stream, after, PAGE_EVENTS + 1)
+            sealed = self._store.read_sealed_columns(self._stream, after, PAGE_EVENTS + 1)
             self._check(sealed, after)
-            page = [one.event for one in sealed[:-1]]
-            old = next((n for n, event in enumerate(page) if self._stays(event)), len(page))
+            position, at = sealed.columns.position[:-1], sealed.columns.at[:-1]
+            stays = ((position > self._up_to) | (at > self._before)).nonzero()[0]
+            old = int(stays[0]) if len(stays) else len(position)
             if old:
-                yield page[:old]
+                yield sealed.until(old)
             if old < PAGE_EVENTS:
                 return
-            after = page[-1].position
+            after = int(position[-1])
 
-    def _stays(self, event: Event) -> bool:
-        return event.position > self._up_to or event.at > self._before
-
-    def _check(self, sealed: list[SealedEvent], after: int) -> None:
+    def _check(self, sealed: SealedColumns, after: int) -> None:
         """Refuse to archive an event that was changed, or one whose neighbour is lost."""
-        for one in sealed:
-            position, previous = one.event.position, [after]
-            if after == self.archive.end:
-                # The first event that is left in the store was sealed as the first of its stream.
-                previous.append(0)
-                following = self.archive.segments[-1].next if after else position
-            else:
-                following = position
-            if not one.whole or one.previous not in previous or position != following:
-                raise InputError(
-                    f"event {position} of {self._name!r} is damaged or does not follow the one "
-                    "before it, and only whole events are archived: run submax doctor, and restore "
-                    "a backup"
-                )
-            after = position
+        if not len(sealed):
+            return
+        position = sealed.columns.position
+        expected = np.concatenate([[after], position[:-1]])
+        good = sealed.whole & (sealed.previous == expected) & (position > expected)
+        if after == self.archive.end:
+            # The first event that is left in the store was sealed as the first of its stream.
+            following = self.archive.segments[-1].next if after else position[0]
+            is_first = sealed.previous[0] in (after, 0) and position[0] == following
+            good[0] = sealed.whole[0] and is_first
+        if not good.all():
+            raise InputError(
+                f"event {position[~good][0]} of {self._name!r} is damaged or does not follow the "
+                "one before it, and only whole events are archived: run submax doctor, and restore "
+                "a backup"
+            )
 
     def _encoded(self) -> Generator[None, None, Encoded | None]:
         """Encode the next segment; None if too few events are old enough."""
@@ -150,10 +153,11 @@ class Compaction:
         for page in self.movable():
             # Made for the first page, since pyarrow, which takes memory, may never be needed.
             writer = writer or SegmentWriter(self._settings)
-            writer.add(page)
-            first, last = first or page[0].position, page[-1].position
+            writer.add_columns(page)
+            position = page.columns.position
+            first, last = first or int(position[0]), int(position[-1])
             events += len(page)
-            decisions += sum(event.kind == DECISION for event in page)
+            decisions += _decisions(page)
             yield
             if events >= SEGMENT_EVENTS:
                 break
@@ -169,15 +173,16 @@ class Compaction:
         """Read a segment back, and compare its events with those in the store."""
         data = self._store.get_segment(self._name, segment.file)
         reader = SegmentReader.of(data, segment, f"the new segment of {self._name!r}")
-        after = self.archive.end
+        after, tables = self.archive.end, page_tables(self._settings)
         for number in range(reader.pages):
-            events = reader.page(number)
-            if events != self._store.read(self._stream, after, len(events)):
+            count = reader.events_of_page(number)
+            page = self._store.read_sealed_columns(self._stream, after, count)
+            if not holds_page(reader, number, page, tables):
                 raise InputError(
                     f"the new segment of {self._name!r} does not hold the events of the store, so "
                     "that nothing was deleted: check the disk and the memory of this machine"
                 )
-            after = events[-1].position
+            after = reader.ends[number]
             yield
 
     def _record(self, segment: ArchivedSegment) -> None:
@@ -201,3 +206,10 @@ class Compaction:
             if position >= first[0].position:
                 self._store.delete_events(self._stream, position)
                 yield
+
+
+def _decisions(page: SealedColumns) -> int:
+    """How many events of a page are decisions, with or without a key."""
+    if (page.columns.kind == OTHER_KIND).any():
+        return sum(event.kind == DECISION for event in page.listed())
+    return int((page.columns.kind == DECISION_KIND).sum())

@@ -132,6 +132,14 @@ class SegmentReader:
                 by_position[position] = event
         return events
 
+    def table(self, number: int) -> Any:
+        """A page as a table with the columns of a segment."""
+        return self._file.read_row_group(number)
+
+    def events_of_page(self, number: int) -> int:
+        """The number of events of a page."""
+        return int(self._file.metadata.row_group(number).num_rows)
+
     def log_page(self, number: int) -> LogPage:
         """The same events as ``page``, by columns."""
         found = archived_page(self._file.read_row_group(number))

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import InputError
+from submax.live.archive.page_table import page_tables
 from submax.live.archive.segments.event_forms import (
     all_bits,
     bits_of,
@@ -24,6 +25,7 @@ from submax.live.archive.segments.segment_schema import (
 from submax.live.declaring.settings import Settings
 from submax.live.log.group_draw import GroupDraw
 from submax.live.log.records import DECISION, REWARD, Body, DecisionMade, RewardGiven, body_of
+from submax.live.store.columns.sealed_columns import SealedColumns
 from submax.live.store.event import Event
 
 ENCODER = msgspec.msgpack.Encoder()
@@ -49,13 +51,21 @@ class SegmentWriter:
         self._context = [
             types[str(field.type)] for field in self._schema if field.name.startswith(CONTEXT)
         ]
+        self._tables = page_tables(settings, self._schema)
         self._file = BytesIO()
         self._writer: Any = None
+
+    def add_columns(self, page: SealedColumns) -> None:
+        """Write one page of events by columns, if they have the usual form."""
+        table = self._tables.of(page)
+        if table is None:
+            self.add(page.listed())
+        else:
+            self._write(table)
 
     def add(self, events: Sequence[Event]) -> None:
         """Write one page of events."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         columns: dict[str, Column] = {name: [None] * len(events) for name in self._schema.names}
         columns["position"] = [event.position for event in events]
@@ -63,7 +73,11 @@ class SegmentWriter:
         columns["kind"] = [event.kind for event in events]
         _fill_keys(columns, events)
         self._fill_bodies(columns, events)
-        table = pa.table(columns, self._schema)
+        self._write(pa.table(columns, self._schema))
+
+    def _write(self, table: Any) -> None:
+        import pyarrow.parquet as pq
+
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, self._schema, **writer_options(table))
         self._writer.write_table(table)

@@ -34,13 +34,15 @@ class BodyLayout:
     A body is MessagePack of ``DecisionMade``, and the attributes are where its values lie.
     ``probabilities``, ``unit`` and ``group`` are None if a decision has none, ``slots`` are the
     eligible choices of each slot, and ``eligible_span`` is where the field ``eligible`` lies as a
-    whole.
+    whole. ``is_shortest`` says whether all lengths are written in the shortest form, as msgspec
+    writes them.
     """
 
     def __init__(self, body: bytes) -> None:
         self._body, self._at = body, 0
         self._places: list[int] = []
         self._masks: list[int] = []
+        self.is_shortest = True
         if self._array() != FIELDS:
             raise UnknownLayoutError
         self.action = self._leaves()
@@ -97,13 +99,18 @@ class BodyLayout:
     def _length(self, size: int) -> int:
         return int.from_bytes(bytes(self._first() for _ in range(size)))
 
+    def _at_least(self, fewest: int, length: int) -> int:
+        """Return a length, for which there is a shorter form if it is below the fewest."""
+        self.is_shortest = self.is_shortest and length >= fewest
+        return length
+
     def _array(self) -> int:
         """Read the beginning of an array; return the number of its elements."""
         first = self._first()
         if first & 0xF0 == ARRAY:
             return first & 0x0F
         if first == ARRAY_16:
-            return self._length(2)
+            return self._at_least(16, self._length(2))
         raise UnknownLayoutError
 
     def _leaves(self) -> list[Leaf]:
@@ -121,8 +128,10 @@ class BodyLayout:
             return self._value(INTEGERS[first], int(INTEGERS[first][-1]))
         if first & 0xE0 == TEXT:
             return self._value("S", first & 0x1F)
-        if first in (TEXT_8, TEXT_16):
-            return self._value("S", self._length(1 if first == TEXT_8 else 2))
+        if first == TEXT_8:
+            return self._value("S", self._at_least(32, self._length(1)))
+        if first == TEXT_16:
+            return self._value("S", self._at_least(256, self._length(2)))
         raise UnknownLayoutError
 
     def _value(self, kind: str, size: int) -> Leaf:
@@ -140,6 +149,25 @@ class BodyLayout:
         if self._first(0xFE) not in (FALSE, TRUE):
             raise UnknownLayoutError
         return self._at - 1
+
+
+SHORTEST = {
+    ">u1": 0x80,
+    ">u2": 1 << 8,
+    ">u4": 1 << 16,
+    ">i1": -33,
+    ">i2": -129,
+    ">i4": -(1 << 15) - 1,
+}
+"""The smallest unsigned and the largest signed integer that has no shorter form."""
+
+
+def are_shortest(bodies: NDArray[np.uint8], leaf: Leaf) -> bool:
+    """Whether all values of a leaf that is an integer are written in the shortest form."""
+    if leaf.kind == "u1":
+        return True
+    values, limit = values_at(bodies, leaf).astype(np.int64), SHORTEST[leaf.kind]
+    return bool((values >= limit).all() if limit > 0 else (values <= limit).all())
 
 
 def values_at(bodies: NDArray[np.uint8], leaf: Leaf) -> NDArray[np.generic]:
@@ -161,7 +189,7 @@ def floats_at(bodies: NDArray[np.uint8], leaves: list[Leaf]) -> Floats:
     """Return the values of leaves that are floats one after the other, ``[n, leaves]``."""
     if not leaves:
         return np.zeros((len(bodies), 0))
-    begin, count = leaves[0].begin - 1, len(leaves)
-    span = bodies[:, begin : begin + FLOAT_BYTES * count].reshape(len(bodies), count, FLOAT_BYTES)
-    numbers: Floats = np.ascontiguousarray(span[..., 1:]).view(">f8")[..., 0].astype(np.float64)
-    return numbers
+    # Each number comes after the byte that says that it is one.
+    begin, shape, steps = leaves[0].begin, (len(bodies), len(leaves)), bodies.strides[0]
+    numbers = np.ndarray(shape, ">f8", bodies, begin, (steps, FLOAT_BYTES))
+    return numbers.astype(np.float64)

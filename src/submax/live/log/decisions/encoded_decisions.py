@@ -25,6 +25,7 @@ from submax.live.log.decisions.layout_group import (
 )
 from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
+from submax.live.store.columns.byte_column import ByteColumn
 from submax.schema.context_schema import Category, ContextSchema, Number
 from submax.schema.known_type import known_type
 from submax.schema.menu import ChoiceIndices
@@ -41,13 +42,13 @@ class EncodedDecisions(DecisionColumns):
     ``positions`` name the events in errors. An ``InputError`` is raised if a body is damaged.
     """
 
-    def __init__(self, bodies: Sequence[bytes], positions: NDArray[np.int64]) -> None:
+    def __init__(self, bodies: ByteColumn, positions: NDArray[np.int64]) -> None:
         self._count = len(bodies)
         self._groups: list[LayoutGroup] = []
         single = self._grouped(bodies)
         self._single = np.array(single, np.int64)
         self._made: list[DecisionMade] = decoded_bodies(
-            [bodies[place] for place in single],
+            [*bodies.take(self._single)],
             positions[single].tolist() if single else [],
             DecisionMade,
         )
@@ -55,18 +56,19 @@ class EncodedDecisions(DecisionColumns):
     def __len__(self) -> int:
         return self._count
 
-    def _grouped(self, bodies: Sequence[bytes]) -> list[int]:
+    @property
+    def groups(self) -> Sequence[LayoutGroup] | None:
+        """The decisions by layout; None if some have a layout that few others have."""
+        return None if self._made else self._groups
+
+    def _grouped(self, bodies: ByteColumn) -> list[int]:
         """Find bodies of the same layout; return the places of those that have too few peers."""
         if len(bodies) < FEWEST:
             return [*range(len(bodies))]
-        sizes = np.fromiter(map(len, bodies), np.int64, len(bodies))
         single: list[int] = []
-        for size in np.unique(sizes).tolist():
-            places = np.flatnonzero(sizes == size)
-            chosen = (
-                bodies if len(places) == len(bodies) else [bodies[one] for one in places.tolist()]
-            )
-            rows = np.frombuffer(b"".join(chosen), np.uint8).reshape(len(places), size)
+        for size in np.unique(bodies.size).tolist():
+            places = np.flatnonzero(bodies.size == size)
+            rows = bodies.take(places).rows()
             while len(places) >= FEWEST:
                 try:
                     layout = BodyLayout(rows[0].tobytes())

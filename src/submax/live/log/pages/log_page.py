@@ -1,7 +1,6 @@
 """A page of a bandit's log, by columns."""
 
 from dataclasses import dataclass
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,21 +49,15 @@ class LogPage:
     def _decoded(cls, events: EventColumns) -> "LogPage":
         decisions, feedback, rewards = places_of(events.kind)
         value = np.full(len(events), np.nan)
-        given = rewards.tolist()
-        value[rewards], parts = reward_values(
-            [events.body[place] for place in given], events.position[rewards]
-        )
-        made = EncodedDecisions(
-            [*compress(events.body, (events.kind == DECISION_KIND).tolist())],
-            events.position[decisions],
-        )
+        value[rewards], parts = reward_values(events.body.take(rewards), events.position[rewards])
+        made = EncodedDecisions(events.body.take(decisions), events.position[decisions])
         return cls(
             events.position,
             events.at,
             events.kind,
             events.about_position,
             value,
-            {given[number]: one for number, one in parts.items()},
+            {int(rewards[number]): one for number, one in parts.items()},
             decisions,
             feedback,
             made,

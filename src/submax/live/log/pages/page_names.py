@@ -62,11 +62,8 @@ class StoredNames(PageNames):
         return [text[2:] for text in texts if text is not None]
 
     def sources(self, places: Places) -> list[str]:
-        chosen = places.tolist()
         given = decoded_bodies(
-            [self._events.body[place] for place in chosen],
-            self._events.position[places].tolist(),
-            RewardGiven,
+            [*self._events.body.take(places)], self._events.position[places].tolist(), RewardGiven
         )
         return [one.source for one in given]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.monitoring.alarms.boundary_table import boundary_table
 from submax.sequential.mixture_boundary import mixing_precision
 
@@ -19,6 +19,9 @@ TYPICAL_VARIANCE = 0.05
 STARTS_PER_OCTAVE = 8
 """How many beginnings of intervals are kept whose ages differ by a factor of up to two: of 100,000
 observations about 60, so that a look takes less than a millisecond."""
+
+LOOKS_AT_ONCE = 32
+"""Looks that are computed together: some thousand intervals, for which numpy is fast."""
 
 
 class Fall(NamedTuple):
@@ -115,21 +118,46 @@ class FallDetector(msgspec.Struct):
         """
         known = [msgspec.structs.astuple(one) for one in self.starts] or [(0, 0.0, 0.0, -math.inf)]
         starts: Floats = np.array(known, np.float64)
-        for used in looks:
-            count, total, squares = (sums[used] - starts[:, :3]).T
-            mean, half = total / count, self._radius(np.maximum(squares, 0.0)) / count
-            starts[:, 3] = np.maximum(starts[:, 3], mean - half)
-            before, now = np.maximum.accumulate(starts[:, 3]), mean + half
-            fallen = (before > now).nonzero()[0]
-            if len(fallen):
-                place = fallen[-1]
-                fall = Fall(
-                    self.seen + used, float(before[place]), float(now[place]), int(count[place])
-                )
-                return fall, used
-            starts = np.concatenate([_thinned(starts, sums[used, 0]), [[*sums[used], -math.inf]]])
+        for first in range(0, len(looks), LOOKS_AT_ONCE):
+            used = looks[first : first + LOOKS_AT_ONCE]
+            fall, starts = self._look_at(sums[used], starts)
+            if fall is not None:
+                count = used[fall.at]
+                return fall._replace(at=self.seen + count), count
         self.starts = [_Start(int(count), *rest) for count, *rest in starts.tolist()]
         return None, len(sums) - 1
+
+    def _look_at(self, sums: Floats, starts: Floats) -> tuple[Fall | None, Floats]:
+        """Look several times; return the first fall, and the beginnings that are kept.
+
+        ``sums [looks, 3]`` are those at each look, and ``starts [n, 4]`` the beginnings before the
+        first of them. At every look an interval begins, for all later looks. The fall is ``at`` the
+        number of its look.
+        """
+        begun = np.column_stack([sums, np.full(len(sums), -math.inf)])
+        every = np.concatenate([starts, begun])
+        block, now = (one.astype(np.int64) // BLOCK for one in (every[:, 0], sums[:, 0]))
+        last_look = np.concatenate([[block[len(starts) - 1]], now[:-1]])
+        is_known = (block < now[:, None]) & _is_kept(block, last_look[:, None])
+        difference = np.where(is_known[..., None], sums[:, None] - every[:, :3], 1.0)
+        count, total, squares = np.moveaxis(difference, -1, 0)
+        mean, half = total / count, self._radius(np.maximum(squares, 0.0)) / count
+        lows = np.where(is_known, mean - half, -math.inf)
+        lows[0] = np.maximum(lows[0], every[:, 3])
+        lows = np.maximum.accumulate(lows, axis=0)
+        # What an interval that is no longer kept has shown counts for all that begin later.
+        before, after = np.maximum.accumulate(lows, axis=1), mean + half
+        fallen = is_known & (before > after)
+        found = fallen.any(axis=1).nonzero()[0]
+        if len(found):
+            look = int(found[0])
+            which = look, fallen[look].nonzero()[0][-1]
+            ends = float(before[which]), float(after[which])
+            return Fall(look, *ends, int(count[which])), starts
+        kept = _is_kept(block, now[-1]).nonzero()[0]
+        left: Floats = every[kept]
+        left[:, 3] = np.maximum.reduceat(lows[-1], np.concatenate([[0], kept[:-1] + 1]))
+        return None, left
 
     def _radius(self, variance: Floats) -> Floats:
         """How far sums may be from their means, for each sum of squares."""
@@ -143,18 +171,11 @@ class FallDetector(msgspec.Struct):
         return span * table(variance / span**2)
 
 
-def _thinned(starts: Floats, now: float) -> Floats:
-    """Return few of the beginnings; the next one takes over the largest lower end of one that goes.
+def _is_kept(block: Integers, now: Integers) -> Booleans:
+    """Whether the interval that began with a block is kept after a look at another block.
 
-    The beginning of block k is kept while it is at most ``STARTS_PER_OCTAVE`` times as old as the
-    largest power of two that divides k.
+    It is kept while it is at most ``STARTS_PER_OCTAVE`` times as old as the largest power of two
+    that divides the number of its block, so that few are kept. The newest one always is.
     """
-    block = starts[:, 0].astype(np.int64) // BLOCK
-    age = int(now) // BLOCK - block
-    # The newest one is always kept.
-    kept = ((block == 0) | (age <= STARTS_PER_OCTAVE * (block & -block))).nonzero()[0]
-    if len(kept) == len(starts):
-        return starts
-    found: Floats = starts[kept]
-    found[:, 3] = np.maximum.reduceat(starts[:, 3], np.concatenate([[0], kept[:-1] + 1]))
-    return found
+    kept: Booleans = (block == 0) | (now - block <= STARTS_PER_OCTAVE * (block & -block))
+    return kept

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
+from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 from submax.live.monitoring.rollups.field_cells import FieldCells
 from submax.live.monitoring.rollups.waiting_rows import WaitingRows
 from submax.schema.context_schema import ContextSchema, Number
@@ -102,6 +103,8 @@ class ContextSums:
         )
 
     def _raw(self, context: NDArray[np.float32]) -> NDArray[np.float32]:
+        if all(field.is_number for field in self.fields):
+            return context[:, [field.first for field in self.fields]]
         return np.stack([field.raw(context) for field in self.fields], axis=1)
 
     def _chosen(self, action: Floats) -> Integers:
@@ -146,11 +149,13 @@ class ContextSums:
         place = np.full(max([*known, int(chosen.max())]) + 1, len(known))
         place[known] = np.arange(len(known))
         table = waiting.table if len(waiting.table) else np.ones((len(chosen), 1))
-        choice, added = place[chosen], np.ascontiguousarray(table.T)
+        choice, added = place[chosen], AddedNumbers(table.T)
+        by_field = np.ascontiguousarray(waiting.raw.T)
         for number, field in enumerate(self.fields):
             sums = self.sums(number, slot).copy()
-            cell = field.cell_of(waiting.raw[:, number]) * sums.shape[1] + choice
-            sums[..., columns] = _summed(sums[..., columns], cell, added)
+            cell = field.cell_of(by_field[number]) * sums.shape[1] + choice
+            before = sums[..., columns].reshape(-1, table.shape[1])
+            sums[..., columns] = added.added_to(before, cell).reshape(*sums.shape[:2], -1)
             self._sums[number, slot] = sums
 
     def to_record(self) -> "ContextSumsRecord":
@@ -191,12 +196,3 @@ def _with_room(sums: Floats, choices: int) -> Floats:
         return sums
     # Before the last choice has its own column nothing was added to that of the others.
     return np.pad(sums, [(0, 0), (0, missing), (0, 0)])
-
-
-def _summed(sums: Floats, cell: Integers, table: Floats) -> Floats:
-    """The sums after rows were added, in order, each to its cell; ``table`` is ``[columns, n]``."""
-    flat = sums.reshape(-1, sums.shape[-1])
-    cells = np.concatenate([np.arange(len(flat)), cell])
-    added = np.concatenate([flat.T, table], axis=1)
-    total = np.stack([np.bincount(cells, column, len(flat)) for column in added], axis=1)
-    return total.astype(np.float64, copy=False).reshape(sums.shape)

@@ -49,29 +49,25 @@ class DecisionSums(NamedTuple):
 
 COLUMNS = len(DecisionSums._fields)
 """Columns of the array in which sums are kept."""
-SERIES = 3
-"""Columns of an array of which only decisions, matured decisions and rewards are kept."""
+SERIES = [0, 1, 3]
+"""The columns decisions, matured and reward, if only those are kept."""
 
 
 def made(count: int) -> Floats:
-    """One row of sums for each of so many decisions when they are made."""
-    rows = np.zeros((count, COLUMNS))
-    rows[:, 0] = 1.0
-    return rows
+    """The columns of sums of so many decisions when they are made, ``[COLUMNS, n]``."""
+    columns = np.zeros((COLUMNS, count))
+    columns[0] = 1.0
+    return columns
 
 
 def matured(reward: Floats, rewarded: Booleans, weight: Floats) -> Floats:
-    """One row of sums for each decision when it matures."""
-    ones = np.ones(len(reward))
-    columns = DecisionSums(
-        0 * ones, ones, rewarded.astype(float), reward, reward**2, weight, weight**2
-    )
-    return np.stack(columns, axis=1)
-
-
-def series(rows: Floats) -> Floats:
-    """The columns decisions, matured and reward."""
-    return rows[:, [0, 1, 3]]
+    """The columns of sums of decisions when they mature, ``[COLUMNS, n]``."""
+    columns = np.empty((COLUMNS, len(reward)))
+    sums = DecisionSums(*columns)
+    sums.decisions[:], sums.matured[:], sums.rewarded[:] = 0.0, 1.0, rewarded
+    sums.reward[:], sums.squares[:] = reward, reward**2
+    sums.weight[:], sums.weight_squares[:] = weight, weight**2
+    return columns
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:

@@ -70,11 +70,16 @@ class FieldCells(msgspec.Struct, frozen=True, array_like=True):
     def cell_of(self, raw: NDArray[np.float32]) -> Integers:
         """The cell of each number or category."""
         if self.is_number:
-            numbers, edges = raw.astype(np.float64), self.edges or ()
+            edges = np.array(self.edges or (), np.float64)
+            # A number of 32 bits is below an edge if it is below the next such number.
+            above = edges.astype(np.float32)
+            above = np.where(above < edges, np.nextafter(above, np.float32(np.inf)), above)
             # There are few edges, so that comparisons with all are faster than a search.
-            below = sum((numbers < edge for edge in edges), start=np.zeros(len(raw), np.int64))
-            return len(edges) - below
+            found = np.full(len(raw), len(edges), np.int8)
+            for edge in above:
+                found -= raw < edge
+            return found.astype(np.int64)
         cell = np.full(self.width, self.cells - 1)
         cell[self.values] = np.arange(len(self.values))
-        found: Integers = cell[raw.astype(np.int64)]
-        return found
+        cells: Integers = cell[raw.astype(np.int64)]
+        return cells

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 
 LOW_BITS = 32
 """Bits of a key below its leading part."""
@@ -25,22 +26,22 @@ class KeyedSums:
         self.floor = 0
         self._most_cells, self._most_leading = most_cells, most_leading
 
-    def add(self, leading: Integers, rest: Integers, rows: Floats) -> None:
+    def add(self, leading: Integers, rest: Integers, rows: AddedNumbers) -> None:
         """Add rows to the cells of their keys."""
         kept = leading >= self.floor
         if not kept.all():
-            leading, rest, rows = leading[kept], rest[kept], rows[kept]
+            leading, rest, rows = leading[kept], rest[kept], rows.take(kept)
         if not len(leading):
             return
         new, cell_of = _different(leading, rest)
         # Only the cells from the lowest new key on can change, which are few if time goes on.
         start = int(np.searchsorted(self.keys, new[0]))
         changed, cell = np.unique(np.concatenate([self.keys[start:], new]), return_inverse=True)
-        cell = np.concatenate([cell[: -len(new)], cell[-len(new) :][cell_of]])
-        added = np.concatenate([self.rows[start:].T, rows.T], axis=1)
-        sums = [np.bincount(cell, column, len(changed)) for column in added]
+        before = np.zeros((len(changed), self.rows.shape[1]))
+        before[cell[: -len(new)]] = self.rows[start:]
+        sums = rows.added_to(before, cell[-len(new) :][cell_of])
         self.keys = np.concatenate([self.keys[:start], changed])
-        self.rows = np.concatenate([self.rows[:start], np.stack(sums, axis=1)])
+        self.rows = np.concatenate([self.rows[:start], sums])
         self._forget()
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 from submax.live.monitoring.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.monitoring.rollups.context_sums import ContextSums, ContextSumsRecord
 from submax.live.monitoring.rollups.decision_sums import COLUMNS, made, matured
@@ -212,11 +213,12 @@ class Rollups:
         if not decisions:
             return
         at, action, version, holdout, outcomes = zip(*decisions, strict=True)
-        rows = np.concatenate([*map(_rows, at, outcomes)])
+        rows = AddedNumbers(np.concatenate([*map(_columns, at, outcomes)], axis=1))
+        times = np.concatenate(at)
         group = np.concatenate(holdout).astype(np.int64)
         choices = np.concatenate(action).astype(np.int64)
         for tier in self._tiers:
-            tier.add(np.concatenate(at), group, choices, rows)
+            tier.add(times, group, choices, rows)
         self._versions.add(np.concatenate(version).astype(np.int64), group, rows)
         known = [one.propensity.min() for one in outcomes if one is not None]
         self._least_propensity = float(min(self._least_propensity, *known, 1.0))
@@ -281,8 +283,8 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     contexts: ContextSumsRecord
 
 
-def _rows(at: Floats, outcome: MaturedOutcome | None) -> Floats:
-    """The rows of sums of decisions that were made, or that have matured."""
+def _columns(at: Floats, outcome: MaturedOutcome | None) -> Floats:
+    """The columns of sums of decisions that were made, or that have matured."""
     if outcome is None:
         return made(len(at))
     return matured(outcome.reward, outcome.rewarded, outcome.weight)

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.live.monitoring.rollups.decision_sums import COLUMNS, SERIES, series
+from submax.live.monitoring.rollups.added_numbers import AddedNumbers
+from submax.live.monitoring.rollups.decision_sums import COLUMNS, SERIES
 from submax.live.monitoring.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 
 MOST_CELLS = 32_768
@@ -41,19 +42,18 @@ class Tier:
         self.resolution = resolution
         kept = resolution.intervals
         self.groups = KeyedSums(COLUMNS, MOST_CELLS, kept)
-        self.choices = KeyedSums(SERIES, MOST_CELLS, kept)
+        self.choices = KeyedSums(len(SERIES), MOST_CELLS, kept)
 
-    def add(self, at: Floats, group: Integers, choices: Integers, rows: Floats) -> None:
-        """Add rows of sums at these times.
+    def add(self, at: Floats, group: Integers, choices: Integers, rows: AddedNumbers) -> None:
+        """Add rows of sums at these times; choices get the columns of ``SERIES``.
 
         ``choices`` has a row for each decision and a column for each slot.
         """
         # The same as the division of floats, which takes fifty times as long.
         interval = np.floor(at).astype(np.int64) // self.resolution.seconds
         self.groups.add(interval, group, rows)
-        short = series(rows)
         for slot in range(choices.shape[1]):
-            self.choices.add(interval, choice_key(slot, choices[:, slot]), short)
+            self.choices.add(interval, choice_key(slot, choices[:, slot]), rows.select(SERIES))
 
     def copy(self) -> Self:
         """A tier with the same sums, see ``Rollups.copy``."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.live.store.columns.byte_column import ByteColumn
 from submax.live.store.columns.event_kinds import (
     ACTIVATION_KIND,
     DECISION_KIND,
@@ -14,6 +15,7 @@ from submax.live.store.columns.event_kinds import (
     kind_numbers,
 )
 from submax.live.store.columns.key_column import KeyColumn
+from submax.live.store.columns.text_keys import TextKeys
 from submax.live.store.event import Event
 
 
@@ -29,51 +31,27 @@ class EventColumns(NamedTuple):
     kind: NDArray[np.uint8]
     keys: KeyColumn
     about_position: NDArray[np.int64]
-    body: Sequence[bytes]
+    body: ByteColumn
 
     def __len__(self) -> int:
         return len(self.position)
 
     @classmethod
-    def made(
-        cls,
-        position: NDArray[np.int64],
-        at: Sequence[float],
-        kind: Sequence[object],
-        keys: KeyColumn,
-        about_position: Sequence[int],
-        body: Sequence[bytes],
-    ) -> "EventColumns":
-        """Return the columns of events from the values of each column."""
-        kinds = kind_numbers(kind)
-        if None in keys.stored:
-            without = [place for place, key in enumerate(keys.stored) if key is None]
-            kinds[without] = np.where(kinds[without] == DECISION_KIND, OTHER_KIND, kinds[without])
-        feedback = np.flatnonzero((kinds == REWARD_KIND) | (kinds == ACTIVATION_KIND)).tolist()
-        lost = [place for place in feedback if keys.about[place] is None]
-        if lost:
-            kinds[lost] = OTHER_KIND
-        return cls(
-            position,
-            np.fromiter(at, np.float64, len(position)),
-            kinds,
-            keys,
-            np.fromiter(about_position, np.int64, len(position)),
-            body,
-        )
-
-    @classmethod
     def of(cls, events: Sequence[Event]) -> "EventColumns":
         """Return the columns of some events."""
-        if not events:
-            return NO_EVENTS
-        return cls.made(
+        keys, about = [event.key for event in events], [event.about for event in events]
+        kinds = kind_numbers([event.kind for event in events])
+        without = np.array([key is None for key in keys], np.bool_)
+        kinds[without & (kinds == DECISION_KIND)] = OTHER_KIND
+        lost = np.array([key is None for key in about], np.bool_)
+        kinds[lost & ((kinds == REWARD_KIND) | (kinds == ACTIVATION_KIND))] = OTHER_KIND
+        return cls(
             np.array([event.position for event in events], np.int64),
-            [event.at for event in events],
-            [event.kind for event in events],
-            KeyColumn([event.key for event in events], [event.about for event in events]),
-            [event.about_position for event in events],
-            [event.body for event in events],
+            np.array([event.at for event in events], np.float64),
+            kinds,
+            TextKeys(keys, about),
+            np.array([event.about_position for event in events], np.int64),
+            ByteColumn.of([event.body for event in events]),
         )
 
     def listed(self) -> list[tuple[object, ...]]:
@@ -93,5 +71,5 @@ class EventColumns(NamedTuple):
         )
 
 
-NO_EVENTS = EventColumns.made(np.zeros(0, np.int64), (), (), KeyColumn(), (), ())
+NO_EVENTS = EventColumns.of([])
 """The columns of no events, which a reader that follows a log often finds."""

@@ -6,25 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 KINDS = {"reward": 0, "decision": 1, "activation": 2, "tick": 3}
-"""The numbers are stored in SQLite files, which write 0 and 1 in no byte; they must not change."""
+"""The numbers are stored in SQLite files, so that they must not change."""
 REWARD_KIND, DECISION_KIND, ACTIVATION_KIND = (
     KINDS["reward"],
     KINDS["decision"],
     KINDS["activation"],
 )
 OTHER_KIND = 255
-"""The number of all other kinds in columns of events; it is never stored."""
+"""The number of all other kinds; in a SQLite file the name of such a kind is stored too."""
 
 
-def kind_numbers(kinds: Sequence[object]) -> NDArray[np.uint8]:
-    """Return the numbers of kinds, which are given by their names or numbers.
+def kind_numbers(kinds: Sequence[str]) -> NDArray[np.uint8]:
+    """Return the numbers of kinds, which are given by their names.
 
-    >>> kind_numbers(["decision", 0, "declared"]).tolist()
+    >>> kind_numbers(["decision", "reward", "declared"]).tolist()
     [1, 0, 255]
     """
-    try:
-        return np.fromiter(kinds, np.uint8, len(kinds))
-    except (TypeError, ValueError, OverflowError):
-        known: dict[object, int] = {number: number for number in KINDS.values()}
-        known.update(KINDS)
-        return np.array([known.get(kind, OTHER_KIND) for kind in kinds], np.uint8)
+    return np.array([KINDS.get(kind, OTHER_KIND) for kind in kinds], np.uint8)

@@ -66,7 +66,7 @@ def checksum_of(stream: str, event: Event, previous: int) -> bytes:
         b"%b%b%b%b%b%b"
         % (
             numbers,
-            _sealed_name(stream, event.kind),
+            sealed_name(stream, event.kind),
             NO_TEXT if key is None else _sealed_text(key),
             NO_TEXT if about is None else _sealed_text(about),
             LENGTH.pack(len(body)),
@@ -82,7 +82,7 @@ def _sealed_text(text: str) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _sealed_name(stream: str, kind: str) -> bytes:
+def sealed_name(stream: str, kind: str) -> bytes:
     """The bytes of the stream and the kind of an event, which are the same for many events."""
     return _sealed_text(stream) + _sealed_text(kind)
 

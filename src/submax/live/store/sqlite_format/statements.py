@@ -2,36 +2,41 @@
 
 The column ``place`` is the row id of an event: the number of its stream, shifted by
 ``POSITION_BITS``, plus its position. The events of a stream are thus one range of places. The
-columns ``gap`` (the distance to the position of the previous event of the stream) and ``checksum``
-are the seal of an event: they show whether it was changed or its neighbours are lost.
+column ``record`` has all of an event (``event_record``), so that many events are read as one value;
+``key_bytes`` is how many bytes of the record are the key, and ``key`` is that part of the record.
 """
 
 import sqlite3
 
+from submax.live.store.sqlite_format.event_record import AT_PLACE, AT_SIZE, record_of
 from submax.live.store.sqlite_format.event_row import (
-    COLUMNS_ROW,
     INSERT,
     POSITION_BITS,
-    ROW,
     SEALED_ROW,
     sealed_of,
 )
+from submax.live.store.sqlite_format.packed_key import packed
 from submax.live.store.sqlite_format.stream_ends import forget_stream
 
 INSERT_NEW = f"{INSERT} ON CONFLICT (stream, key) DO NOTHING"
 STREAM = "(SELECT number FROM streams WHERE name = ?)"
 BEGIN = f"(SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)"
 """The place before the first event of a stream."""
-ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
+AT = f"substr(record, {AT_PLACE}, {AT_SIZE})"
+ABOUT = f"SELECT position, {AT} FROM events WHERE stream = ? AND key = ?"
 """The earlier event that a new event is about, such as the decision of a reward."""
-FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
+FIND = f"SELECT record FROM events WHERE stream = {STREAM} AND key = ?"
 RANGE = f"""
 FROM events, {BEGIN}
 WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
 """At most so many events of a stream, after a position."""
-READ = f"SELECT position, {ROW} {RANGE}"
-READ_COLUMNS = f"SELECT {COLUMNS_ROW} {RANGE}"
+READ = f"SELECT record {RANGE}"
+READ_COLUMNS = f"SELECT CAST(group_concat(record, '') AS BLOB) FROM ({READ})"
+"""All records one after the other: one object of Python for a page, and not some for each event.
+SQLite joins blobs as texts, whose bytes it does not look at, and in the order of the query inside,
+because that query has a limit. A record has its size and its position, so that nothing depends on
+this: records that were joined in another way are refused."""
 READ_SEALED = f"""
 SELECT {SEALED_ROW} FROM streams JOIN events ON place > (number << {POSITION_BITS}) + ?2
 AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT ?3
@@ -61,8 +66,8 @@ def seal_first(connection: sqlite3.Connection, stream: str) -> None:
     # A damaged event keeps its wrong checksum, so that the damage is still found.
     if sealed.previous != 0 and sealed.whole:
         first = sealed.as_first()
+        record = record_of(first, packed(first.event.key))
         connection.execute(
-            "UPDATE events SET gap = position, checksum = ? WHERE place = "
-            f"({STREAM} << {POSITION_BITS}) + ?",
-            (first.checksum, stream, first.event.position),
+            f"UPDATE events SET record = ? WHERE place = ({STREAM} << {POSITION_BITS}) + ?",
+            (record, stream, first.event.position),
         )
