@@ -314,8 +314,8 @@ STRATEGIES = [Optimized(), LinearProgram()]
 def test_with_a_strategy_it_decides_and_learns(strategy, seed):
     policy = RewardConditioned(Classifier(Tabular()), strategy)
     for problem in (*PROBLEMS, *accepted(policy, SCALED)):
-        check_decisions(policy, problem, REPLICAS, seed)
-        check_learning(policy, problem, REPLICAS, seed)
+        taught = check_decisions(policy, problem, REPLICAS, seed)
+        check_learning(policy, problem, REPLICAS, seed, taught)
 
 
 @pytest.mark.parametrize("strategy", [SubMax(), Tracking()], ids=repr)

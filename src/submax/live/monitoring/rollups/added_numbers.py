@@ -30,10 +30,10 @@ class AddedNumbers:
 
     def __init__(self, table: Floats) -> None:
         self.table = table
-        self._columns: list[_Column] = []
+        self._columns: list[_AddedColumn] = []
         for numbers in table:
             before = self._columns[-1].places if self._columns else None
-            self._columns.append(_Column(np.ascontiguousarray(numbers), before))
+            self._columns.append(_AddedColumn(np.ascontiguousarray(numbers), before))
 
     def take(self, rows: NDArray[np.bool_]) -> Self:
         """Return some of the rows."""
@@ -71,7 +71,7 @@ def _are_counts(sums: Floats) -> bool:
     return bool(((sums == np.floor(sums)) & (np.abs(sums) < EXACT)).all())
 
 
-class _Column:
+class _AddedColumn:
     """The numbers of a column, at ``places``; None if all of them are here.
 
     If the places are the same as ``before``, those of another column, the array is shared.
