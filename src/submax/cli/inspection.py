@@ -53,7 +53,7 @@ def _findings(place: str) -> Iterator[Finding]:
     """Yield the findings; damage because of which a store cannot be read is a finding, too."""
     try:
         with opened_for_reading(place) as store:
-            yield from examined(store, bandit_names(store))
+            yield from examined(store)
     except InputError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise

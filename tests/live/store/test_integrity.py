@@ -119,6 +119,9 @@ def test_a_changed_value_is_found(file, change, change_events):
 CHANGES = {
     "a position": "UPDATE events SET place = place + 1000 WHERE key = CAST('d d2' AS BLOB)",
     "the length of a key": "UPDATE events SET key_bytes = 3 WHERE key = CAST('d d2' AS BLOB)",
+    "the length of a key in the first record": "UPDATE events SET record = "
+    "CAST(substr(record, 1, 28) || x'f7' || substr(record, 30) AS BLOB) "
+    "WHERE position = 1 AND stream = 1",
     "a record that is text": "UPDATE events SET record = CAST(record AS TEXT) WHERE position = 3",
     "a short record": "UPDATE events SET record = substr(record, 1, 40) WHERE position = 3",
     "a long record": "UPDATE events SET record = record || x'00' WHERE position = 3",

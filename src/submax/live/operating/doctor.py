@@ -10,7 +10,7 @@ from submax.core.running.names_file import names_file
 from submax.live.archive.archive import Archive
 from submax.live.archive.examine import archive_damage
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.log.bandits import model_name
+from submax.live.log.bandits import bandit_names, model_name
 from submax.live.log.history import read_segment
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.rows.row_segments import DamagedRowsError
@@ -40,11 +40,18 @@ class Finding(NamedTuple):
     sentence: str
 
 
-def examined(store: Store, names: list[str]) -> Iterator[Finding]:
-    """Findings about a store and each of its bandits; nothing is written."""
+def examined(store: Store, names: list[str] | None = None) -> Iterator[Finding]:
+    """Findings about a store and some of its bandits, by default all; nothing is written."""
     if isinstance(store, SQLiteStore):
         yield _version(sqlite3.sqlite_version)
     yield from _stored(store)
+    if names is None:
+        try:
+            names = bandit_names(store)
+        except InputError as error:
+            # The event that declares a bandit is damaged.
+            yield Finding("damage", f"the bandits of the store cannot be listed: {error}")
+            return
     if not names:
         yield Finding("ok", "there is no bandit yet: submax.open or POST /bandits declares one")
     for name in names:

@@ -93,8 +93,10 @@ def sealed_event(stream: str, record: bytes) -> SealedEvent:
         about, place = _read_text(record, place)
     elif flags & ABOUT_OF_KEY:
         about = decision_of(key)
-    if place > len(record) or size != len(record):
+    if size != len(record):
         raise ValueError(f"a record has {len(record)} bytes, and says that it has {size}")
+    if place > len(record):
+        raise ValueError(f"the parts of a record have {place} bytes, and the record has {size}")
     event = Event(position, at, kind, key, about, about_position, about_at, record[place:])
     return SealedEvent(stream, event, position - gap, checksum)
 
