@@ -121,13 +121,14 @@ class IndexPolicy(Policy[IndexState]):
         return state._replace(pending=state.pending + added)
 
     def update(self, state: IndexState, feedback: Feedback, rng: np.random.Generator) -> IndexState:
-        arms = state.arms.add(feedback)
-        back = tally(
-            state.problem.space.index(feedback.action),
-            (feedback.weight > 0).astype(np.float64),
-            arms.pulls.shape[-1],
-        )
-        pending = np.maximum(state.pending - back, 0.0)
+        arms, pending = state.arms.add(feedback), state.pending
+        if self.pending:
+            back = tally(
+                state.problem.space.index(feedback.action),
+                (feedback.weight > 0).astype(np.float64),
+                arms.pulls.shape[-1],
+            )
+            pending = np.maximum(pending - back, 0.0)
         new = (feedback.weight > 0).any(axis=1, keepdims=True)
         order = np.where(new, rng.random(pending.shape), state.order)
         return IndexState(state.problem, arms, pending, order)
