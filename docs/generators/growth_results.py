@@ -89,6 +89,13 @@ FURTHER = (
     Measure("decide p50 during an update", "ms", None, True, _named("decide_p50_updating_ms")),
     Measure("decide p99 during an update", "ms", None, True, _named("decide_p99_updating_ms")),
     Measure("fit from scratch", "s of processor time", None, True, _named("scratch_cpu_s")),
+    Measure(
+        "fit from scratch, training process",
+        "s of processor time",
+        None,
+        True,
+        _named("scratch_training_cpu_s"),
+    ),
     Measure("fit from scratch, most memory", "MB", None, True, _named("scratch_peak_mb")),
     Measure("first read, most memory", "MB", None, True, _named("read_peak_mb")),
     Measure("export, most memory", "MB", None, True, _named("export_peak_mb")),
