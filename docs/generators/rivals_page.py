@@ -24,8 +24,8 @@ The paper places itself among other ways to learn a policy. This page has them s
 the paper's methods and with our default, `rcp-adaptive`, on the same worlds. It is made by \
 `python benchmarks/policies/rivals.py --out rivals` and `make docs OUT=rivals/results`. In the \
 contextual and in the combinatorial problem every method has 36 candidates on worlds with another \
-seed ([tuning](tuning.md)); for prices and tables the methods of the related work have their default \
-settings, and the settings of `rcp-adaptive` were chosen on ten of the 17 tables. \
+seed ([tuning](tuning.md)); for prices and tables the methods of the related work have their \
+default settings, and the settings of `rcp-adaptive` were chosen on ten of the 17 tables. \
 [The list](../reference/policies.md) has the reference of every method, and each class says where \
 it departs from its paper.
 
