@@ -2,6 +2,7 @@
 
 import struct
 from contextlib import closing, suppress
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -206,6 +207,22 @@ def test_checksums_of_usual_events_are_checked_together(identifiers, flipped):
     whole = sealed_columns_of("s", bytes(data)).whole
     assert whole[:-1].all()
     assert not whole[-1]
+
+
+@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("bit", [5, 6, 7])
+def test_flags_without_a_meaning_are_damage(count, bit):
+    events = [
+        Event(number, 1e9, DECISION, f"d {UUID(int=number)}", None, 0, 0.0, b"body")
+        for number in range(1, count + 1)
+    ]
+    data = bytearray(b"".join(records(events)))
+    assert sealed_columns_of("s", bytes(data)).whole.all()
+    # The flags of the first record.
+    data[31] ^= 1 << bit
+    whole = sealed_columns_of("s", bytes(data)).whole
+    assert not whole[0]
+    assert whole[1:].all()
 
 
 def test_the_records_of_short_runs_are_found():

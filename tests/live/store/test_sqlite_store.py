@@ -10,6 +10,7 @@ import pytest
 from submax.core.errors import InputError, StoreError
 from submax.live.store.event import Entry
 from submax.live.store.migrations import SQLITE, newest
+from submax.live.store.sqlite_format.event_row import LAST_POSITION
 from submax.live.store.sqlite_store import SQLiteStore
 
 HOLD = """
@@ -206,6 +207,32 @@ def test_a_value_that_cannot_be_held_fails_alone(path):
         assert isinstance(appends[1].exception(), ValueError)
         assert [len(append.result()) for append in (appends[0], appends[2])] == [2, 2]
         assert keys(store) == ["with a", "a", "with b", "b"]
+
+
+def test_a_page_that_is_too_long_for_a_value_of_sqlite_is_read(path):
+    with closing(SQLiteStore(path)) as store:
+        store.append("s", [Entry("kind", bytes(1000), str(number)) for number in range(100)])
+        assert append(store, "last")[0].new
+        events, sealed = store.read("s"), store.read_sealed_columns("s", 0, 200)
+        columns = store.read_columns("s").listed()
+        # The limit is 10⁹ bytes unless it is set.
+        store._reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 70_000)
+        assert store.read_columns("s").listed() == columns
+        found = store.read_sealed_columns("s", 0, 200)
+        assert found.listed() == sealed.listed() == events
+        assert found.whole.all()
+        assert len(store.read_columns("s", events[-2].position).listed()) == 1
+
+
+def test_an_event_beyond_the_last_position_is_refused(path):
+    with closing(SQLiteStore(path)) as store:
+        append(store, "first")
+    execute(path, f"UPDATE streams SET last_position = {LAST_POSITION - 1}")
+    with closing(SQLiteStore(path)) as store:
+        assert append(store, "second")[0].event.position == LAST_POSITION
+        with pytest.raises(InputError, match=f"{LAST_POSITION + 1}, and {LAST_POSITION} is the la"):
+            append(store, "third")
+        assert keys(store) == ["first", "second"]
 
 
 def test_what_is_queued_is_written_when_the_store_is_closed(path):

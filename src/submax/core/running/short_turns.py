@@ -6,9 +6,10 @@ from threading import Lock
 
 TURN_SECONDS = 0.00002
 """How long a thread of Python computes before it lets another one run, while somebody asked for
-short turns: less than the precision of the system's timers, about 50 microseconds. A decision waits
-for its turn several times, for example after it was written to the disk. With Python's own turns of
-5 milliseconds, a decision that takes 0.3 milliseconds would take 20 or more during a fit."""
+short turns: less than 50 microseconds, which is about the precision of the system's timers. A
+decision waits for its turn several times, for example after it was written to the disk. With
+Python's own turns of 5 milliseconds, a decision that takes 0.3 milliseconds would take 20 or more
+during a fit."""
 HALF_MICROSECOND = 5e-7
 """Added to what is set, because Python cuts off fractions of a microsecond: without it, turns would
 become shorter by a microsecond whenever they are restored."""

@@ -26,7 +26,8 @@ TRAINED_ROWS = 100_000
 """Rows that a policy which trains a model on all rows, such as a network, is given: the last ones.
 Training on more takes minutes, and hardly changes a decision."""
 TRAINED_NUMBERS = 2**24
-"""Numbers in the contexts of these rows (128 MB): with more than 167 in a context, fewer rows."""
+"""Numbers in the contexts of these rows, 64 MB as float32: with more than 167 in a context, fewer
+rows."""
 STANDARDIZED_ROWS = 100_000
 """Up to this many rows, a model is fitted from scratch whenever the rows have doubled, so that the
 numbers of contexts are standardized by new means and deviations. Beyond it these hardly change."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from submax.core.errors import StoreError
+from submax.core.errors import InputError, StoreError
 from submax.live.archive.segments.copy_segments import copy_segments
 from submax.live.archive.segments.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.columns.event_columns import EventColumns
@@ -45,6 +45,7 @@ from submax.live.store.sqlite_format.statements import (
     FIND,
     INSERT_NEW,
     READ,
+    READ_BYTES,
     READ_COLUMNS,
     READ_SEALED,
     seal_first,
@@ -163,7 +164,13 @@ class SQLiteStore(Store):
     def _records(self, stream: str, after: int, limit: int) -> bytes | None:
         """The records of some events, one after the other; None if there are no events."""
         values = (stream, min(after, LAST_POSITION), limit)
-        ((records,),) = self._select(READ_COLUMNS, values)
+        try:
+            ((records,),) = self._select(READ_COLUMNS, values)
+        except InputError as error:
+            # SQLite has no longer values than 10⁹ bytes.
+            if not isinstance(error.__cause__, sqlite3.DataError):
+                raise
+            return b"".join(record for (record,) in self._select(READ_BYTES, values) if record)
         return records  # type: ignore[no-any-return]  # of any type if the file is damaged
 
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:

@@ -14,11 +14,17 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from submax.core.errors import SubmaxError
 from submax.policies.classic.thompson import Thompson
 
 
 class OwnWarning(UserWarning):
     pass
+
+
+class OwnError(SubmaxError):
+    def __init__(self, what, number):
+        super().__init__(f"{what} {number}")
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,8 @@ class Trained(Thompson):
             os._exit(3)
         if self.how == "fails":
             raise ZeroDivisionError("no such gradient")
+        if self.how == "fails by its own error":
+            raise OwnError("no such layer:", 7)
         if self.how == "warns":
             warnings.warn("it hardly learns", OwnWarning)
             os.write(1, b"not a pickle")

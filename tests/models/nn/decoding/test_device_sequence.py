@@ -9,7 +9,8 @@ from submax.core.spaces.slots import Slots
 from submax.estimators.sequential.autoregressive import Autoregressive
 from submax.models.networks.autoregressive_network import AutoregressiveNetwork
 from submax.models.networks.decoded_sequence import DecodedSequence
-from submax.models.nn.decoding.device_sequence import DeviceSequence
+from submax.models.nn.decoding import device_sequence
+from submax.models.nn.decoding.device_sequence import DeviceSequence, _draws
 from submax.testing.rules.examples import some_feedback
 
 SIZES = (2, 3, 4)
@@ -52,6 +53,52 @@ def test_the_same_random_numbers_give_the_same_draws(decoded, level, together, m
     assert drawn.dtype == np.int64
     # The stream goes on alike.
     assert rngs[0].random() == rngs[1].random()
+
+
+class NearlyOne:
+    """Random numbers that float32 cannot distinguish from 1."""
+
+    def random(self, shape):
+        return np.full(shape, 1 - 2.0**-26)
+
+
+@pytest.mark.parametrize("impossible", [1, 2, 3])
+def test_no_draw_has_probability_0(impossible):
+    network = AutoregressiveNetwork.silent(1, 1, (5,), 1, 4)
+    network.head_bias[..., 5 - impossible :] = -200
+    decoded = DecodedSequence(network, network.given(np.zeros((1, 2, 1))), (5,))
+    drawn = on_device(decoded).sample(0, 3, NearlyOne())
+    np.testing.assert_array_equal(drawn, 4 - impossible)
+    np.testing.assert_array_equal(drawn, decoded.sample(0, 3, NearlyOne()))
+
+
+def test_a_number_that_is_rounded_up_to_the_total_draws_a_possible_choice():
+    """Products of float32 are rounded: a number below 1 times the total may be the total."""
+    network = AutoregressiveNetwork.silent(1, 1, (5,), 1, 4)
+    network.head_bias[..., 3:] = -200
+    given = np.asarray(network.given(np.zeros((1, 1, 1))), np.float32)
+    row, ones = np.zeros((1, 3), np.int32), np.ones((1, 1, 3), np.float32)
+    drawn = _draws(network, given, np.int32(0), row, ones, sizes=(5,))
+    np.testing.assert_array_equal(drawn, 2)
+
+
+@pytest.mark.parametrize("sizes", [(2, 300), (300, 2), (2, 3)])
+def test_as_many_numbers_are_held_as_are_allowed(sizes, monkeypatch):
+    held, chances = [], device_sequence._chances
+
+    def measured(network, reached, slot, sizes):
+        found = chances(network, reached, slot, sizes)
+        held.extend([reached.size, found.size])
+        return found
+
+    monkeypatch.setattr(device_sequence, "_chances", measured)
+    network = AutoregressiveNetwork.silent(2, 2, sizes, 3, 7)
+    allowed = 2 * 2 * max(7, *sizes) * 16
+    monkeypatch.setattr(device_sequence, "ACTIVATIONS_AT_ONCE", allowed)
+    sequence = DeviceSequence.of(network, network.given(np.zeros((2, 4, 3))), sizes)
+    found = sequence.prob(np.zeros((2, 4, 20, 2), dtype=np.int64))
+    np.testing.assert_allclose(found, 1 / np.prod(sizes), rtol=1e-5)
+    assert max(held) == allowed
 
 
 def test_rows_are_selected_for_each_replica(decoded):

@@ -34,6 +34,16 @@ PartRows = dict[str, Columns]
 
 def main() -> None:
     """Train models for the jobs on standard input, one after the other, until it is closed."""
+    try:
+        _train()
+    except BaseException:
+        _complain()
+    finally:
+        # An ordinary end would abort, because the thread that reads holds standard input.
+        os._exit(1)
+
+
+def _train() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -58,13 +68,24 @@ def _answers() -> BinaryIO:
 
 
 def _read(stream: BinaryIO, jobs: "SimpleQueue[tuple[TrainingJob, list[Columns]]]") -> None:
-    """Read jobs with their rows, and end the process if there are no more, even during a job."""
+    """Read jobs with their rows; at the end of the stream, or at an error, end the process.
+
+    It ends even during a job. Without this thread, the other process would wait for ever.
+    """
     try:
         while True:
             job: TrainingJob = pickle.load(stream)
             jobs.put((job, [pickle.load(stream) for part in job.parts if part.sent]))
-    except (EOFError, OSError, pickle.UnpicklingError):
+    except BaseException:
+        _complain()
+    finally:
         os._exit(1)
+
+
+def _complain() -> None:
+    """Write the error that is being handled to standard error, which the other process logs."""
+    traceback.print_exc()
+    sys.stderr.flush()
 
 
 def _rows(job: TrainingJob, sent: list[Columns], kept: PartRows) -> list[Columns]:
@@ -89,18 +110,24 @@ def _answer(job: TrainingJob, rows: list[Columns]) -> TrainingAnswer:
             policy = PolicySpecification(job.policy).build()
             model = Model.fitted(job.schema, policy, rows, job.seed, job.decisions)
             answer = TrainingAnswer(model=model.to_bytes())
-        except SubmaxError as error:
-            answer = TrainingAnswer(error=error)
         except Exception as error:
-            answer = TrainingAnswer(failure=one_line(error), details=traceback.format_exc())
+            # The user's own file may define errors, which the other process cannot always make.
+            if isinstance(error, SubmaxError) and _package(type(error)) == "submax":
+                answer = TrainingAnswer(error=error)
+            else:
+                answer = TrainingAnswer(failure=one_line(error), details=traceback.format_exc())
     said = tuple((str(one.message), _known(one.category)) for one in caught)
     return answer._replace(warnings=said)
 
 
 def _known(category: type[Warning]) -> type[Warning]:
     """Return a category that the other process knows; the user's own file may define others."""
-    package = category.__module__.partition(".")[0]
-    return category if package in ("builtins", "submax") else UserWarning
+    return category if _package(category) in ("builtins", "submax") else UserWarning
+
+
+def _package(kind: type) -> str:
+    """Return the name of the package that defines a class."""
+    return kind.__module__.partition(".")[0]
 
 
 if __name__ == "__main__":

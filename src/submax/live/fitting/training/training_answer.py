@@ -8,7 +8,7 @@ from submax.core.errors import SubmaxError
 class TrainingAnswer(NamedTuple):
     """The ``model`` as bytes, or why there is none; ``warnings`` were raised on the way.
 
-    ``error`` is an error that submax raises on purpose. Of any other error ``failure`` is the
+    ``error`` is an error of a class that submax defines. Of any other error ``failure`` is the
     description in one line, and ``details`` has the traceback for the log.
     """
 

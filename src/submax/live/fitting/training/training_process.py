@@ -3,9 +3,13 @@
 import atexit
 import functools
 import logging
+import os
 import pickle
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock, Timer
+from typing import Any
 
 from submax.core.errors import StoreError
 from submax.live.fitting.training.cannot_start_error import CannotStartError
@@ -85,6 +89,14 @@ class TrainingProcess:
         if worker is not None and not worker.has_ended:
             return worker
         self._end()
+        try:
+            return self._started()
+        except BaseException:
+            # If the wait was interrupted, the process has written a line that nobody has read.
+            self._end()
+            raise
+
+    def _started(self) -> Worker:
         with self._lock:
             if self._closed:
                 raise StoreError(STOPS)
@@ -111,9 +123,8 @@ class TrainingProcess:
     def _answer(self, worker: Worker, job: TrainingJob, rows: LazyRows) -> TrainingAnswer:
         try:
             self._send(worker, job, rows)
-            answer: TrainingAnswer = pickle.load(worker.receives)
-        except (EOFError, OSError, pickle.UnpicklingError) as error:
-            raise self._broken(worker) from error
+            with self._pipe_errors(worker):
+                answer: TrainingAnswer = pickle.load(worker.receives)
         except BaseException:
             # The rows could not be read: the process would wait for the rest of them.
             self._end()
@@ -124,15 +135,28 @@ class TrainingProcess:
         """Send a job, and those of its rows that the process does not have."""
         parts = tuple(map(self._sent.job_part, rows.parts))
         forgotten = self._sent.surplus({part.key for part in parts if part.key is not None})
-        pickle.dump(job._replace(parts=parts, forgotten=forgotten), worker.sends)
+        self._write(worker, job._replace(parts=parts, forgotten=forgotten))
         for part, named in zip(rows.parts, parts, strict=True):
             if named.sent:
                 # One part at a time, so that never all rows are in the memory of this process.
                 columns = part.read() if named.key is None else part.read_whole()
                 self._sent.note(named.key, columns)
-                # By this protocol arrays are written from where they are, without a copy.
-                pickle.dump(columns, worker.sends, protocol=5)
-        worker.sends.flush()
+                self._write(worker, columns)
+
+    def _write(self, worker: Worker, sent: Any) -> None:
+        with self._pipe_errors(worker):
+            # By this protocol arrays are written from where they are, without a copy.
+            pickle.dump(sent, worker.sends, protocol=5)
+            # What stays in the buffer would be written again at the end of a child that was forked.
+            worker.sends.flush()
+
+    @contextmanager
+    def _pipe_errors(self, worker: Worker) -> Iterator[None]:
+        """Say that the process has ended if its pipes fail; reading rows may fail as well."""
+        try:
+            yield
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise self._broken(worker) from error
 
     def _broken(self, worker: Worker) -> Exception:
         """Return the error of a process that has ended during a job."""
@@ -181,3 +205,17 @@ def shared_training_process() -> TrainingProcess:
     shared = TrainingProcess()
     atexit.register(shared.close)
     return shared
+
+
+def _forget_shared() -> None:
+    """Let a forked process start a training process of its own.
+
+    The one of its parent may be locked for ever, by a thread that the child does not have.
+    """
+    if shared_training_process.cache_info().currsize:
+        atexit.unregister(shared_training_process().close)
+        shared_training_process.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_shared)

@@ -13,8 +13,8 @@ READY = b"submax trains models here\n"
 """The first line that the process writes."""
 ENDING_SECONDS = 2.0
 """How long to wait for a process that was killed or has closed its output."""
-COMPLAINT_CHARACTERS = 2000
-"""Of what a process wrote to standard error, the last characters are kept, this many."""
+STDERR_TAIL_BYTES = 2000
+"""Of what a process wrote to standard error, the last bytes are kept, this many."""
 
 
 class Worker:
@@ -28,12 +28,12 @@ class Worker:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by end
         try:
             self._process = subprocess.Popen(
-                [sys.executable or "", "-m", MODULE],
+                # With -m alone, Python would look for modules in the current folder first.
+                [sys.executable or "", "-P", "-m", MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
-                # The process finds the same modules as this one.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={**os.environ, "PYTHONPATH": _module_folders()},
             )
         except OSError:
             self._complaints.close()
@@ -75,5 +75,10 @@ class Worker:
             with suppress(OSError):
                 stream.close()
         with self._complaints as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - COMPLAINT_CHARACTERS))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
             return file.read().decode(errors="replace"), self._process.returncode
+
+
+def _module_folders() -> str:
+    """Return where this process looks for modules; an empty entry means the current folder."""
+    return os.pathsep.join(folder or os.curdir for folder in sys.path)

@@ -13,7 +13,7 @@ FEW = 0.5
 """If less than this share of the numbers of a column is not 0, the others are left out."""
 
 EXACT = 2.0**52
-"""Floats have no gaps between integers below this one, and far beyond it."""
+"""Below 2⁵², adding 1 to an integer float is exact."""
 
 
 class AddedNumbers:

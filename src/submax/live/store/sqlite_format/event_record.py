@@ -35,6 +35,7 @@ HAS_KEY, HAS_GAP, HAS_ABOUT, HAS_ABOUT_TEXT, ABOUT_OF_KEY = 1, 2, 4, 8, 16
 """Flags: there is a key; the previous event of the stream is not one position before; position and
 time of what the event is about are not 0; the key of what it is about is stored, or is that of the
 decision whose id is in the event's own key."""
+ALL_FLAGS = HAS_KEY | HAS_GAP | HAS_ABOUT | HAS_ABOUT_TEXT | ABOUT_OF_KEY
 KIND_NAMES = {number: kind for kind, number in KINDS.items()}
 
 
@@ -115,7 +116,7 @@ def checked_event(stream: str, position: int, key_size: object, record: object) 
     except (ValueError, TypeError, struct.error):
         pass
     nothing = Event(position, 0.0, "", None, None, 0, 0.0, b"")
-    # No checksum has no bytes.
+    # Empty bytes equal no checksum, so the event is not whole.
     return SealedEvent(stream, nothing, 0, b"")
 
 

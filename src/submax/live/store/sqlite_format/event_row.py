@@ -23,6 +23,11 @@ INSERT = "INSERT INTO events (place, key_bytes, record) VALUES (?, ?, ?)"
 
 def place_of(number: int, position: int) -> int:
     """Return the row id of an event: events of one stream are neighbours, in order of position."""
+    if position > LAST_POSITION:
+        raise InputError(
+            f"an event would get position {position}, and {LAST_POSITION} is the last one of a "
+            "store: go on with a new store"
+        )
     return number << POSITION_BITS | position
 
 

@@ -18,6 +18,7 @@ from submax.live.store.integrity.sealed_event import (
 )
 from submax.live.store.sqlite_format.event_record import (
     ABOUT_OF_KEY,
+    ALL_FLAGS,
     HAS_ABOUT_TEXT,
     HAS_KEY,
     KIND_NAMES,
@@ -49,7 +50,8 @@ def whole_records(stream: str, table: RecordTable) -> Booleans:
             whole[places] = _have_checksums(stream, table, places)
         else:
             whole[places] = [_is_whole(stream, table.record(place)) for place in places.tolist()]
-    return whole
+    # No checksum covers the bits of the flags that have no meaning.
+    return whole & (table.flags <= ALL_FLAGS)
 
 
 def _forms(table: RecordTable) -> NDArray[np.int64]:

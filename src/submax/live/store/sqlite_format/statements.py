@@ -37,6 +37,8 @@ READ_COLUMNS = f"SELECT CAST(group_concat(record, '') AS BLOB) FROM ({READ})"
 SQLite joins blobs as texts, whose bytes it does not look at, and in the order of the query inside,
 because that query has a limit. A record has its size and its position, so that nothing depends on
 this: records that were joined in another way are refused."""
+READ_BYTES = f"SELECT CAST(record AS BLOB) {RANGE}"
+"""The same records one by one, for a page that is longer than a value of SQLite may be."""
 READ_SEALED = f"""
 SELECT {SEALED_ROW} FROM streams JOIN events ON place > (number << {POSITION_BITS}) + ?2
 AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT ?3

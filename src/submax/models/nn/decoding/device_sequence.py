@@ -17,6 +17,8 @@ from submax.models.networks.slot_choices import first_choices
 ACTIVATIONS_AT_ONCE = 2**24
 """About how many activations are held in the memory of the device, 64 MB of float32; more actions
 are processed in parts, all of the same size, so that one program is compiled for all of them."""
+BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+"""The largest uniform number: numbers of float64 next to 1 would be rounded up to 1."""
 FEWEST_AT_ONCE = 2**12
 """Fewer actions than these, in each replica, are filled up, so that few programs are compiled."""
 
@@ -60,6 +62,7 @@ class DeviceSequence(ConditionalDistribution):
         replicas, rows = self.row.shape
         uniform = rng.random((len(self.sizes), replicas, rows, count))
         flat = uniform.reshape(len(self.sizes), replicas, rows * count).astype(np.float32)
+        flat = np.minimum(flat, BELOW_ONE)
         program = functools.partial(
             _draws, self.network, self.given, np.int32(level), sizes=self.sizes
         )
@@ -78,7 +81,8 @@ class DeviceSequence(ConditionalDistribution):
         """
         replicas, levels, _, hidden = self.given.shape
         length = numbers.shape[2]
-        most = max(1, ACTIVATIONS_AT_ONCE // (replicas * levels * hidden))
+        widest = max(hidden, *self.sizes)
+        most = max(1, ACTIVATIONS_AT_ONCE // (replicas * levels * widest))
         together = min(_next_power(most + 1) // 2, _next_power(max(length, FEWEST_AT_ONCE)))
         row = np.repeat(self.row.astype(np.int32), count, axis=1)
         parts = []
@@ -130,8 +134,10 @@ def _draws(
     chosen = []
     for slot, size in enumerate(sizes):
         rising = jnp.cumsum(_chances(one, reached, slot, sizes)[:, 0], axis=-1)
-        wanted = uniform[slot] * rising[..., -1]
-        chosen.append((rising[..., : size - 1] <= wanted[..., None]).sum(axis=-1))
+        before, total = rising[..., : size - 1], rising[..., -1:]
+        # A product that is rounded up to the total draws the last choice that has a probability.
+        passed = (before <= uniform[slot][..., None] * total) & (before < total)
+        chosen.append(passed.sum(axis=-1))
         reached += _of_choices(one, chosen[-1][:, None, :, None], slot, sizes)
     return jnp.stack(chosen, axis=1)
 
