@@ -89,7 +89,9 @@ def test_a_process_that_was_killed_between_jobs_is_started_again(training, setup
     expected = training.train(setup.job(), setup.lazy("a", None))
     killed = setup.process
     os.kill(killed, signal.SIGKILL)
-    eventually(lambda: not is_running(killed))
+    # Its parent can know that it has ended only after all of its threads have.
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    eventually(lambda: os.waitid(os.P_PID, killed, ended) is not None)
     assert training.train(setup.job(), setup.lazy("a", None)) == expected
     assert setup.process != killed
 
