@@ -18,9 +18,9 @@ STDERR_TAIL_BYTES = 2000
 
 
 class Worker:
-    """Runs ``MODULE`` by the Python of this process, which must be a program of its own.
+    """Runs ``MODULE`` by ``sys.executable``, which must be a Python interpreter.
 
-    An error of the system is raised if it cannot be started.
+    An ``OSError`` is raised if it cannot be started.
     """
 
     def __init__(self) -> None:
@@ -40,8 +40,9 @@ class Worker:
             raise
         assert self._process.stdin is not None, "it has pipes"
         assert self._process.stdout is not None, "it has pipes"
-        self.sends: BinaryIO = self._process.stdin  # type: ignore[assignment]  # bytes
-        self.receives: BinaryIO = self._process.stdout  # type: ignore[assignment]  # bytes
+        # Popen calls its pipes IO[bytes], which has the methods of BinaryIO.
+        self.sends: BinaryIO = self._process.stdin  # type: ignore[assignment]  # see above
+        self.receives: BinaryIO = self._process.stdout  # type: ignore[assignment]  # see above
 
     def is_ready(self, seconds: float) -> bool:
         """Whether it has started within this time; if not, it is killed."""
