@@ -25,7 +25,7 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from load.child_processes import child_cpu_seconds, child_megabytes
+from load.child_processes import NewChildren
 from load.growing_log import GrowingLog
 from load.lock_probe import LockProbe
 from load.resident import peak, resident
@@ -68,15 +68,15 @@ def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
         bandit.publish()
         # Without a snapshot the log is read first, which the step `read` measures.
         bandit.ledger()
-        children = child_cpu_seconds()
+        children = NewChildren()
         scratch = seconds(lambda: fitted(bandit))
         found = {
             "scratch_cpu_s": scratch,
             "scratch_peak_mb": peak(),
-            "scratch_training_cpu_s": child_cpu_seconds() - children,
-            **update_costs(log, bandit),
+            "scratch_training_cpu_s": children.cpu_seconds(),
+            **update_costs(log, bandit, children),
             "memory_mb": resident(),
-            "training_mb": child_megabytes(),
+            "training_mb": children.megabytes(),
             "longest_wait_for_lock_ms": longest_wait(log, bandit),
         }
         with turns_of_the_server():
@@ -92,16 +92,16 @@ def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
     }
 
 
-def update_costs(log: GrowingLog, bandit: Any) -> Measured:
+def update_costs(log: GrowingLog, bandit: Any, children: NewChildren) -> Measured:
     """Processor time of an update, here and in the process that trains models, and wall time."""
     spent, trained, waited = [], [], []
     for _ in range(UPDATES):
         log.add(bandit, NEW_ROWS)
         log.mature()
-        begin, children = time.perf_counter(), child_cpu_seconds()
+        begin, before = time.perf_counter(), children.cpu_seconds()
         spent.append(seconds(lambda: fitted(bandit)))
         waited.append(time.perf_counter() - begin)
-        trained.append(child_cpu_seconds() - children)
+        trained.append(children.cpu_seconds() - before)
     return {
         "update_cpu_ms": 1e3 * float(np.median(spent)),
         "update_wall_ms": 1e3 * float(np.median(waited)),

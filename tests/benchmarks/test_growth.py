@@ -48,6 +48,21 @@ def test_every_step_measures_something(steps, tmp_path):
     assert ("compacted_bytes_per_decision" in measured) == steps.can_compact()
 
 
+def test_only_processes_that_were_started_since_count_as_children(steps):
+    from load.child_processes import NewChildren
+
+    waiting = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE) as before:
+        before.stdout.readline()
+        children = NewChildren()
+        assert (children.cpu_seconds(), children.megabytes()) == (0, 0)
+        with subprocess.Popen(waiting, stdout=subprocess.PIPE) as since:
+            since.stdout.readline()
+            assert children.megabytes() > 1
+            since.kill()
+        before.kill()
+
+
 def test_what_cannot_be_left_out_is_refused_with_the_words_that_can(steps, capsys):
     from live import growth
 
