@@ -110,11 +110,10 @@ class NetworkBelief(Belief, ObservationWeights):
     def _outputs(self) -> NDArray[np.float32]:
         """Return the outputs of the network, ``[R, L, n, Z, O]``."""
         params, context = self._params, self._context
-        if params.scaling is not None:
-            context = params.scaling.scaled(context).astype(np.float64)
+        scaled = context if params.scaling is None else params.scaling.scaled(context)
         # If there is one replica, `single` is the same network in a form that is faster for one
         # context.
         if params.single is not None and context.shape[1] == 1:
-            return params.single.logits(context[0, 0])
+            return params.single.logits(scaled[0, 0])
         assert isinstance(params.network, SlotNetwork), "other networks have a belief of their own"
-        return params.network.logits(context)
+        return params.network.logits(scaled.astype(np.float64))

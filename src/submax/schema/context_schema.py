@@ -166,22 +166,30 @@ class ContextSchema(msgspec.Struct, frozen=True):
         ``InputError``.
         """
         if context is None:
+            if not self.fields:
+                return []
             self._check_absence()
             context = {}
-        if not isinstance(context, Mapping):
+        # The second question takes longer, and most contexts are a dict.
+        if not isinstance(context, dict) and not isinstance(context, Mapping):
             raise InputError(f"a context must be a table of values by field, not {context!r:.60}")
-        # With many fields, looking for each name among all of them would take long.
-        for name in context.keys() - dict.fromkeys(self.names).keys():
-            if name not in self.names:
-                hint = did_you_mean(str(name)[:80], self.names)
-                declared = ", ".join(self.names) or "none"
-                raise InputError(
-                    f"the context field {name!r:.60} is not declared; {hint}declared: {declared}"
-                )
+        if sum(map(context.__contains__, self.names)) < len(context):
+            self._refuse_unknown(context)
         return [
             self._value(name, field, context)
             for name, field in zip(self.names, self.fields, strict=True)
         ]
+
+    def _refuse_unknown(self, context: Mapping[Any, Any]) -> None:
+        """Raise an ``InputError`` that names a field which was not declared."""
+        # With many fields, looking for each name among all of them would take long.
+        known = frozenset(self.names)
+        name = next(name for name in context if name not in known)
+        hint = did_you_mean(str(name)[:80], self.names)
+        declared = ", ".join(self.names) or "none"
+        raise InputError(
+            f"the context field {name!r:.60} is not declared; {hint}declared: {declared}"
+        )
 
     def _check_absence(self) -> None:
         """Raise an ``InputError`` if a context must be given; the message names its fields."""

@@ -54,7 +54,7 @@ def mixture_of_one(probabilities: Floats, weights: Floats, forget: bool) -> Floa
 
 def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Floats:
     """Return weights ``[..., L]`` that are 0 except at the lowest and the highest level."""
-    weights = np.zeros_like(table.prior)
+    weights = np.zeros(table.prior.shape)
     weights[..., 0] = lowest
     weights[..., -1] = highest
     return weights

@@ -50,7 +50,8 @@ class ContextScaling(NamedTuple):
     def scaled(self, context: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """Return standardized and clipped contexts: ``[R, n, D] -> [R, n, D]``."""
         apart = (context - self.mean).astype(np.float32) * self.factor
-        cut: NDArray[np.float32] = np.clip(apart, -self.limit, self.limit)
+        # As ``np.clip`` does, which takes twice as long for a single context.
+        cut: NDArray[np.float32] = np.minimum(np.maximum(apart, -self.limit), self.limit)
         return cut
 
     def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":

@@ -15,8 +15,8 @@ BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 RANDOM_BYTES, DRAWN_AT_ONCE = 10, 256
 """Random bytes of an id, and how many ids' bytes are asked of the system at once: each question
 is a system call, which lets another thread of Python run first."""
-RANDOM_PARTS: deque[bytes] = deque()
-"""Random bytes that no id has yet."""
+RANDOM_PARTS: deque[str] = deque()
+"""Ends of ids that no id has yet: all after the time."""
 if hasattr(os, "register_at_fork"):
     # Otherwise two processes would make the same ids.
     os.register_at_fork(after_in_child=RANDOM_PARTS.clear)
@@ -48,16 +48,24 @@ def new_identifier() -> str:
     It is a UUID of version 7 (RFC 9562): the first 48 of its 128 bits are the time, most others are
     random.
     """
-    at, chance = f"{time.time_ns() // 1_000_000:012x}", _random_part().hex()
-    variant = VARIANTS[int(chance[3], 16) & 3]
-    return f"{at[:8]}-{at[8:]}-7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"
+    at = f"{time.time_ns() // 1_000_000:012x}"
+    return f"{at[:8]}-{at[8:]}-{_random_part()}"
 
 
-def _random_part() -> bytes:
+def _random_part() -> str:
     try:
         return RANDOM_PARTS.popleft()
     except IndexError:
-        drawn = os.urandom(RANDOM_BYTES * DRAWN_AT_ONCE)
-        starts = range(RANDOM_BYTES, len(drawn), RANDOM_BYTES)
-        RANDOM_PARTS.extend(drawn[start : start + RANDOM_BYTES] for start in starts)
-        return drawn[:RANDOM_BYTES]
+        drawn = os.urandom(RANDOM_BYTES * DRAWN_AT_ONCE).hex()
+        first, *others = (
+            _end_of_id(drawn[start : start + 2 * RANDOM_BYTES])
+            for start in range(0, len(drawn), 2 * RANDOM_BYTES)
+        )
+        RANDOM_PARTS.extend(others)
+        return first
+
+
+def _end_of_id(chance: str) -> str:
+    """Write random hexadecimal digits as the end of a UUID of version 7."""
+    variant = VARIANTS[int(chance[3], 16) & 3]
+    return f"7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"

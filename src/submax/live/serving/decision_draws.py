@@ -30,10 +30,11 @@ class DecisionDraws:
         """Draw the decision of a request; ``uniform`` within the guard rails if so asked."""
         if serving.settings.status == "paused":
             return self._while_paused(serving, request)
-        is_holdout = self._held_out(serving, [request])[0]
-        uniform = uniform or self.decided < serving.settings.guard_rails.burn_in
+        rails = serving.settings.guard_rails
+        is_holdout = bool(rails.holdout) and self._held_out(serving, [request])[0]
+        uniform = uniform or self.decided < rails.burn_in
         self.decided += 1
-        if is_holdout and not serving.settings.guard_rails.aa_test:
+        if is_holdout and not rails.aa_test:
             return _decision(serving, request, serving.baseline(), is_holdout=True)
         if request.unit is not None:
             return self._for_unit(serving, request, uniform, is_holdout)

@@ -9,6 +9,9 @@ from submax.core.numerics.categorical import TOLERANCE
 from submax.live.declaring.guard_rails import GuardRails
 from submax.schema.menu import ChoiceIndices
 
+FEW = 50
+"""For up to so many numbers a list of Python is faster than numpy."""
+
 
 class Places(NamedTuple):
     """Where the M eligible joint actions are in a version's list of joint actions.
@@ -39,10 +42,15 @@ def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
 def adds_up(probabilities: Floats) -> bool:
     """Whether ``probabilities [M]`` are 0 or more and sum to 1.
 
-    They are compared as numbers and not as arrays, because a caller waits for each decision.
+    If they are few, they are compared as numbers of Python and not as an array, because a caller
+    waits for each decision.
     """
-    total, least = np.add.reduce(probabilities), np.minimum.reduce(probabilities)
-    # The comparisons are also false for NaN.
+    if len(probabilities) <= FEW:
+        listed = probabilities.tolist()
+        total, least = sum(listed), min(listed)
+    else:
+        total, least = np.add.reduce(probabilities), np.minimum.reduce(probabilities)
+    # If a number is NaN, so is the sum, and the second comparison is false.
     return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
 
 
