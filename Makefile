@@ -81,15 +81,16 @@ $(VENV)/.made:
 	$(PYTHON) -m venv --clear $(VENV)
 	touch $@
 
-# Packages are compiled when they are first imported: most of their modules never are.
+# What installs packages. They are compiled when they are first imported: most of their modules never are.
+INSTALL ?= $(BIN)/python -m pip install --quiet --no-compile
 $(VENV)/.installed: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[plots,logs]"
+	$(INSTALL) --editable ".[plots,logs]"
 	touch $@
 
 $(VENV)/.installed-neural: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[plots,logs,neural]"
+	$(INSTALL) --editable ".[plots,logs,neural]"
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[all]"
+	$(INSTALL) --editable ".[all]"
 	touch $@ $(VENV)/.installed $(VENV)/.installed-neural
