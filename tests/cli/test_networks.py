@@ -127,6 +127,8 @@ import sys
 import submax
 from submax.policies import make_policy, presets
 
+make_policy("rcp-adaptive")
+assert "submax.policies.linear.linucb" not in sys.modules, "other policies were imported"
 assert len(presets()) > 20
 assert "scipy" not in sys.modules, "to import it takes as long as all the rest"
 for name in ("rcp-submax", "linucb", "hill-climbing-thompson"):

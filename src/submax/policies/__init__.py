@@ -37,6 +37,18 @@ def _presets() -> dict[str, Policy[Any]]:
     return found
 
 
+def _preset_by_file(name: str) -> Policy[Any] | None:
+    """A preset whose name has that of its file in it, as most have; None if there is none.
+
+    To import all policies, in order to look for the name, takes as long as to import NumPy and
+    all the rest. If packages add policies, all are looked at, and warned of if need be.
+    """
+    if POLICIES.has_plugins:
+        return None
+    named = (kind.presets() for kind in POLICIES.within(name))
+    return next((found[name] for found in named if name in found), None)
+
+
 def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     """A policy from the name of a preset, or from a table with ``kind`` and its parameters.
 
@@ -54,6 +66,8 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     if isinstance(specification, str) and ":" in specification:
         return make_policy({"kind": specification})
     if isinstance(specification, str):
+        if (found := _preset_by_file(specification)) is not None:
+            return found
         named = presets()
         if specification in POLICIES.names() and specification not in named:
             raise InputError(
