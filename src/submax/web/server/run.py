@@ -19,7 +19,6 @@ from submax.core.running.extras import require_extra
 from submax.live.bandits.open import default_name, is_new_file, open_store
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.monitoring.alarms.webhook_options import WebhookOptions
-from submax.live.serving.slow_modules import import_slow_modules
 from submax.schema.learned import Learned
 from submax.web.server.access.addresses import is_loopback
 from submax.web.server.access.origins import Origins
@@ -65,7 +64,8 @@ def serve(options: ServeOptions) -> None:
     policy = None if learned is None else Learned.read(learned, trust=options.trust)
     service, listening = _opened(options.store, options.host, options.port, policy)
     if service.names():
-        import_slow_modules()
+        # Some policies decide by it, and no decision should wait until it is imported.
+        import scipy.special  # noqa: F401 - imported for later
     set_up_log(options.log_format, options.log_level)
     # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)

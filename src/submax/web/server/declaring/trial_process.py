@@ -11,7 +11,6 @@ from typing import Any
 
 from submax.core.errors import InputError, StoreError, SubmaxError
 from submax.core.running.parent import end_with_parent
-from submax.live.serving.slow_modules import import_slow_modules
 from submax.web.server.declaring.trial import ROWS, try_declaration
 
 TRIAL_SECONDS = 60.0
@@ -138,7 +137,7 @@ def run_trials(connection: Connection) -> None:
     # A GPU would reserve more addresses than the limit, and its memory belongs to the server.
     os.environ["JAX_PLATFORMS"] = "cpu"
     warnings.simplefilter("ignore")
-    import_slow_modules()
+    _import_slow_modules()
     connection.send("ready")
     while True:
         try:
@@ -151,6 +150,13 @@ def run_trials(connection: Connection) -> None:
             connection.send(error)
         else:
             connection.send(None)
+
+
+def _import_slow_modules() -> None:
+    """Import what most policies import when they first decide, so that no trial waits for it."""
+    import scipy.linalg
+    import scipy.sparse
+    import scipy.special  # noqa: F401 - imported for later
 
 
 def _limit_memory() -> None:
