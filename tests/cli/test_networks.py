@@ -124,8 +124,12 @@ def test_without_jax_the_extra_is_named_and_what_needs_no_network_runs(tiny, tmp
 def test_tabular_policies_leave_jax_alone():
     code = """
 import sys
+import tempfile
+from pathlib import Path
+import numpy as np
 import submax
 from submax.policies import make_policy, presets
+from submax.simulation.running.result_table import ResultTable, write_table
 
 make_policy("rcp-adaptive")
 assert "submax.policies.linear.linucb" not in sys.modules, "other policies were imported"
@@ -133,7 +137,10 @@ assert len(presets()) > 20
 assert "scipy" not in sys.modules, "to import it takes as long as all the rest"
 for name in ("rcp-submax", "linucb", "hill-climbing-thompson"):
     submax.simulate(submax.Bernoulli(3), make_policy(name), observations=20, replicas=2)
-heavy = {"jax", "equinox", "optax", "safetensors", "scipy.stats"} & set(sys.modules)
+with tempfile.TemporaryDirectory() as folder:
+    write_table(Path(folder), "finals", [{"policy": "a", "arms": 3, "regret": np.ones(2)}])
+    assert ResultTable.read(Path(folder), "finals")["regret"].tolist() == [1, 1]
+heavy = {"pandas", "jax", "equinox", "optax", "safetensors", "scipy.stats"} & set(sys.modules)
 sys.exit(f"imported {heavy}" if heavy else 0)
 """
     done = python(code)
