@@ -18,7 +18,7 @@ WEIGHTED = {"kind": f"{FILE}:Weighted", "weights": list(WEIGHTS)}
 ARMS = ["A", "B", "C", "D"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
 MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
-DRAWS, ALONE = 700, 100
+DRAWS = 400
 SIGMAS = 7.0
 """Standard errors: fewer than one false alarm in 10¹¹ comparisons."""
 
@@ -207,14 +207,8 @@ def test_contexts_are_told_apart(opened, clock, seed):
     assert right["B"] > 0.9
 
 
-def drawn(bandit):
-    """Decisions one by one, and many at once, which takes less time."""
-    alone = [bandit.decide() for _ in range(ALONE)]
-    return [*alone, *bandit.decide_many([{} for _ in range(DRAWS - ALONE)])]
-
-
 def densities(bandit):
-    return np.array([decision.propensity for decision in drawn(bandit)])
+    return np.array([bandit.decide().propensity for _ in range(DRAWS)])
 
 
 def check_volume(inverse, volume):
@@ -285,7 +279,7 @@ def test_more_joint_actions_than_can_be_listed_are_drawn_by_the_policy(opened, c
 
 def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(opened, clock, seed):
     bandit = learned(opened(MANY, "epsilon-greedy-0.2"), clock)
-    decisions = drawn(bandit)
+    decisions = [bandit.decide() for _ in range(DRAWS)]
     often = [decision for decision in decisions if decision.propensity > 1e-3]
     kinds = {tuple(one.action.values()): one.propensity for one in often}
     expected = sum(kinds.values())
