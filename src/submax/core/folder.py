@@ -75,16 +75,6 @@ class Folder(Generic[Kind]):
             raise AssertionError(f"{self.package} changed while it was read")
         return found
 
-    def within(self, name: str) -> Iterator[type[Kind]]:
-        """The built-in classes whose names are parts of this one: `thompson` of `thompson-1-9`.
-
-        No other file is imported.
-        """
-        for part in _files(self.package):
-            found = _class_in(self, part) if f"-{part}-" in f"-{name}-" else None
-            if found is not None:
-                yield found
-
     def kind_of(self, found: type[Kind]) -> str | None:
         """The name by which ``find`` finds a class; None if it has no such name.
 
@@ -143,11 +133,6 @@ class Folder(Generic[Kind]):
             return found(**made)
         except InputError as error:
             raise InputError(f"{self.word} {table['kind']!r}: {error}") from None
-
-    @property
-    def has_plugins(self) -> bool:
-        """Whether installed packages add classes."""
-        return bool(_plugins(self.package))
 
     def exported(self, class_name: str) -> type[Kind]:
         """The class of this name in the folder, for ``from submax.policies import Thompson``."""
@@ -239,6 +224,18 @@ class PluginError(InputError):
 
 class PluginWarning(UserWarning):
     """A class or preset that an installed package adds was left out."""
+
+
+def classes_within(folder: Folder[Kind], name: str) -> Iterator[type[Kind]]:
+    """The classes whose names are parts of this one, such as `thompson` of `thompson-1-9`.
+
+    No other file is imported. If installed packages add classes, there are none here, so that
+    whoever looks goes through all classes and warns of plugins if need be.
+    """
+    for part in () if _plugins(folder.package) else _files(folder.package):
+        found = _class_in(folder, part) if f"-{part}-" in f"-{name}-" else None
+        if found is not None:
+            yield found
 
 
 @cache

@@ -9,6 +9,7 @@ from submax.core.checks import did_you_mean, one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.folder import Folder, PluginWarning
+from submax.core.folder import classes_within as _classes_within
 from submax.estimators import ESTIMATORS
 from submax.strategies import STRATEGIES
 
@@ -41,11 +42,9 @@ def _preset_by_file(name: str) -> Policy[Any] | None:
     """A preset whose name has that of its file in it, as most have; None if there is none.
 
     To import all policies, in order to look for the name, takes as long as to import NumPy and
-    all the rest. If packages add policies, all are looked at, and warned of if need be.
+    all the rest.
     """
-    if POLICIES.has_plugins:
-        return None
-    named = (kind.presets() for kind in POLICIES.within(name))
+    named = (kind.presets() for kind in _classes_within(POLICIES, name))
     return next((found[name] for found in named if name in found), None)
 
 
