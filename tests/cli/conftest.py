@@ -65,7 +65,11 @@ def _in_this_process(jobs: int, meter: Meter | None = None) -> Iterator[Executor
 def _run_here(*arguments: str | Path) -> Done:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("submax.cli.running.run.local_executor", _in_this_process)
-        found = CliRunner().invoke(main, [str(one) for one in arguments])
+        return _invoked(*arguments)
+
+
+def _invoked(*arguments: str | Path) -> Done:
+    found = CliRunner().invoke(main, [str(one) for one in arguments])
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     return Done(found.exit_code, found.stdout, found.stderr)
@@ -75,6 +79,12 @@ def _run_here(*arguments: str | Path) -> Done:
 def run_here() -> Callable[..., Done]:
     """A command without a process of its own and without workers, in a fifth of the time."""
     return _run_here
+
+
+@pytest.fixture(scope="session")
+def run_with_workers() -> Callable[..., Done]:
+    """A command without a process of its own, whose workers are processes."""
+    return _invoked
 
 
 @pytest.fixture

@@ -222,7 +222,7 @@ def test_backups_and_exports_of_a_store_while_a_server_writes(file, tmp_path, st
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(load)
         try:
-            for number in range(3):
+            for number in range(2):
                 while len(acknowledged) < 50 * (number + 1):
                     time.sleep(0.01)
                 known = set(acknowledged)

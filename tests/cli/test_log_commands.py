@@ -8,6 +8,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 from submax.cli import main
 from submax.client import Client
@@ -424,7 +425,13 @@ def test_an_aggregated_table_is_evaluated(folder):
     assert "evaluated on 1005 rows, learned from 1005" in said
 
 
-def test_several_rewards_are_evaluated_in_one_table(folder):
+def test_several_rewards_are_evaluated_in_one_table(folder, monkeypatch):
+    render = Figure.savefig
+
+    def savefig(figure, path, **options):
+        render(figure, path, **options) if path.suffix == ".png" else path.touch()
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
     rng = np.random.default_rng(0)
     rows = ["action,click,buy,propensity"]
     rows += [f"{'AB'[one % 2]},{rng.integers(2)},{rng.integers(2)},0.5" for one in range(200)]

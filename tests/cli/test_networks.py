@@ -1,4 +1,5 @@
 import csv
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ observations = 20
 replicas = 2
 policies = [
     "random",
-    { name = "tiny", kind = "reward-conditioned", estimator = "$cvae", strategy = "submax" },
+    { name = "tiny", kind = "reward-conditioned", estimator = "$softmax", strategy = "submax" },
 ]
 [environment]
 kind = "contextual"
@@ -21,11 +22,13 @@ dimension = 2
 kind = "batch-flush"
 size = 10
 [define]
-cvae = { kind = "cvae", hidden = 4, latent = 2, draws = 2, training = { steps = 5, batch = 8 } }
+softmax = { kind = "softmax", hidden = 4, training = { steps = 5, batch = 8 } }
 """
 WITHOUT_JAX = """
 import importlib.util
+import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 find = importlib.util.find_spec
 
@@ -36,10 +39,16 @@ def hidden(name, *others):
 
 importlib.util.find_spec = hidden
 sys.modules["jax"] = None
+from click.testing import CliRunner
 from submax.cli import main
+from submax.cli.running import run
 
-main(sys.argv[1:])
+# Workers would be processes that find jax.
+run.local_executor = lambda jobs, meter=None: ThreadPoolExecutor(1)
+ends = [CliRunner().invoke(main, words) for words in json.loads(sys.argv[1])]
+print(json.dumps([(end.exit_code, end.stderr) for end in ends]))
 """
+"""Runs commands one after the other, and prints how each of them ended."""
 
 
 @pytest.fixture
@@ -66,12 +75,16 @@ def rows_of(path):
 
 
 @pytest.mark.slow
-def test_a_network_of_the_users_own_is_trained(run, run_here, summary, tiny, tmp_path):
+def test_a_network_of_the_users_own_is_trained(
+    run_with_workers, run_here, summary, tiny, tmp_path, capfd
+):
     out = tmp_path / "out"
-    done = run("simulate", tiny, "--device", "cpu", "--jobs", 1, "--no-figures", "--out", out)
+    options = ("--device", "cpu", "--jobs", 1, "--no-figures", "--out", out)
+    done = run_with_workers("simulate", tiny, *options)
     assert done.returncode == 0, done.stderr
     assert [row["policy"] for row in summary(out / "tiny")] == ["random", "tiny"]
-    assert "Warning" not in done.stderr
+    # The second one is what the worker wrote.
+    assert "Warning" not in done.stderr + capfd.readouterr().err
     again = run_here("simulate", tiny, "--no-figures", "--out", out)
     assert "2 of 2 cells are already finished" in again.stdout
 
@@ -88,36 +101,46 @@ def test_a_gpu_that_is_not_there_is_refused(tiny, tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("device", [(), ("--device", "gpu")])
 @pytest.mark.slow
-def test_without_jax_the_extra_is_named_and_nothing_is_written(device, tiny, tmp_path):
-    out = tmp_path / "out"
-    done = python(WITHOUT_JAX, "simulate", tiny, *device, "--out", out)
-    assert done.returncode == 2, done.stderr
-    (sentence,) = done.stderr.strip().splitlines()
-    assert sentence.startswith("Error: ")
-    assert 'needs jax, not installed here: pip install "submax[neural]"' in sentence
-    assert not out.exists()
-
-
-@pytest.mark.slow
-def test_without_jax_what_needs_no_network_runs(tiny, tmp_path):
-    options = ("--only", "policy=random", "--jobs", 1, "--no-figures", "--out", tmp_path)
-    done = python(WITHOUT_JAX, "simulate", tiny, *options)
+def test_without_jax_the_extra_is_named_and_what_needs_no_network_runs(tiny, tmp_path):
+    refused = [("--out", tmp_path / "out"), ("--device", "gpu", "--out", tmp_path / "out")]
+    random = ("--only", "policy=random", "--no-figures", "--out", tmp_path / "random")
+    commands = [["simulate", tiny, *options] for options in (*refused, random)]
+    done = python(WITHOUT_JAX, json.dumps(commands, default=str))
     assert done.returncode == 0, done.stderr
-    assert [row["policy"] for row in rows_of(tmp_path / "tiny" / "summary.csv")] == ["random"]
+    *ends, (status, errors) = json.loads(done.stdout)
+    assert len(ends) == len(refused)
+    for number, sentence in ends:
+        assert number == 2, sentence
+        assert len(sentence.strip().splitlines()) == 1
+        assert sentence.startswith("Error: ")
+        assert 'needs jax, not installed here: pip install "submax[neural]"' in sentence
+    assert not (tmp_path / "out").exists()
+    assert status == 0, errors
+    rows = rows_of(tmp_path / "random" / "tiny" / "summary.csv")
+    assert [row["policy"] for row in rows] == ["random"]
 
 
 def test_tabular_policies_leave_jax_alone():
     code = """
 import sys
+import tempfile
+from pathlib import Path
+import numpy as np
 import submax
 from submax.policies import make_policy, presets
+from submax.simulation.running.result_table import ResultTable, write_table
 
+make_policy("rcp-adaptive")
+assert "submax.policies.linear.linucb" not in sys.modules, "other policies were imported"
 assert len(presets()) > 20
+assert "scipy" not in sys.modules, "to import it takes as long as all the rest"
 for name in ("rcp-submax", "linucb", "hill-climbing-thompson"):
     submax.simulate(submax.Bernoulli(3), make_policy(name), observations=20, replicas=2)
-heavy = {"jax", "equinox", "optax", "safetensors"} & set(sys.modules)
+with tempfile.TemporaryDirectory() as folder:
+    write_table(Path(folder), "finals", [{"policy": "a", "arms": 3, "regret": np.ones(2)}])
+    assert ResultTable.read(Path(folder), "finals")["regret"].tolist() == [1, 1]
+heavy = {"pandas", "jax", "equinox", "optax", "safetensors", "scipy.stats"} & set(sys.modules)
 sys.exit(f"imported {heavy}" if heavy else 0)
 """
     done = python(code)
@@ -169,14 +192,14 @@ def test_a_quick_look_at_section_42(run_here, summary, tmp_path):
 @pytest.mark.slow
 def test_a_quick_look_at_section_43(run_here, summary, tmp_path):
     done = run_here(
-        "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 3,
+        "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 2,
         "--no-figures", "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     directory = tmp_path / "combinatorial"
     (row,) = summary(directory)
-    assert (row["sizes"], row["replicas"], row["policy"]) == ("2x4x8x16x32", "3", "random")
-    assert "quick look: 3 replicas" in done.stdout
+    assert (row["sizes"], row["replicas"], row["policy"]) == ("2x4x8x16x32", "2", "random")
+    assert "quick look: 2 replicas" in done.stdout
     (calibration,) = rows_of(directory / "calibration.csv")
     assert (calibration["where"], float(calibration["paper"])) == ("shift=-3", 0.0483)
     assert "0.0483" in done.stdout

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 from submax.cli import main
 from submax.experiments.specification import (
@@ -53,8 +55,8 @@ def test_illustration_summary(run_here, summary, tmp_path):
 
 @pytest.mark.slow
 @together
-def test_number_of_jobs_does_not_change_results(run, small, whole, summary, tmp_path):
-    two = run(*small, "--jobs", 2, "--out", tmp_path)
+def test_number_of_jobs_does_not_change_results(run_with_workers, small, whole, summary, tmp_path):
+    two = run_with_workers(*small, "--jobs", 2, "--out", tmp_path)
     assert two.returncode == 0, two.stderr
     assert len(whole) == CELLS
     assert summary(tmp_path / "bernoulli") == whole
@@ -267,15 +269,29 @@ def test_experiments_beyond_the_paper_run_by_their_names(run_here, summary, tmp_
     assert "Continuous rewards: Gaussian arms" in done.stdout
 
 
+RENDERED = re.compile(r"^panel-arms=10\.|varying-arms\.")
+"""A configuration alone, and several side by side in both styles."""
+
+
 @pytest.mark.slow
 @together
-def test_figures_are_drawn_without_running(run_here, parts):
+def test_figures_are_drawn_without_running(run_here, parts, monkeypatch):
     directory, _ = parts
+    render = Figure.savefig
+
+    def savefig(figure, path, **options):
+        # One figure of each kind is rendered, which takes longer than all the rest.
+        render(figure, path, **options) if RENDERED.search(path.name) else path.touch()
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
     for path in (directory / "cells").iterdir():
         os.utime(path, (1, 1))
     assert run_here("plot", directory).returncode == 0
     figures = {path.name for path in (directory / "figures").iterdir()}
     assert {"all-configurations.png", "varying-arms.pdf", "paper-varying-arms.png"} <= figures
+    rendered = [path for path in (directory / "figures").iterdir() if RENDERED.search(path.name)]
+    assert len(rendered) == 6
+    assert all(path.stat().st_size > 5_000 for path in rendered)
     assert all(path.stat().st_mtime == 1 for path in (directory / "cells").iterdir())
 
 

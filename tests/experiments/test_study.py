@@ -25,7 +25,8 @@ def results(folder):
     return pq.read_table(folder / "results.parquet").to_pylist()
 
 
-def _run_part(file, out, part):
+def _run_part(file, out, part, both_ready):
+    both_ready.wait(60)
     run_study(file, out, part=part)
 
 
@@ -51,15 +52,12 @@ def test_two_processes_share_the_work_in_one_folder(whole, tmp_path):
     file = tmp_path / "tiny.toml"
     file.write_text(FILE, encoding="utf-8")
     context = multiprocessing.get_context("spawn")
-    jobs = [
-        context.Process(target=_run_part, args=(file, tmp_path / "out", (part, 2)))
-        for part in range(2)
-    ]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-        assert job.exitcode == 0
+    both_ready, out = context.Barrier(2), tmp_path / "out"
+    other = context.Process(target=_run_part, args=(file, out, (0, 2), both_ready))
+    other.start()
+    _run_part(file, out, (1, 2), both_ready)
+    other.join()
+    assert other.exitcode == 0
     cells = list((tmp_path / "out" / "tiny" / "cells").iterdir())
     assert len(cells) == 6
     ran = []

@@ -12,6 +12,11 @@ from submax.strategies.submax import SubMax
 from submax.strategies.target import Target
 
 
+def test_every_preset_is_found_by_its_name():
+    """Most are found by the name of their file, without the others."""
+    assert {name: make_policy(name) for name in presets()} == presets()
+
+
 def test_the_policies_of_the_paper_have_their_names():
     assert make_policy("rcp-submax") == RewardConditioned(Counting(1.0), SubMax())
     assert make_policy("rcp-iterated-2") == RewardConditioned(Counting(1.0), Iterated(2))

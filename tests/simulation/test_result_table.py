@@ -1,11 +1,12 @@
 """The tables of a result folder are the same with and without pyarrow."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from submax.core.errors import InputError, MissingExtraError
 from submax.core.running import extras
-from submax.simulation.running.result_table import ResultTable, write_table
+from submax.simulation.running.result_table import ResultTable, _arrow_column, write_table
 
 
 @pytest.fixture
@@ -64,3 +65,25 @@ def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'pip install "submax\[logs\]"'):
         ResultTable.read(tmp_path, "finals")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(3, -1.5, True, "", "täglich", None, np.int64(4), np.float64("nan")),
+        np.array([1.0, np.nan]),
+        np.array([1, -2]),
+        np.array([1, 2], np.int32),
+        np.array([True, False]),
+        np.arange(8.0)[::4],
+    ],
+    ids=repr,
+)
+def test_columns_are_those_of_pyarrow(values):
+    column = _arrow_column(values, 2)
+    column.validate(full=True)
+    many = isinstance(values, np.ndarray)
+    expected = pa.array(values) if many else pa.repeat(pa.scalar(values), 2)
+    assert column.type == expected.type
+    # As texts, since no number is equal to NaN.
+    assert repr(column.to_pylist()) == repr(expected.to_pylist())

@@ -226,6 +226,18 @@ class PluginWarning(UserWarning):
     """A class or preset that an installed package adds was left out."""
 
 
+def classes_within(folder: Folder[Kind], name: str) -> Iterator[type[Kind]]:
+    """The classes whose names are parts of this one, such as `thompson` of `thompson-1-9`.
+
+    No other file is imported. If installed packages add classes, there are none here, so that
+    whoever looks goes through all classes and warns of plugins if need be.
+    """
+    for part in () if _plugins(folder.package) else _files(folder.package):
+        found = _class_in(folder, part) if f"-{part}-" in f"-{name}-" else None
+        if found is not None:
+            yield found
+
+
 @cache
 def _plugins(package: str) -> dict[str, EntryPoint]:
     """The classes that installed packages add to a package, by name."""

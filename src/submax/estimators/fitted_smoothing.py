@@ -1,7 +1,6 @@
 """Smoothing constants of the reward levels, fitted to the counts by empirical Bayes."""
 
 import numpy as np
-from scipy.special import digamma
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.numerics.decreasing_root import decreasing_root
@@ -78,6 +77,8 @@ def _scaled(
 
     ``rest`` is the sum of constants that are not in the arrays.
     """
+    from scipy.special import digamma
+
     logarithm = np.log(smoothing)
     lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
     highest = FURTHEST - np.where(group, logarithm, -FURTHEST).max(axis=-1)

@@ -235,8 +235,9 @@ def own_file(kind: object) -> Path | None:
     if not isinstance(kind, str):
         return None
     # Texts such as sklearn:digits, a data set of a package, have none of the endings of a file.
-    path = Path(kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0])
-    return path if path.name.endswith((".py", *DATA_ENDINGS)) and path.is_file() else None
+    place = kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0]
+    is_file = place.endswith((".py", *DATA_ENDINGS)) and Path(place).is_file()
+    return Path(place) if is_file else None
 
 
 def _defined(value: Any, names: dict[str, Any]) -> Any:

@@ -30,6 +30,7 @@ class DrawnFigures:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._file = directory / "figures" / NOTE
+        self._panels: dict[str, str] = {}
 
     def outdated(
         self, figures: Sequence[SweepFigure], *, everything: bool = False
@@ -78,6 +79,13 @@ class DrawnFigures:
         return [ResultTable.read(self._directory, name) for name in (CURVES, FINALS)]
 
     def _of_panel(self, panel: Labels) -> str:
+        """A digest of all numbers of a configuration; several figures show the same one."""
+        key = repr(panel)
+        if key not in self._panels:
+            self._panels[key] = self._panel_digest(panel)
+        return self._panels[key]
+
+    def _panel_digest(self, panel: Labels) -> str:
         digest = hashlib.sha256()
         for table in self._tables:
             rows = table.where(panel)

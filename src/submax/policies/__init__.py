@@ -9,6 +9,7 @@ from submax.core.checks import did_you_mean, one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.folder import Folder, PluginWarning
+from submax.core.folder import classes_within as _classes_within
 from submax.estimators import ESTIMATORS
 from submax.strategies import STRATEGIES
 
@@ -37,6 +38,16 @@ def _presets() -> dict[str, Policy[Any]]:
     return found
 
 
+def _preset_by_file(name: str) -> Policy[Any] | None:
+    """A preset whose name has that of its file in it, as most have; None if there is none.
+
+    To import all policies, in order to look for the name, takes as long as to import NumPy and
+    all the rest.
+    """
+    named = (kind.presets() for kind in _classes_within(POLICIES, name))
+    return next((found[name] for found in named if name in found), None)
+
+
 def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     """A policy from the name of a preset, or from a table with ``kind`` and its parameters.
 
@@ -54,6 +65,8 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     if isinstance(specification, str) and ":" in specification:
         return make_policy({"kind": specification})
     if isinstance(specification, str):
+        if (found := _preset_by_file(specification)) is not None:
+            return found
         named = presets()
         if specification in POLICIES.names() and specification not in named:
             raise InputError(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import rel_entr
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import probability, whole_number
@@ -87,6 +86,8 @@ def lai_robbins(means: Sequence[float], steps: Integers) -> Floats:
 
     Reference: Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules.
     """
+    from scipy.special import rel_entr
+
     values = np.array(means, dtype=np.float64)
     for mean in means:
         probability("each of means", mean)

@@ -110,12 +110,21 @@ def archived_file(tmp_path_factory, seed):
     return path
 
 
-@pytest.fixture(params=["memory", "SQLite"])
-def place(request, tmp_path, clock):
+@pytest.fixture(
+    params=[("memory", 0.0), ("SQLite", Archived.WAIT)],
+    ids=["memory, matures at the reward", "SQLite, waits"],
+)
+def kind(request):
+    """Each store and each wait once: what is archived depends on them apart from each other."""
+    return request.param
+
+
+@pytest.fixture
+def place(kind, tmp_path, clock):
     """A store in memory, or the path of a new store."""
-    return MemoryStore(clock) if request.param == "memory" else str(tmp_path / "page.db")
+    return MemoryStore(clock) if kind[0] == "memory" else str(tmp_path / "page.db")
 
 
-@pytest.fixture(params=[Archived.WAIT, 0.0], ids=["waits", "matures at the reward"])
-def options(request):
-    return {"reward_wait": request.param}
+@pytest.fixture
+def options(kind):
+    return {"reward_wait": kind[1]}

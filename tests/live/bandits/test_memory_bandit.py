@@ -43,16 +43,16 @@ def test_five_lines_learn(seed):
 
 def test_it_learns_before_the_next_decision_from_every_reward_and_later_from_2_percent():
     bandit = submax.Bandit(ARMS, seed=0)
-    versions = [one.version for one in played(bandit, 400)[0]]
+    versions = [one.version for one in played(bandit, 250)[0]]
     assert versions[:51] == list(range(51))
-    learned = [number for number in range(1, 400) if versions[number] > versions[number - 1]]
+    learned = [number for number in range(1, 250) if versions[number] > versions[number - 1]]
     for before, after in itertools.pairwise(learned):
         assert after - before == max(1, math.ceil(0.02 * before))
 
 
 def test_a_share_of_0_learns_from_every_reward():
     bandit = submax.Bandit(ARMS, policy={"kind": "thompson"}, learn_share=0, seed=0)
-    assert [one.version for one in played(bandit, 150)[0]] == list(range(150))
+    assert [one.version for one in played(bandit, 80)[0]] == list(range(80))
 
 
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "rcp-submax", "thompson-1-1", "ucb1"])

@@ -13,7 +13,7 @@ from submax.testing import ManualClock
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 SOAK = "SUBMAX_SOAK" in os.environ
-DECISIONS = 1_000_000 if SOAK else 6_000
+DECISIONS = 1_000_000 if SOAK else 3_000
 AT_ONCE = 1000
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
 CONTEXTS = [{"country": "fr", "age": 20.0}, {"country": "de", "age": 65.0}]

@@ -109,10 +109,10 @@ def _told_once(steps, start=0):
 
 def test_a_loaded_bandit_goes_on_with_the_same_random_stream_for_hundreds_of_decisions(tmp_path):
     bandit = submax.Bandit(ARMS, rng=np.random.Generator(np.random.SFC64(7)))
-    _rewarded(bandit, 200)
+    _rewarded(bandit, 100)
     bandit.save(tmp_path / "bandit.safetensors")
     loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
-    assert _rewarded(loaded, 300) == _rewarded(bandit, 300)
+    assert _rewarded(loaded, 150) == _rewarded(bandit, 150)
 
 
 def _rewarded(bandit, rounds):

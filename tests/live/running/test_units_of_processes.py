@@ -77,8 +77,10 @@ def test_two_processes_on_postgresql_agree_about_units(postgres_address):
         assert [one[:3] for one in first] == [one[:3] for one in second]
         groups = [held_out for _, held_out, *_ in first]
         assert set(groups) == {True, False}
-        # A process that is started later reads the pins from the database.
-        assert [one[:3] for one in answers(started(postgres_address, 45))] == [
+        # A bandit that is opened later reads the pins from the database.
+        with submax.open(postgres_address, name="shop", background=False) as later:
+            again = [later.decide({"age": 45}, unit=unit) for unit in UNITS]
+        assert [[one.action, one.holdout, one.propensity] for one in again] == [
             one[:3] for one in first
         ]
         # Groups do not change with other settings.

@@ -114,29 +114,24 @@ def until(condition):
         time.sleep(0.02)
 
 
-def test_processes_that_start_at_once_write_each_key_once(postgres_address):
-    with writers(postgres_address, APPENDS, KEYS) as children:
-        new = Counter(key for child in children for key in child.communicate()[0].split())
-        assert [child.returncode for child in children] == [0] * PROCESSES
-    assert new == Counter({str(number): 1 for number in range(KEYS)})
-    with closing(PostgresStore(postgres_address)) as store:
-        assert Counter(event.key for event in store.read("s", limit=10**6)) == new
-    assert select(postgres_address, "SELECT version FROM submax_schema") == [(newest(POSTGRES),)]
-
-
-def test_a_reader_that_polls_while_processes_write_misses_nothing(postgres_address):
+def test_processes_that_start_at_once_write_each_key_once_and_a_reader_misses_nothing(
+    postgres_address,
+):
     seen, writing = [], True
     with (
+        writers(postgres_address, APPENDS, KEYS) as children,
         closing(PostgresStore(postgres_address)) as store,
-        writers(postgres_address, APPENDS // 2, KEYS) as children,
     ):
         while writing:
             writing = any(child.poll() is None for child in children)
             while page := store.read("s", seen[-1].position if seen else 0, 7):
                 seen += page
         assert [child.returncode for child in children] == [0] * PROCESSES
+        new = Counter(key for child in children for key in child.stdout.read().split())
+        assert new == Counter({str(number): 1 for number in range(KEYS)})
         assert seen == store.read("s", limit=10**6)
-        assert len(seen) == len({event.key for event in seen}) > 0
+        assert Counter(event.key for event in seen) == new
+    assert select(postgres_address, "SELECT version FROM submax_schema") == [(newest(POSTGRES),)]
 
 
 def test_the_lead_is_handed_over_when_its_process_is_killed(postgres_address):

@@ -1,11 +1,12 @@
 """What is packed into the rows of a SQLite file comes back as it was."""
 
+import os
 import struct
 from contextlib import closing, suppress
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submax.core.errors import InputError
@@ -20,6 +21,7 @@ from submax.live.store.sqlite_format.packed_key import is_packed, packed, unpack
 from submax.live.store.sqlite_format.record_columns import columns_of, sealed_columns_of
 from submax.live.store.sqlite_store import SQLiteStore
 
+often = settings(max_examples=100 if "SUBMAX_SOAK" in os.environ else 30)
 UUIDS = st.uuids().map(str)
 KEYS = st.one_of(
     st.none(),
@@ -31,6 +33,7 @@ KEYS = st.one_of(
 )
 
 
+@often
 @given(st.lists(KEYS, max_size=120))
 def test_keys_come_back_as_they_were(keys):
     stored = [packed(key) for key in keys]
@@ -38,6 +41,7 @@ def test_keys_come_back_as_they_were(keys):
     assert unpacked_many(stored) == keys
 
 
+@often
 @given(st.lists(UUIDS, min_size=60, max_size=120), st.sampled_from(["", " reward", " 🦆"]))
 def test_many_packed_keys_come_back_as_they_were(identifiers, rest):
     keys = [f"r {identifier}{rest}" for identifier in identifiers]
@@ -58,6 +62,7 @@ def test_bytes_of_a_damaged_key_do_not_stop_the_search():
         assert unpacked_many([damaged] * 100) == [text] * 100
 
 
+@often
 @given(KEYS.filter(lambda key: key is not None))
 def test_a_packed_key_is_no_text(key):
     stored = packed(key)
@@ -68,6 +73,7 @@ def test_the_frequent_kinds_are_those_of_the_log():
     assert set(KINDS) == {DECISION, REWARD, ACTIVATION, TICK}
 
 
+@often
 @given(
     st.lists(
         st.tuples(
@@ -119,6 +125,7 @@ def records(events):
     return [record_of(one, packed(one.event.key)) for one in sealed]
 
 
+@often
 @given(EVENTS, st.integers(0, 2**40 - 1))
 def test_a_record_holds_its_event(event, previous):
     key = packed(event.key)
@@ -130,6 +137,7 @@ def test_a_record_holds_its_event(event, previous):
     assert checked_event("s", event.position, size, record).whole
 
 
+@often
 @given(EVENTS, st.data())
 def test_a_flipped_bit_of_a_record_is_found(event, data):
     key = packed(event.key)
@@ -140,6 +148,7 @@ def test_a_flipped_bit_of_a_record_is_found(event, data):
     assert not checked_event("s", event.position, size, bytes(record)).whole
 
 
+@often
 @given(RUNS)
 def test_columns_hold_the_events_of_the_records(runs):
     events = [event for event, count in runs for _ in range(count)]
@@ -149,6 +158,7 @@ def test_columns_hold_the_events_of_the_records(runs):
     assert columns.about_position.tolist() == expected.about_position.tolist()
 
 
+@often
 @given(RUNS, st.integers(1, 1000))
 def test_records_that_are_cut_off_are_refused(runs, cut):
     whole = records([event for event, count in runs for _ in range(count)])
@@ -160,6 +170,7 @@ def test_records_that_are_cut_off_are_refused(runs, cut):
         columns_of(data[:left])
 
 
+@often
 @given(EVENTS.filter(lambda event: event.key is not None), st.integers(0, 255))
 def test_a_damaged_record_is_refused_or_read_as_columns(event, flags):
     """Whatever the flags say, nothing outside of the data is read."""
@@ -169,6 +180,7 @@ def test_a_damaged_record_is_refused_or_read_as_columns(event, flags):
         columns_of(bytes(record)).listed()
 
 
+@often
 @given(RUNS, st.data())
 def test_checksums_of_many_records_are_those_of_single_events(runs, data):
     events = [event for event, count in runs for _ in range(count)]
@@ -189,6 +201,7 @@ def test_checksums_of_many_records_are_those_of_single_events(runs, data):
     assert repr(found.listed()) == repr([one.event for one in expected])
 
 
+@often
 @given(st.lists(st.uuids().map(str), min_size=20, max_size=40), st.integers(0, 10**6))
 def test_checksums_of_usual_events_are_checked_together(identifiers, flipped):
     decisions = [

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import special
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
@@ -64,6 +63,8 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
 
     def _quantile(self, path: Floats) -> Floats:
         """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
+        from scipy import special
+
         if self.alpha == 1:
             # F(p) = 1 − (1 − p)^β
             near_zero: Floats = -np.expm1(special.log_ndtr(-path) / self.beta)

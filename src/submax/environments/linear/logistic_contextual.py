@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy import special
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import finite, positive, whole_number
@@ -46,6 +45,8 @@ class LogisticContextual(LinearEnvironment):
         return Problem(Arms(self.arms), self.dimension)
 
     def mean_of(self, product: Floats) -> Floats:
+        from scipy import special
+
         probability: Floats = special.expit(product + self.shift)
         return probability
 

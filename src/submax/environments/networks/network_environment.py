@@ -3,7 +3,6 @@
 from abc import abstractmethod
 
 import numpy as np
-from scipy import special
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.environment import Environment, Outcome
@@ -42,6 +41,8 @@ class NetworkEnvironment(Environment[TruthNetwork]):
         return draw_directions(len(world.output_weight), count, self.dimension, rng)
 
     def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
+        from scipy import special
+
         output = logits(world, self.space.choices, context, action)
         probability: Floats = special.expit(output + self.shift)
         return probability
@@ -59,6 +60,8 @@ class NetworkEnvironment(Environment[TruthNetwork]):
         return Outcome(success.astype(np.float64), probability)
 
     def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
+        from scipy import special
+
         output = highest_logits(world, self.space.choices, context)
         probability: Floats = special.expit(output + self.shift)
         return probability

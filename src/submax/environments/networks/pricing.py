@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import special
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import non_negative, positive, whole_number
@@ -71,6 +70,8 @@ class Pricing(Environment[Demand]):
         return Problem(Box((float(self.low),), (float(self.high),)), self.context, scale)
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Demand:
+        from scipy import special
+
         intercept = rng.uniform(*INTERCEPT_RANGE, size=replicas)
         taste = TASTE_DEVIATION * rng.standard_normal((replicas, self.context))
         share = rng.uniform(*BEST_PRICE_RANGE, size=replicas)
@@ -97,6 +98,8 @@ class Pricing(Environment[Demand]):
 
     def best_price(self, world: Demand, context: Floats) -> Floats:
         """The price p* in each context: ``[R, n]``."""
+        from scipy import special
+
         price = (1 + special.wrightomega(_log_odds(world, context) - 1)) / world.slope[:, None]
         return np.clip(price, self.low, self.high)
 
@@ -105,6 +108,8 @@ class Pricing(Environment[Demand]):
 
     def _means(self, world: Demand, context: Floats, price: Floats) -> tuple[Floats, Floats]:
         """The mean reward and the probability of a sale at each price, both ``[R, n]``."""
+        from scipy import special
+
         sale = special.expit(_log_odds(world, context) - world.slope[:, None] * price)
         return price * sale, sale
 

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -44,6 +43,8 @@ class MixtureDensity(NamedTuple):
         cls, output: NDArray[np.float32], sizes: tuple[int, ...], reals: int, components: int
     ) -> Self:
         """Return the mixture for the outputs of the head, ``[..., Z, O]``."""
+        from scipy import special
+
         ends = np.cumsum([sum(sizes), components, components * reals])
         logits, chances, places, widths = np.split(output.astype(np.float64), ends, axis=-1)
         shape = (*output.shape[:-1], components, reals)
@@ -135,6 +136,8 @@ def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray
     numerator is σ(y) σ(−y) = e / (1 + e)² with e = exp(−|y|). If m lies outside of the range, all e
     share a small factor; it is moved into the constant, so that float32 is enough for the rest.
     """
+    from scipy import special
+
     outside = np.maximum(0.0, np.maximum(-location, location - 1)) / scale
     inside = special.log_expit((1 - location) / scale) + special.log_expit(location / scale)
     constant = np.exp(-inside - outside) / (-np.expm1(-1 / scale) * scale)
@@ -162,6 +165,8 @@ def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
     If the location is below 1/2, the density is mirrored, which keeps the precision of small
     probabilities.
     """
+    from scipy import special
+
     mirrored = location < 0.5
     place = np.where(mirrored, 1 - location, location)
     first, last = special.expit(-place / scale), special.expit((1 - place) / scale)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import lapack
 
 from submax.core.arrays import Floats
 from submax.models.regression.prior import OWN, Prior, PriorStructure
@@ -158,6 +157,8 @@ def _coupling(
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:
     """Return (I + G_k)⁻¹ for each matrix, and the sum of the log-determinants of I + G_k."""
+    from scipy.linalg import lapack
+
     if gram.shape[-1] <= BATCHED_WIDTH:
         root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
         inverse_root = np.linalg.inv(root)
@@ -184,6 +185,8 @@ def _checked(result: Any) -> Any:
 
 def _root(gram: Floats) -> Floats:
     """Return R with R Rᵀ = the matrix, by pivoted Cholesky; the matrix may be singular."""
+    from scipy.linalg import lapack
+
     factor, pivot, rank, _ = lapack.dpstrf(gram, lower=1)
     factor[:, rank:] = 0.0
     root = np.empty_like(gram)

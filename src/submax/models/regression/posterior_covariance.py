@@ -3,7 +3,6 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -39,6 +38,8 @@ class PosteriorCovariance(NamedTuple):
         ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
         regression that each row belongs to.
         """
+        from scipy.linalg import blas, lapack
+
         inverse = self.inverse.copy()
         scaled = features * self.unit
         scaled *= np.sqrt(weight / self.prior.noise)[:, None]

@@ -4,7 +4,6 @@ import itertools
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -83,6 +82,8 @@ class SlotMap(NamedTuple):
 
     def rows(self, context: Floats, action: Integers) -> Any:
         """Return the features of joint actions ``[n, S]`` as a sparse matrix ``[n, F]``."""
+        from scipy import sparse
+
         z, count = self.standardized(context), len(action)
         numbers = z.shape[1]
         starts = np.cumsum([0, *self.sizes[:-1]])

@@ -3,7 +3,6 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import blas
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -37,6 +36,8 @@ class Sums(NamedTuple):
 
         ``features`` are ``[n, F]``, and ``number [n]`` is the regression of each row.
         """
+        from scipy.linalg import blas
+
         if not len(reward):
             return self
         gram, moment = self.gram.copy(), self.moment.copy()

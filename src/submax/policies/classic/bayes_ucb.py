@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import betainccinv
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
@@ -32,6 +31,8 @@ class BayesUCB(IndexPolicy):
         positive("beta", self.beta)
 
     def index(self, counts: ArmCounts) -> Floats:
+        from scipy.special import betainccinv
+
         successes = self.alpha + counts.successes
         failures = self.beta + counts.received - counts.successes
         # A pending pull adds its expected reward, so that the mean stays and the spread falls.

@@ -22,7 +22,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy import special
 
 from submax.core.arrays import Booleans, Floats, Integers
 
@@ -247,6 +246,8 @@ def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
 
 def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule) -> Floats:
     """∫ f_k Π_{j≠k} F_j for one member k of every group, on an axis that is stretched by exp."""
+    from scipy import special
+
     unit = _narrowest(groups)[:, None]
     stretch = np.log1p((end - start)[:, None] / unit)
     logit = start[:, None] + unit * np.expm1(stretch * rule.node)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import special
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
@@ -70,6 +69,8 @@ class SlotRegression(NamedTuple):
 
 def _learn(mean: Floats, variance: Floats, row: ProbitRows) -> None:
     """Update the mean m and the variance s² with one row of every replica, in place."""
+    from scipy import special
+
     old_mean, old_variance = mean[row.position], variance[row.position]
     gain = old_variance * row.value
     explained = gain * row.value

@@ -3,7 +3,6 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import special
 
 from submax.core.arrays import Floats
 from submax.core.contracts.feedback import Feedback
@@ -49,6 +48,8 @@ class LogisticBelief(NamedTuple):
 
     def learned(self, feedback: Feedback) -> Self:
         """The belief after more feedback: the mode of the posterior and its curvature."""
+        from scipy import special
+
         feedback.check(self.problem)
         there = feedback.weight > 0
         low, high = self.problem.scale.known_bounds("a logistic policy")
@@ -82,6 +83,8 @@ class LogisticBelief(NamedTuple):
         A step of Newton's method that does not lower the negative log-posterior is replaced by a
         step with the upper bound 1/4 of the variance, which always lowers it.
         """
+        from scipy import special
+
         point, done = self.mean, np.zeros(self.mean.shape[:2], dtype=bool)
         # An action without new rows stays exactly as it is.
         done |= ~(weight > 0).any(axis=-1)

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy import special
 
 from submax.core.arrays import Booleans, Floats, Integers
 
@@ -54,6 +53,8 @@ class Rivals(NamedTuple):
 
     def below(self, point: Floats) -> Floats:
         """F of every variable at ``point [N, m]``, 1 for those without a density: ``[N, m, K]``."""
+        from scipy import special
+
         below: Floats = special.ndtr(self._standardized(point))
         if not self.random.all():
             below[~np.broadcast_to(self.random[:, None, :], below.shape)] = 1.0

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
@@ -130,6 +129,8 @@ class ValueBelief(NamedTuple):
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
+        from scipy import special
+
         values: Floats = special.expit(self.logits(context))
         return values
 
@@ -138,6 +139,8 @@ class ValueBelief(NamedTuple):
 
         A row of weight 0 is evaluated as if it had context 0 and the first action.
         """
+        from scipy import special
+
         there = (rows.weight > 0)[..., None]
         inputs = self.inputs(np.where(there, rows.context, 0.0))
         action = np.where(there, rows.action, 0)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import betainc, betaincinv
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive, whole_number
@@ -84,6 +83,8 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
         return replace(self, draws=1)
 
     def _drawn_shares(self, counts: DuelCounts, rng: np.random.Generator) -> Floats:
+        from scipy.special import betainc
+
         replicas, arms, _ = counts.wins.shape
         bounds = counts.bounds(self.exploration)
         losses = counts.wins.transpose(0, 2, 1)
@@ -134,6 +135,8 @@ def _second_arms(
     wins: Floats, bounds: DuelBounds, first: Integers, rng: np.random.Generator
 ) -> Integers:
     """Draw the arms that duel the ``first [R, n]`` ones, ``[R, n]``."""
+    from scipy.special import betaincinv
+
     replica = np.arange(len(wins))[:, None]
     # Each row belongs to a first arm, and has a number for every arm.
     won, lost = wins.transpose(0, 2, 1)[replica, first], wins[replica, first]

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.estimators.fitted_smoothing import CLOSE, FURTHEST, NEARBY, WIDTH
@@ -167,6 +166,8 @@ class FittedConstant:
 
     def _slope(self, logarithm: Floats, value: Floats) -> Floats:
         """Return the derivative of the log-posterior by the logarithm of the constant."""
+        from scipy.special import digamma
+
         terms = np.add.reduce(digamma(self._rows + value), axis=2)
         total = (terms[0] - terms[1])[:, None]
         slope: Floats = value * total + (self.counts.shape[1] - logarithm / WIDTH**2)

@@ -111,6 +111,14 @@ def setup(tmp_path, clock):
     return Setup(tmp_path, clock)
 
 
+@pytest.fixture(scope="module")
+def shared_training():
+    """For tests that leave the process as it was; it keeps rows with keys, which one test has."""
+    training = TrainingProcess()
+    yield training
+    training.close()
+
+
 @pytest.fixture
 def training():
     training = TrainingProcess()

@@ -58,19 +58,19 @@ def test_an_error_outside_of_the_training_ends_the_process_with_its_traceback(se
     assert status == 1
 
 
-def test_an_error_that_the_policy_defines_is_passed_on_as_text(training, setup):
+def test_an_error_that_the_policy_defines_is_passed_on_as_text(shared_training, setup):
     with pytest.raises(TrainingError, match=r"OwnError: no such layer: 7 \(.*policy.py"):
-        training.train(setup.job("fails by its own error"), setup.lazy(None))
+        shared_training.train(setup.job("fails by its own error"), setup.lazy(None))
 
 
 @pytest.mark.parametrize("error", [PermissionError, EOFError])
-def test_rows_that_cannot_be_read_are_no_crash_of_the_process(training, setup, error):
+def test_rows_that_cannot_be_read_are_no_crash_of_the_process(shared_training, setup, error):
     def read():
         raise error("a segment of rows")
 
     with pytest.raises(error, match="a segment of rows"):
-        training.train(setup.job(), LazyRows([RowPart(3, read)]))
-    assert training.train(setup.job(), setup.lazy(None))
+        shared_training.train(setup.job(), LazyRows([RowPart(3, read)]))
+    assert shared_training.train(setup.job(), setup.lazy(None))
 
 
 def test_an_interrupted_start_leaves_no_process_behind(training, setup, monkeypatch):
@@ -137,10 +137,10 @@ sys.stdout.buffer.write(models[0])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
-def test_a_child_that_is_forked_during_a_training_can_train(training, setup):
+def test_a_child_that_is_forked_during_a_training_can_train(shared_training, setup):
     sent = pickle.dumps((setup.job(), setup.rows))
     found = subprocess.run([sys.executable, "-c", FORK], input=sent, capture_output=True)
     status, _, model = found.stdout.partition(b"\n")
     assert status == b"0", found.stderr.decode()
     # What the child did at its end has not disturbed the training of its parent.
-    assert model == training.train(setup.job(), setup.lazy(None))
+    assert model == shared_training.train(setup.job(), setup.lazy(None))

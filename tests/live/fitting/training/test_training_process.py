@@ -36,23 +36,23 @@ def is_running(process):
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_a_model_has_the_same_bytes_as_in_this_process(training, setup):
-    found = training.train(setup.job(), setup.lazy(None))
+def test_a_model_has_the_same_bytes_as_in_this_process(shared_training, setup):
+    found = shared_training.train(setup.job(), setup.lazy(None))
     assert setup.process != os.getpid()
     assert found == setup.fitted_here(make_policy(setup.policy()))
     assert setup.process == os.getpid()
 
 
-def test_the_process_is_kept_for_the_next_jobs(training, setup):
+def test_the_process_is_kept_for_the_next_jobs(shared_training, setup):
     processes = set()
     for _ in range(3):
-        training.train(setup.job(), setup.lazy(None))
+        shared_training.train(setup.job(), setup.lazy(None))
         processes.add(setup.process)
     assert len(processes) == 1
     assert os.getpid() not in processes
 
 
-def test_parts_that_never_change_are_read_once(training, setup):
+def test_parts_that_never_change_are_read_once(shared_training, setup):
     read = []
 
     def counted(part):
@@ -66,12 +66,14 @@ def test_parts_that_never_change_are_read_once(training, setup):
         parts = [*setup.lazy("a", "b", None).parts]
         return LazyRows([counted(part) for part in parts]).last(last)
 
-    expected = training.train(setup.job(), setup.lazy(None))
-    assert training.train(setup.job(), rows(40)) == expected
-    assert training.train(setup.job(), rows(40)) == expected
+    expected = shared_training.train(setup.job(), setup.lazy(None))
+    assert shared_training.train(setup.job(), rows(40)) == expected
+    assert shared_training.train(setup.job(), rows(40)) == expected
     # Of a part that is kept, a range can be used.
     last_rows = LazyRows([RowPart.of(setup.rows)]).last(30)
-    assert training.train(setup.job(), rows(30)) == training.train(setup.job(), last_rows)
+    assert shared_training.train(setup.job(), rows(30)) == shared_training.train(
+        setup.job(), last_rows
+    )
     assert read == ["a", "b", None, None, None]
 
 
@@ -96,21 +98,21 @@ def test_a_process_that_was_killed_between_jobs_is_started_again(training, setup
     assert setup.process != killed
 
 
-def test_an_error_of_the_policy_is_raised_and_the_process_goes_on(training, setup, caplog):
+def test_an_error_of_the_policy_is_raised_and_the_process_goes_on(shared_training, setup, caplog):
     with pytest.raises(TrainingError, match=r"ZeroDivisionError: no such gradient \(.*policy.py"):
-        training.train(setup.job("fails"), setup.lazy(None))
+        shared_training.train(setup.job("fails"), setup.lazy(None))
     assert "in update" in caplog.text
     failed = setup.process
     with pytest.raises(InputError, match="unknown policy 'rcp-nothing'"):
-        training.train(setup.job()._replace(policy="rcp-nothing"), setup.lazy(None))
-    training.train(setup.job(), setup.lazy(None))
+        shared_training.train(setup.job()._replace(policy="rcp-nothing"), setup.lazy(None))
+    shared_training.train(setup.job(), setup.lazy(None))
     assert setup.process == failed
 
 
-def test_warnings_are_passed_on_and_what_is_printed_does_no_harm(training, setup):
+def test_warnings_are_passed_on_and_what_is_printed_does_no_harm(shared_training, setup):
     with pytest.warns(UserWarning, match="it hardly learns"):
-        training.train(setup.job("warns"), setup.lazy(None))
-    assert training.train(setup.job(), setup.lazy(None))
+        shared_training.train(setup.job("warns"), setup.lazy(None))
+    assert shared_training.train(setup.job(), setup.lazy(None))
 
 
 def test_rows_that_cannot_be_read_leave_no_half_job_behind(training, setup):
@@ -157,21 +159,23 @@ def test_closing_breaks_off_a_job_at_once_and_refuses_others(training, setup):
         training.train(setup.job(), setup.lazy(None))
 
 
-@pytest.mark.parametrize("program", ["true", "echo", "no-such-program"])
-def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, program, monkeypatch):
+def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, monkeypatch):
     """In a program with Python inside, ``sys.executable`` is something else."""
-    monkeypatch.setattr(sys, "executable", program)
-    with pytest.raises(CannotStartError, match=r"sys\.executable"):
-        training.train(setup.job(), setup.lazy(None))
-    monkeypatch.undo()
+    programs = ("true", "echo", "no-such-program")
+    for program in programs:
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "executable", program)
+            with pytest.raises(CannotStartError, match=r"sys\.executable"):
+                training.train(setup.job(), setup.lazy(None))
     training.train(setup.job(), setup.lazy(None))
-    monkeypatch.setattr(sys, "executable", program)
     os.kill(setup.process, signal.SIGKILL)
     eventually(lambda: not is_running(setup.process))
-    # It was started before, and will be again.
-    with pytest.raises(TrainingError) as found:
-        training.train(setup.job(), setup.lazy(None))
-    assert not isinstance(found.value, CannotStartError)
+    for program in programs:
+        monkeypatch.setattr(sys, "executable", program)
+        # It was started before, and will be again.
+        with pytest.raises(TrainingError) as found:
+            training.train(setup.job(), setup.lazy(None))
+        assert not isinstance(found.value, CannotStartError)
 
 
 ENDLESS = """

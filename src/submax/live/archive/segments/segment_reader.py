@@ -73,7 +73,9 @@ class SegmentReader:
         return [position for page in range(self.pages) for position in self._positions(page)]
 
     def _positions(self, page: int) -> list[int]:
-        positions: list[int] = self._file.read_row_group(page, ["position"])["position"].to_pylist()
+        # One column: threads would only wait for each other.
+        table = self._file.read_row_group(page, ["position"], use_threads=False)
+        positions: list[int] = table["position"].to_pylist()
         return positions
 
     def decision_ids(self) -> Any:

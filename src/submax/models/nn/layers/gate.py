@@ -5,7 +5,6 @@ from typing import Self
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from submax.models.nn.layers.dense import Dense, Parameter
 from submax.models.nn.layers.injection import Injection, LevelLayer
@@ -37,6 +36,8 @@ class Gate(Injection):
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """Multiply W and b by the gate g_l, which is positive and so commutes with the ReLU."""
+        from scipy.special import expit
+
         gate = expit(levels @ np.asarray(self.opening))
         return LevelLayer(
             gate[..., None] * self.dense.weight[:, None], gate * self.dense.bias[:, None]
