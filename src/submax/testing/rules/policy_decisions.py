@@ -37,9 +37,9 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh, taught = _states(policy, problem, replicas, feedback, seed)
     for state in (fresh, taught):
+        before = copied(state)
         for rows in ROWS:
             context = some_contexts(problem, replicas, rows, seed)
-            before = copied(state)
             _check_state(policy, state, context, seed)
             rule = "act and log_prob must not change the state"
             require(unchanged(before, state), policy, rule)
