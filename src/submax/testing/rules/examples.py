@@ -90,7 +90,7 @@ def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[
     single, several = REPLICAS
     for problem in PROBLEMS[1:]:
         yield problem, several
-    scaled = SCALED[:2]
+    scaled: tuple[Problem, ...] = SCALED[:2]
     if isinstance(subject, Estimator):
         scaled = (*scaled, BOUNDED, *SCALED[3:])
     found = tuple(accepted(subject, scaled))
