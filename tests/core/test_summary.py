@@ -1,13 +1,17 @@
 """Summaries fit one screen and are safe to show in a browser."""
 
-from hypothesis import given
+import os
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submax.core.summary import LINES, WIDTH, Summary, number
 
 TEXTS = st.text(max_size=120)
+EXAMPLES = 100 if "SUBMAX_SOAK" in os.environ else 40
 
 
+@settings(max_examples=EXAMPLES)
 @given(
     st.lists(TEXTS, min_size=1, max_size=6),
     st.integers(1, 7).flatmap(

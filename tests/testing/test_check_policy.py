@@ -11,7 +11,7 @@ from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.policies.classic.gradient import Gradient
 from submax.policies.classic.random import Random
 from submax.policies.classic.ucb1 import UCB1
-from submax.policies.linear.linear_thompson import LinearThompson
+from submax.policies.logistic.logistic_ucb import LogisticUCB
 from submax.testing import check_policy
 
 UNSEEDED = np.random.default_rng(0)
@@ -136,7 +136,7 @@ class SaysItUsesTheContext(EpsilonGreedy):
 
 
 @dataclass(frozen=True)
-class SaysItIgnoresTheContext(LinearThompson):
+class SaysItIgnoresTheContext(LogisticUCB):
     @property
     def facts(self):
         return Facts(uses_context=False)

@@ -32,6 +32,9 @@ SCALED = (
     Problem(Slots((2, 3)), scale=Counts()),
 )
 """Problems that a class may refuse, when it is made for other rewards."""
+BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
+"""The third problem of SCALED for networks: it has the shapes of the second one, so that both are
+trained by the same compiled program."""
 PAIRS = (
     Problem(Slots((3, 3))),
     Problem(Slots((1, 1))),
@@ -87,7 +90,9 @@ def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[
     single, several = REPLICAS
     for problem in PROBLEMS[1:]:
         yield problem, several
-    scaled = SCALED[:2] if isinstance(subject, Policy) else SCALED
+    scaled: tuple[Problem, ...] = SCALED[:2]
+    if isinstance(subject, Estimator):
+        scaled = (*scaled, BOUNDED, *SCALED[3:])
     found = tuple(accepted(subject, scaled))
     plain = SCALED[0] if SCALED[0] in found else PROBLEMS[0]
     yield plain, single

@@ -10,8 +10,9 @@ from submax.core.arrays import Floats, Integers
 SMALLEST_P_VALUE = 1e-9
 """What the suites accept: they make some thousand comparisons, and must pass for any seed."""
 FEWEST_EXPECTED = 5.0
-FIRST_SHARE = 0.2
-"""Share of the draws that is enough if it agrees well with the probabilities."""
+SHARES = (0.2, 0.4, 1.0)
+"""Shares of the draws after which they are compared with the probabilities. The first share that
+agrees well is enough."""
 GOOD_P_VALUE = 0.2
 """Draws agree well with their probabilities if the p-value is above this."""
 
@@ -47,8 +48,8 @@ def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: 
     """
     drawn: list[Integers] = []
     count, p_value = 0, 0.0
-    for enough in (FIRST_SHARE * most, most):
-        while count < enough:
+    for share in SHARES:
+        while count < share * most:
             drawn.append(draw())
             count += drawn[-1].size
         p_value = goodness_of_fit(np.concatenate(drawn), probabilities)

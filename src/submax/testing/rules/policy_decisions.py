@@ -25,8 +25,8 @@ about none."""
 CHOICES = 1500
 """Decisions that are compared with their probabilities, if the first ones do not agree well."""
 MANY = 25
-"""Replicas that take them. Networks, which are compiled once for each number of replicas, have as
-many as elsewhere in the suite."""
+"""Replicas that take them. Networks after feedback, whose training is compiled once for each number
+of replicas, have as many as elsewhere in the suite."""
 
 
 def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
@@ -37,9 +37,9 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh, taught = _states(policy, problem, replicas, feedback, seed)
     for state in (fresh, taught):
+        before = copied(state)
         for rows in ROWS:
             context = some_contexts(problem, replicas, rows, seed)
-            before = copied(state)
             _check_state(policy, state, context, seed)
             rule = "act and log_prob must not change the state"
             require(unchanged(before, state), policy, rule)
@@ -76,14 +76,21 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
 
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
-    replicas = REPLICAS[-1] if policy.facts.trains_models else MANY
-    feedback = repeated(some_feedback(problem, 1, FEEDBACK_ROWS, seed), replicas)
-    for state in _states(policy, problem, replicas, feedback, seed):
+    for state, replicas in _alike(policy, problem, seed):
         for rows in (1, ROWS[-1]):
             context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)
             p_value = _p_value(policy, state, context, np.random.default_rng(seed))
             rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"
             require(p_value > SMALLEST_P_VALUE, policy, rule)
+
+
+def _alike(policy: Policy[Any], problem: Problem, seed: int) -> Iterator[tuple[Any, int]]:
+    """Yield a fresh state, and one after the same feedback in all replicas; with their replicas."""
+    yield policy.init(problem, MANY, np.random.default_rng(seed)), MANY
+    replicas = REPLICAS[-1] if policy.facts.trains_models else MANY
+    feedback = repeated(some_feedback(problem, 1, FEEDBACK_ROWS, seed), replicas)
+    _, taught = _states(policy, problem, replicas, feedback, seed)
+    yield taught, replicas
 
 
 def _p_value(policy: Policy[Any], state: Any, context: Floats, rng: np.random.Generator) -> float:
