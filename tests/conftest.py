@@ -72,6 +72,8 @@ def _compile_python_once() -> None:
 _compile_python_once()
 _compile_quickly()
 prefer_single_thread()
+# What starts processes is imported by name, from several folders of tests.
+sys.path.insert(0, str(Path(__file__).with_name("processes")))
 
 
 @pytest.fixture(autouse=True)

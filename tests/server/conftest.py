@@ -1,4 +1,5 @@
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from threading import Thread
 
 import httpx
 import pytest
+from forked_command import ForkedCommand, has_forks
 from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.store.memory_store import MemoryStore
@@ -141,16 +143,21 @@ def wait_until(condition, seconds: float = 60.0, pause: float = 0.01):
 
 
 class Server:
-    """The real command in a process of its own."""
+    """The command ``serve`` in a process of its own, which ``fresh`` starts as people do."""
 
-    def __init__(self, file, port: int = 0, *options: str, **how):
+    def __init__(self, file, port: int = 0, *options: str, fresh: bool = False, **variables: str):
         self.file = file
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "submax", "serve", file, "--port", str(port), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-            **how,
-        )
+        arguments = ["serve", str(file), "--port", str(port), *options]
+        environment = {**os.environ, **variables}
+        if fresh or not has_forks():
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "submax", *arguments],
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+        else:
+            self.process = ForkedCommand(arguments, environment)
         self.first_line = self.process.stderr.readline()
         self.address = self.first_line.rpartition(" ")[2].strip()
         self.said = ""
