@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import subprocess
+import sys
 import time
 from threading import Thread
 from typing import Any
@@ -14,11 +15,6 @@ PRELOADED = (
     "submax.web.server.run",
 )
 """What servers, and processes that open bandits, import."""
-
-
-def has_forks() -> bool:
-    """Whether processes can be forked here."""
-    return "forkserver" in multiprocessing.get_all_start_methods()
 
 
 def fork_context() -> Any:
@@ -97,3 +93,15 @@ class ForkedCommand:
             raise subprocess.TimeoutExpired("submax", timeout)
         self.stderr.close()
         return None, "".join(self._rest)
+
+
+def start_command(*arguments: Any, fresh: bool = False, **variables: str) -> Any:
+    """Start a command of submax, with further variables in its environment.
+
+    If it is ``fresh``, or if processes cannot be forked here, it is started as people start it.
+    """
+    words, environment = [str(one) for one in arguments], {**os.environ, **variables}
+    if not fresh and "forkserver" in multiprocessing.get_all_start_methods():
+        return ForkedCommand(words, environment)
+    command = [sys.executable, "-m", "submax", *words]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)

@@ -1,7 +1,4 @@
 import asyncio
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -9,7 +6,7 @@ from threading import Thread
 
 import httpx
 import pytest
-from forked_command import ForkedCommand, has_forks
+from forked_command import start_command
 from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.store.memory_store import MemoryStore
@@ -143,21 +140,11 @@ def wait_until(condition, seconds: float = 60.0, pause: float = 0.01):
 
 
 class Server:
-    """The command ``serve`` in a process of its own, which ``fresh`` starts as people do."""
+    """The command ``serve`` in a process of its own, see ``start_command``."""
 
-    def __init__(self, file, port: int = 0, *options: str, fresh: bool = False, **variables: str):
+    def __init__(self, file, port: int = 0, *options: str, **how):
         self.file = file
-        arguments = ["serve", str(file), "--port", str(port), *options]
-        environment = {**os.environ, **variables}
-        if fresh or not has_forks():
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "submax", *arguments],
-                stderr=subprocess.PIPE,
-                text=True,
-                env=environment,
-            )
-        else:
-            self.process = ForkedCommand(arguments, environment)
+        self.process = start_command("serve", file, "--port", port, *options, **how)
         self.first_line = self.process.stderr.readline()
         self.address = self.first_line.rpartition(" ")[2].strip()
         self.said = ""
