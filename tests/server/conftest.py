@@ -71,6 +71,16 @@ def trial():
 @pytest.fixture
 def serving(trial):
     """An application over a store, or over a service that need not be ready."""
+    yield from _applications(trial)
+
+
+@pytest.fixture(scope="module")
+def shared_serving(trial):
+    """Like ``serving``, for all tests of a module."""
+    yield from _applications(trial)
+
+
+def _applications(trial):
     opened = []
 
     def serving(store, **options) -> InProcess:
@@ -116,11 +126,14 @@ def counted(http) -> Callable[[int], float]:
     """How many requests were answered with a status, as the metrics say."""
 
     def counted(status: int) -> float:
+        # To parse all metrics would take longer than most requests.
+        lines = http.get("/metrics").text.splitlines()
+        text = "\n".join(one for one in lines if "submax_requests_total" in one)
         return sum(
             sample.value
-            for family in text_string_to_metric_families(http.get("/metrics").text)
+            for family in text_string_to_metric_families(text)
             for sample in family.samples
-            if sample.name == "submax_requests_total" and sample.labels["status"] == str(status)
+            if sample.labels["status"] == str(status)
         )
 
     return counted
