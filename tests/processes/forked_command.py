@@ -9,12 +9,16 @@ from threading import Thread
 from typing import Any
 
 PRELOADED = (
+    "scipy.linalg",
+    "scipy.sparse",
+    "scipy.special",
     "submax.cli.live",
     "submax.live.bandits.open",
     "submax.policies.classic.epsilon_greedy",
+    "submax.web.server.declaring.trial_process",
     "submax.web.server.run",
 )
-"""What servers, and processes that open bandits, import."""
+"""What servers, trials of declarations, and processes that open bandits import."""
 
 
 def fork_context() -> Any:

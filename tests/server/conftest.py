@@ -7,11 +7,11 @@ from threading import Thread
 import httpx
 import pytest
 from forked_command import start_command
+from forked_trial import ForkedTrial
 from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.store.memory_store import MemoryStore
 from submax.web.server.app import make_app
-from submax.web.server.declaring.trial_process import TrialProcess
 from submax.web.server.service import Service
 
 Events = dict[str, list]
@@ -63,7 +63,7 @@ def store():
 @pytest.fixture(scope="session")
 def trial():
     """One process for the trials of all tests, because it takes seconds to start one."""
-    trial = TrialProcess()
+    trial = ForkedTrial()
     yield trial
     trial.close()
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import schemathesis
+from forked_trial import ForkedTrial
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import positive_data_acceptance
@@ -24,7 +25,7 @@ SOAK = "SUBMAX_SOAK" in os.environ
 EXAMPLES = 400 if SOAK else 6
 # What fits the description can still make no sense, such as a reward beyond the scale.
 LEFT_OUT = [positive_data_acceptance]
-SERVICE = Service(MemoryStore())
+SERVICE = Service(MemoryStore(), ForkedTrial())
 APP = make_app(SERVICE, rate=1e9)
 
 
