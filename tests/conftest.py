@@ -1,6 +1,7 @@
 """What every test runs with; it is read before the workers of pytest-xdist are started."""
 
 import contextlib
+import functools
 import gc
 import hashlib
 import os
@@ -72,6 +73,8 @@ def _compile_python_once() -> None:
 _compile_python_once()
 _compile_quickly()
 prefer_single_thread()
+# What starts processes is imported by name, from several folders of tests.
+sys.path.insert(0, str(Path(__file__).with_name("processes")))
 
 
 @pytest.fixture(autouse=True)
@@ -233,6 +236,10 @@ class SharedBrowser:
                 self._open.close()
 
 
+WINDOW = {"width": 1200, "height": 900}
+"""The size of a window of the browser, in pixels."""
+
+
 @pytest.fixture(scope="module")
 def browser(request):
     return request.config.pluginmanager.get_plugin("shared browser").opened()
@@ -248,8 +255,7 @@ def tab(browser):
 
     def tab(address: str):
         if address not in windows:
-            size = {"width": 1200, "height": 900}
-            windows[address] = browser.new_context(base_url=address, viewport=size)
+            windows[address] = browser.new_context(base_url=address, viewport=WINDOW)
             # A window is closed with its last tab.
             windows[address].new_page()
         return windows[address].new_page()
@@ -259,22 +265,36 @@ def tab(browser):
         window.close()
 
 
+@pytest.fixture(scope="module")
+def kept_tab(tab):
+    """Opens one tab for each address, since a new tab has a process of its own to start."""
+    return functools.cache(tab)
+
+
 @pytest.fixture
-def quiet_tab(tab):
-    """Opens tabs that fail the test if anything is foreign or said in the console."""
-    said, tabs = [], []
+def quiet_tab(kept_tab):
+    """Opens a tab that fails the test if anything is foreign or said in the console.
+
+    Tests of a module that open the same address have the same tab, one after the other.
+    """
+    said, watched = [], []
 
     def quiet_tab(address: str):
-        page = tab(address)
-        tabs.append(page)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
+        page = kept_tab(address)
+        page.set_viewport_size(WINDOW)
+        watchers = {
+            "console": lambda message: said.append(message.text),
+            "pageerror": lambda error: said.append(str(error)),
+            "request": lambda one: one.url.startswith(address) or said.append(one.url),
+        }
+        for kind, watcher in watchers.items():
+            page.on(kind, watcher)
+            watched.append((page, kind, watcher))
         return page
 
     yield quiet_tab
-    for page in tabs:
-        page.close()
+    for page, kind, watcher in watched:
+        page.remove_listener(kind, watcher)
     assert said == []
 
 

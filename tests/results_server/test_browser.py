@@ -1,12 +1,12 @@
 """The pages on results in a real browser, and a sweep that is followed from begin to end."""
 
 import re
-import subprocess
-import sys
+import signal
 from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from forked_command import start_command
 from playwright.sync_api import expect
 
 from submax.web.results_server.result_pages import PAGES
@@ -41,12 +41,11 @@ arms = [2, 3]
 @contextmanager
 def dashboard(folder):
     """The command in a process of its own; yields the address that it prints."""
-    command = [sys.executable, "-m", "submax", "dashboard", str(folder), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = start_command("dashboard", folder, "--port", 0)
     try:
         yield re.search(r"http://\S+", process.stderr.readline()).group()
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
     assert process.returncode == 0
 
@@ -61,7 +60,6 @@ def address(results):
 def test_a_page_opens_and_everybody_can_use_it_also_on_a_phone(quiet_tab, address, path):
     page = quiet_tab(address)
     page.goto(path)
-    page.wait_for_load_state("networkidle")
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 390, "height": 800})
@@ -103,13 +101,12 @@ def test_a_sweep_is_followed_from_its_begin_to_its_end(quiet_tab, tmp_path):
     (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")
     results = tmp_path / "results"
     results.mkdir()
-    command = [sys.executable, "-m", "submax", "simulate", str(tmp_path / "sweep.toml")]
     with dashboard(results) as address:
         page = quiet_tab(address)
         page.goto("/")
         expect(page.get_by_text("There are no results in results yet.")).to_be_visible()
-        options = ["--out", str(results), "--jobs", "1", "--no-figures"]
-        run = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+        options = ["--out", results, "--jobs", 1, "--no-figures"]
+        run = start_command("simulate", tmp_path / "sweep.toml", *options)
         # The page is never loaded again by hand: it follows the run by itself.
         page.get_by_role("link", name="sweep").click(timeout=60_000)
         expect(page.get_by_role("cell", name="running").first).to_be_visible(timeout=60_000)
@@ -120,7 +117,8 @@ def test_a_sweep_is_followed_from_its_begin_to_its_end(quiet_tab, tmp_path):
             timeout=60_000
         )
         expect(page.locator("figure canvas")).to_be_visible()
-        assert run.wait(60) == 0
+        run.communicate(timeout=60)
+        assert run.returncode == 0
         page.get_by_role("link", name="Compare", exact=True).click()
         expect(page.get_by_text("random − slow").first).to_be_visible()
         # A page that is open would miss the server when it ends.

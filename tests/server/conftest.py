@@ -1,6 +1,4 @@
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -8,11 +6,12 @@ from threading import Thread
 
 import httpx
 import pytest
+from forked_command import start_command
+from forked_trial import ForkedTrial
 from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.store.memory_store import MemoryStore
 from submax.web.server.app import make_app
-from submax.web.server.declaring.trial_process import TrialProcess
 from submax.web.server.service import Service
 
 Events = dict[str, list]
@@ -64,7 +63,7 @@ def store():
 @pytest.fixture(scope="session")
 def trial():
     """One process for the trials of all tests, because it takes seconds to start one."""
-    trial = TrialProcess()
+    trial = ForkedTrial()
     yield trial
     trial.close()
 
@@ -72,6 +71,16 @@ def trial():
 @pytest.fixture
 def serving(trial):
     """An application over a store, or over a service that need not be ready."""
+    yield from _applications(trial)
+
+
+@pytest.fixture(scope="module")
+def shared_serving(trial):
+    """Like ``serving``, for all tests of a module."""
+    yield from _applications(trial)
+
+
+def _applications(trial):
     opened = []
 
     def serving(store, **options) -> InProcess:
@@ -117,11 +126,14 @@ def counted(http) -> Callable[[int], float]:
     """How many requests were answered with a status, as the metrics say."""
 
     def counted(status: int) -> float:
+        # To parse all metrics would take longer than most requests.
+        lines = http.get("/metrics").text.splitlines()
+        text = "\n".join(one for one in lines if "submax_requests_total" in one)
         return sum(
             sample.value
-            for family in text_string_to_metric_families(http.get("/metrics").text)
+            for family in text_string_to_metric_families(text)
             for sample in family.samples
-            if sample.name == "submax_requests_total" and sample.labels["status"] == str(status)
+            if sample.labels["status"] == str(status)
         )
 
     return counted
@@ -141,16 +153,11 @@ def wait_until(condition, seconds: float = 60.0, pause: float = 0.01):
 
 
 class Server:
-    """The real command in a process of its own."""
+    """The command ``serve`` in a process of its own, see ``start_command``."""
 
     def __init__(self, file, port: int = 0, *options: str, **how):
         self.file = file
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "submax", "serve", file, "--port", str(port), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-            **how,
-        )
+        self.process = start_command("serve", file, "--port", port, *options, **how)
         self.first_line = self.process.stderr.readline()
         self.address = self.first_line.rpartition(" ")[2].strip()
         self.said = ""

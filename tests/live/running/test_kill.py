@@ -1,6 +1,5 @@
 """Processes that are killed while they decide lose nothing that they acknowledged."""
 
-import multiprocessing
 import os
 import signal
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_command import fork_context
 
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
@@ -46,7 +46,6 @@ output = os.open(path, os.O_WRONLY)
 for thread in range(threads):
     threading.Thread(target=work, args=(thread,)).start()
 """
-PRELOADED = ["submax.live.bandits.open", "submax.policies.classic.epsilon_greedy"]
 
 
 @dataclass
@@ -90,9 +89,7 @@ def run_and_kill(where, run, after, output, enough):
     output.write_bytes(b"")
     given = {"place": where, "run": run, "name": NAME, "threads": THREADS, "path": str(output)}
     # It is forked from a process that has imported the library, which takes most of a start.
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(PRELOADED)
-    child = processes.Process(target=exec, args=(CHILD, given))
+    child = fork_context().Process(target=exec, args=(CHILD, given))
     child.start()
     try:
         end = time.monotonic() + PATIENCE

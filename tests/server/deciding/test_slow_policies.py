@@ -20,14 +20,34 @@ TRAINING = {
 }
 
 
+SLEEPING = """
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from submax.policies.classic.random import Random
+
+@dataclass(frozen=True)
+class Sleeping(Random):
+    def probabilities(self, state, context):
+        Path(__file__).with_name("begun").touch()
+        time.sleep(60)
+        return super().probabilities(state, context)
+"""
+"""A policy whose decisions take for ever, but no processor, and which says that one has begun."""
+
+
 @pytest.fixture
-def server(serve, tmp_path):
-    """A server of a bandit whose decisions take for ever, declared beside the server."""
-    file = tmp_path / "page.db"
-    open_bandit(file, actions=["A", "B"], policy=ENDLESS, background=False).close()
-    server = serve(file)
-    server.wait_ready()
-    return server
+def serving_policy(serve, tmp_path):
+    """Start a server of a bandit with a policy, declared beside the server."""
+
+    def serving_policy(policy):
+        file = tmp_path / "page.db"
+        open_bandit(file, actions=["A", "B"], policy=policy, background=False).close()
+        server = serve(file)
+        server.wait_ready()
+        return server
+
+    return serving_policy
 
 
 @pytest.mark.parametrize(
@@ -46,7 +66,10 @@ def test_a_policy_that_takes_for_ever_is_refused_over_http(http, policy, word):
     assert http.get("/bandits").json() == {"bandits": []}
 
 
-def test_a_decision_that_takes_for_ever_is_uniform_after_a_deadline_and_sigterm_ends_it(server):
+def test_a_decision_that_takes_for_ever_is_uniform_after_a_deadline_and_sigterm_ends_it(
+    serving_policy,
+):
+    server = serving_policy(ENDLESS)
     begin = time.monotonic()
     answer = server.post("/bandits/page/decide", json={}, timeout=8)
     assert answer.json()["propensity"] == 0.5
@@ -66,9 +89,14 @@ def test_a_decision_that_takes_for_ever_is_uniform_after_a_deadline_and_sigterm_
     ends_soon(server)
 
 
-def test_sigterm_ends_the_server_while_a_request_waits_for_such_a_decision(server):
+def test_sigterm_ends_the_server_while_a_request_waits_for_such_a_decision(
+    serving_policy, tmp_path
+):
+    (tmp_path / "policy.py").write_text(SLEEPING)
+    server = serving_policy(f"{tmp_path / 'policy.py'}:Sleeping")
     with pytest.raises(httpx.ReadTimeout):
         server.post("/bandits/page/decide-many", json={"requests": [{}, {}]}, timeout=0.5)
+    assert (tmp_path / "begun").exists()
     ends_soon(server)
 
 

@@ -18,9 +18,15 @@ NUL, EMOJI = "a\0b", "\N{GRINNING FACE}\N{FAMILY}"
 HUGE = 10**400
 
 
-@pytest.fixture
-def http(serving, store):
-    client = serving(store)
+@pytest.fixture(scope="module")
+def shared_store():
+    return MemoryStore()
+
+
+@pytest.fixture(scope="module")
+def http(shared_serving, shared_store):
+    """One server for most tests: what is refused leaves it as it was."""
+    client = shared_serving(shared_store, rate=1e9)
     assert client.post("/bandits", json=ARMS).status_code == 201
     assert client.post(DECIDE, json={"id": "d1", **CONTEXT}).status_code == 200
     assert client.post(REWARD, json={"id": "d1", "value": 1.0}).status_code == 200
@@ -28,8 +34,11 @@ def http(serving, store):
 
 
 @pytest.fixture
-def refused(http, events, counted):
+def refused(http, shared_store, counted):
     """Send something that is answered with a status and a sentence, counted, and no more."""
+
+    def events():
+        return {stream: shared_store.read(stream) for stream in shared_store.streams()}
 
     def refused(status, method, path, **options):
         before, count = events(), counted(status)
@@ -365,7 +374,7 @@ def test_hostile_texts_are_refused_where_a_known_name_is_needed(refused, field):
 PRINTABLE = [SQL, SCRIPT, EMOJI, "../../etc/passwd", "{{7*7}}", "%s%n", "$(id)"]
 
 
-def test_hostile_names_of_choices_come_back_as_they_were_given(http, events):
+def test_hostile_names_of_choices_come_back_as_they_were_given(http):
     body = {"name": "hostile", "actions": {SQL: PRINTABLE}, "context": {SCRIPT: PRINTABLE}}
     body["policy"] = "linucb"
     shown = http.post("/bandits", json=body)

@@ -15,7 +15,9 @@ from submax.live.monitoring.alarms.alarm_records import Alarm
 from submax.web.server.pages.operations import page_operations
 
 pytestmark = pytest.mark.xdist_group("browser")
-HOURS = 30
+HOURS = 10
+HOURLY = 180
+"""Decisions in each hour, many enough that one arm is surely ahead."""
 ARMS = ["Plain", "Bold <b>", "Broken"]
 CHANCE = {"Plain": 0.2, "Bold <b>": 0.5, "Broken": 0.0}
 PATHS = ["/", "/keys", "/audit", *[one.path for one in page_operations() if "{name}" in one.path]]
@@ -44,7 +46,7 @@ def fill(file: Path) -> None:
         background=False,
     )
     for _ in range(HOURS):
-        made = bandit.decide_many([{}] * 60)
+        made = bandit.decide_many([{}] * HOURLY)
         bandit.reward_many(
             [{"id": one.id, "value": float(rng.random() < CHANCE[one.action])} for one in made]
         )
@@ -71,15 +73,19 @@ def fill_with_shadow(file: Path) -> None:
 @pytest.fixture
 def page(quiet_tab, address):
     page = quiet_tab(address)
-    page.on("dialog", lambda dialog: dialog.accept())
-    return page
+
+    def accept(dialog):
+        dialog.accept()
+
+    page.on("dialog", accept)
+    yield page
+    page.remove_listener("dialog", accept)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_fits_a_phone_and_everybody_can_use_it(page: Page, path):
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(path.format(name="headline"))
-    page.wait_for_load_state("networkidle")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 1200, "height": 900})
     found = Axe().run(page)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import re
 import signal
 
@@ -84,7 +83,7 @@ def test_a_server_writes_json_lines_as_its_variables_say(serve, tmp_path):
     file = tmp_path / "page.db"
     open_bandit(file, actions=["A", "B"], background=False).close()
     variables = {"SUBMAX_LOG_FORMAT": "json", "SUBMAX_LOG_LEVEL": "debug"}
-    server = serve(file, 0, env={**os.environ, **variables})
+    server = serve(file, 0, **variables)
     first = json.loads(server.first_line)
     server.address = first["address"]
     assert (first["event"], first["bandits"]) == ("serving", ["page"])

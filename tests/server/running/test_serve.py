@@ -99,7 +99,7 @@ def shared(start_server, tmp_path_factory):
     """A server for the tests that leave its store as it is."""
     path = tmp_path_factory.mktemp("shared") / "page.db"
     open_bandit(path, actions=ACTIONS, background=False).close()
-    server = start_server(path)
+    server = start_server(path, fresh=True)
     server.wait_ready()
     return server
 
@@ -198,7 +198,7 @@ def test_sigterm_while_starting_ends_in_order(serve, file, pause):
 
 def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
     file = tmp_path / "new.db"
-    server = serve(file)
+    server = serve(file, fresh=True)
     server.wait_ready()
     body = {"name": "page", "actions": ACTIONS}
     assert server.post("/bandits", json=body, timeout=30).status_code == 201

@@ -32,6 +32,9 @@ class TrialProcess:
     trial and kept for the next ones.
     """
 
+    start_method = "spawn"
+    """How the process is started: not by a fork of this process, which has threads."""
+
     def __init__(self, seconds: float = TRIAL_SECONDS) -> None:
         self._seconds, self._closed = seconds, False
         self._lock = Lock()
@@ -87,8 +90,7 @@ class TrialProcess:
         if self._idle is not None:
             self._idle.cancel()
         if self._connection is None:
-            # Spawned, not forked: this process has threads.
-            context = multiprocessing.get_context("spawn")
+            context: Any = multiprocessing.get_context(self.start_method)
             self._connection, far = context.Pipe()
             self._process = context.Process(
                 target=run_trials, args=(far,), name="submax-trial", daemon=True

@@ -4,6 +4,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import Mapping
+from functools import cached_property
 from importlib.resources import files
 
 from starlette.requests import Request
@@ -37,14 +38,19 @@ class JavaScriptClient:
     def __init__(self) -> None:
         folder = files("submax.web.server.client") / "javascript"
         self.files = {one.name: one.read_bytes() for one in folder.iterdir() if _ending(one.name)}
-        self.files[ARCHIVE] = _archive(self.files)
 
     async def answer(self, request: Request) -> Response:
         """Answer with a file; no key is needed."""
         name = request.path_params["name"]
-        if name not in self.files:
+        content = self._archive if name == ARCHIVE else self.files.get(name)
+        if content is None:
             return failure(404, f"there is no file {name!r:.80}: the client begins with index.js")
-        return Response(self.files[name], headers=HEADERS, media_type=_ending(name))
+        return Response(content, headers=HEADERS, media_type=_ending(name))
+
+    @cached_property
+    def _archive(self) -> bytes:
+        """The package of npm, which most servers are never asked for."""
+        return _archive(self.files)
 
 
 def _ending(name: str) -> str:
