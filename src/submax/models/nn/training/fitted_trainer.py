@@ -1,6 +1,8 @@
 """Training with early stopping by the loss of held-out rows, as pure functions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -78,8 +80,7 @@ class FittedTrainer:
 
         def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
             rows, key = part
-            sums = jax.vmap(self._sums, in_axes=(0, 0, 0, None))(vector, rows, shares, key)
-            return total + sums, None
+            return total + self._all_sums(vector, rows, shares, key), None
 
         start = jax.eval_shape(add, jnp.zeros(()), (held[0], keys[0]))[0]
         total = jax.lax.scan(add, jnp.zeros(start.shape), (held, keys))[0]
@@ -97,6 +98,11 @@ class FittedTrainer:
         total = (batch.reward * weight[..., None]).sum(axis=(0, 2))
         equal_share = 1 / max(self.trainer.design.reward_width, 2)
         return (total + equal_share) / (weight.sum(axis=(0, 2)) + 1)[:, None]
+
+    @cached_property
+    def _all_sums(self) -> Callable[..., jax.Array]:
+        """`_sums` of all replicas, which JAX traces once for all programs that evaluate."""
+        return jax.jit(jax.vmap(self._sums, in_axes=(0, 0, 0, None)))
 
     def _sums(
         self, vector: jax.Array, rows: jax.Array, share: jax.Array, key: jax.Array
