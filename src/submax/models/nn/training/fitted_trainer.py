@@ -78,12 +78,19 @@ class FittedTrainer:
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
         shares = self.shares(held)
 
+        nothing = jax.eval_shape(self._all_sums, vector, held[0], shares, keys[0])
+
         def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
             rows, key = part
-            return total + self._all_sums(vector, rows, shares, key), None
+            # Few rows fill few batches: an empty one would take as long as a full one.
+            sums = jax.lax.cond(
+                jnp.any(rows[..., -1] != 0),
+                lambda: self._all_sums(vector, rows, shares, key),
+                lambda: jnp.zeros(nothing.shape),
+            )
+            return total + sums, None
 
-        start = jax.eval_shape(add, jnp.zeros(()), (held[0], keys[0]))[0]
-        total = jax.lax.scan(add, jnp.zeros(start.shape), (held, keys))[0]
+        total = jax.lax.scan(add, jnp.zeros(nothing.shape), (held, keys))[0]
         mean = (total[:, 1:] / total[:, :1]).min(axis=1)
         return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
 
