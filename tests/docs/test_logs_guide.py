@@ -6,12 +6,16 @@ Both have the same commands, which are run once for both.
 import contextlib
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "logs.md").read_text(encoding="utf-8")
@@ -40,6 +44,17 @@ def log(tmp_path, written):
     return tmp_path
 
 
+def printed(folder, command):
+    """What a command of ``submax`` prints, run in this process; it must not fail."""
+    words = shlex.split(command)
+    # The report says by which command it was made.
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        done = CliRunner().invoke(main, words[1:])
+    assert done.exit_code == 0, (command, done.output)
+    return done.stdout
+
+
 def test_the_tutorial_has_the_commands_of_the_guide():
     assert blocks("python", TUTORIAL) == blocks("python")[:1]
     assert blocks("sh", TUTORIAL) == [
@@ -57,8 +72,8 @@ def script(word):
 
 
 @pytest.mark.slow
-def test_the_evaluation_says_what_the_page_says(log, bash):
-    said = bash(log, script("evaluate"))
+def test_the_evaluation_says_what_the_page_says(log):
+    said = printed(log, script("evaluate"))
     assert "logging policy: 0.08" in said
     assert set(said_by_the_tutorial(0)) <= set(said.splitlines())
     rows = (log / "evaluation" / "estimates.csv").read_text().splitlines()
@@ -78,7 +93,7 @@ def test_the_evaluation_says_what_the_page_says(log, bash):
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
 @pytest.mark.slow
 def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
-    assert said_by_the_tutorial(1)[0] in bash(log, script("learn")).splitlines()
+    assert said_by_the_tutorial(1)[0] in printed(log, script("learn")).splitlines()
     command = [sys.executable, "-m", *script("serve").split(), "--port", "0"]
     with subprocess.Popen(command, cwd=log, stderr=subprocess.PIPE, text=True) as server:
         said = ""
@@ -94,23 +109,23 @@ def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
         decision, receipt = map(json.loads, answers.splitlines())
         assert (decision["version"], decision["action"]) == (1, "B")
         assert receipt["status"] == "accepted"
-        bash(log, script("export"))
+        printed(log, script("export"))
         server.terminate()
         assert server.wait(10) == 0
     assert (log / "log.parquet").exists()
 
 
 @pytest.mark.slow
-def test_tuning_prints_the_best(log, bash):
+def test_tuning_prints_the_best(log):
     pytest.importorskip("optuna")
-    said = bash(log, script("tune"))
+    said = printed(log, script("tune"))
     assert '"kind": "linear-thompson"' in said
 
 
 @pytest.mark.slow
-def test_the_page_on_the_best_arm_is_followed(tmp_path, bash):
+def test_the_page_on_the_best_arm_is_followed(tmp_path):
     with contextlib.chdir(tmp_path):
         exec(compile(blocks("python", BEST_ARM)[0], "<page>", "exec"), {})
     (command,) = blocks("sh", BEST_ARM)
-    said = bash(tmp_path, command).splitlines()
+    said = printed(tmp_path, command).splitlines()
     assert set(blocks("text", BEST_ARM)[0].splitlines()) <= set(said)

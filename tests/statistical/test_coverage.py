@@ -5,7 +5,7 @@ from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.intervals import bootstrap, normal
 from submax.evaluation.off_policy import make_off_policy
 
-ROWS = 1000
+ROWS = 500
 ESTIMATORS = tuple(make_off_policy(name) for name in ("ips", "snips", "dr", "dm"))
 
 # Five contexts, four actions; the weights are between 0.25 and 2.5.

@@ -9,7 +9,7 @@ import tempfile
 import tomllib
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from docs.generators.site.diagrams import DRAWINGS, with_drawings
 from docs.generators.site.navigation import completed
@@ -23,16 +23,23 @@ NAVIGATION = re.compile(r"^nav = \[.*?^\]$", flags=re.MULTILINE | re.DOTALL)
 NOTEBOOK_LINE = "\n\n[This page as a notebook]({name})\n"
 
 
-def build(target: Path) -> None:
-    """Build the site into a new folder, or in place of an earlier site; a warning is an error."""
+ZENSICAL = "import gc; gc.disable(); from zensical.main import cli; cli()"
+"""The process ends when the pages are written: to look for garbage takes a sixth of its time."""
+
+
+def build(target: Path, output: IO[str] | None = None) -> None:
+    """Build the site into a new folder, or in place of an earlier site; a warning is an error.
+
+    What Zensical prints goes to the file ``output``, or to the terminal.
+    """
     if target.exists() and not (target / "objects.inv").is_file():
         raise SystemExit(f"{target} exists and is no site: name a new folder, such as site")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pages = write_pages(folder / "pages")
         (folder / CONFIGURATION.name).write_text(configuration(pages), encoding="utf-8")
-        command = [sys.executable, "-m", "zensical", "build", "--strict"]
-        subprocess.run(command, cwd=folder, check=True)
+        command = [sys.executable, "-c", ZENSICAL, "build", "--strict"]
+        subprocess.run(command, cwd=folder, stdout=output, stderr=output, check=True)
         if target.exists():
             shutil.rmtree(target)
         shutil.move(folder / "site", target)

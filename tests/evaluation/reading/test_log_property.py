@@ -1,8 +1,9 @@
 import csv
 import math
+import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
@@ -26,6 +27,9 @@ CELLS = {
     "context_land": [*LANDS * 4, "", "it"],
     "eligible": [*[""] * 5, "A|D", '["A", "B, C"]', '[["D"]]', "[]", "A|Z", "["],
 }
+
+
+EXAMPLES = 100 if "SUBMAX_SOAK" in os.environ else 40
 
 
 def number(text):
@@ -103,6 +107,7 @@ def write(path, rows):
 @pytest.mark.parametrize("block", [160, 1 << 20])
 @pytest.mark.slow
 def test_exactly_the_rows_that_are_good_are_kept(block, path):
+    @settings(max_examples=EXAMPLES)
     @given(tables())
     def check(rows):
         write(path, rows)
@@ -134,6 +139,7 @@ def test_exactly_the_rows_that_are_good_are_kept(block, path):
 
 @pytest.mark.slow
 def test_the_first_bad_row_is_the_one_that_is_named(path):
+    @settings(max_examples=EXAMPLES)
     @given(tables())
     def check(rows):
         write(path, rows)

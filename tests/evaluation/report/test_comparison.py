@@ -88,8 +88,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(seed, monkeypatch):
     monkeypatch.setattr(reward_map, "KERNELS", 0)
     estimators, held = ["ips", "snips", "dr"], np.zeros(3)
     for number in range(LOGS):
-        log = log_of([seed, number])
-        learned = learn(log, "linear-thompson", share=0.5)
+        first, log = log_of([seed, number]).split(0.5)
+        learned = learn(first, "linear-thompson")
         truth = (learned.probabilities(np.eye(4, dtype=np.float32)) * CHANCE).sum(axis=1).mean()
         found = compare(log, {"it": learned}, estimators=estimators, level=LEVEL)
         ends = [found.find("it", estimator).interval for estimator in estimators]

@@ -15,7 +15,7 @@ from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
 
 ARMS = ["A", "B", "C"]
-LOGS = 100
+LOGS = 60
 
 
 def log_of(rng, rows=2000, chances=(0.5, 0.3, 0.2), **columns):

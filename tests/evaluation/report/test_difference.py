@@ -63,7 +63,7 @@ def test_by_default_differences_are_from_the_logging_policy(rng):
 
 
 def test_intervals_of_differences_cover_the_truth(rng):
-    logs, names = 150, ["ips", "snips", "dr"]
+    logs, names = 100, ["ips", "snips", "dr"]
     truth = (0.2 * 0.3 + 0.3 * 0.4 + 0.5 * 0.5) - (0.3 + 0.4 + 0.5) / 3
     covered = np.zeros(len(names))
     for _ in range(logs):

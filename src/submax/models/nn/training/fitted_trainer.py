@@ -1,6 +1,8 @@
 """Training with early stopping by the loss of held-out rows, as pure functions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -76,13 +78,19 @@ class FittedTrainer:
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
         shares = self.shares(held)
 
+        nothing = jax.eval_shape(self._all_sums, vector, held[0], shares, keys[0])
+
         def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
             rows, key = part
-            sums = jax.vmap(self._sums, in_axes=(0, 0, 0, None))(vector, rows, shares, key)
+            # Few rows fill few batches: an empty one would take as long as a full one.
+            sums = jax.lax.cond(
+                jnp.any(rows[..., -1] != 0),
+                lambda: self._all_sums(vector, rows, shares, key),
+                lambda: jnp.zeros(nothing.shape),
+            )
             return total + sums, None
 
-        start = jax.eval_shape(add, jnp.zeros(()), (held[0], keys[0]))[0]
-        total = jax.lax.scan(add, jnp.zeros(start.shape), (held, keys))[0]
+        total = jax.lax.scan(add, jnp.zeros(nothing.shape), (held, keys))[0]
         mean = (total[:, 1:] / total[:, :1]).min(axis=1)
         return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
 
@@ -97,6 +105,11 @@ class FittedTrainer:
         total = (batch.reward * weight[..., None]).sum(axis=(0, 2))
         equal_share = 1 / max(self.trainer.design.reward_width, 2)
         return (total + equal_share) / (weight.sum(axis=(0, 2)) + 1)[:, None]
+
+    @cached_property
+    def _all_sums(self) -> Callable[..., jax.Array]:
+        """`_sums` of all replicas, which JAX traces once for all programs that evaluate."""
+        return jax.jit(jax.vmap(self._sums, in_axes=(0, 0, 0, None)))
 
     def _sums(
         self, vector: jax.Array, rows: jax.Array, share: jax.Array, key: jax.Array

@@ -118,7 +118,9 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> FittedP
         (MAX_HELD_OUT_ROWS // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32
     )
     progress = trainer.progress_shapes
-    fitting = jax.eval_shape(fitted.begin, progress, held, least)
+    # The shapes that `begin` returns: to ask JAX for them would trace the whole evaluation.
+    loss = shape((replicas,), jnp.float32)
+    fitting = Fitting(progress, progress.vector, loss, least, least, least)
     return FittedPrograms(
         fitted,
         compiled(fitted.begin, progress, held, least),
