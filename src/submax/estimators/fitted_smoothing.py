@@ -1,6 +1,7 @@
 """Smoothing constants of the reward levels, fitted to the counts by empirical Bayes."""
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.numerics.decreasing_root import decreasing_root
@@ -77,8 +78,7 @@ def _scaled(
 
     ``rest`` is the sum of constants that are not in the arrays.
     """
-    from scipy.special import digamma
-
+    digamma = scipy.special.digamma
     logarithm = np.log(smoothing)
     lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
     highest = FURTHEST - np.where(group, logarithm, -FURTHEST).max(axis=-1)

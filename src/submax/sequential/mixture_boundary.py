@@ -1,13 +1,10 @@
-"""How far a sum of noise may stray, at all times together.
-
-Functions import scipy themselves: it would take most of the time in which a live bandit starts, and
-many bandits compare no groups.
-"""
+"""How far a sum of noise may stray, at all times together."""
 
 import math
 from typing import Any
 
 import numpy as np
+import scipy
 
 
 def mixture_boundary(variance: float, error: float, scale: float, tightest_at: float) -> float:
@@ -32,12 +29,10 @@ def mixture_boundary(variance: float, error: float, scale: float, tightest_at: f
     def excess(deviation: float) -> float:
         return float(log_mixture(deviation, variance, scale, mixing)) - math.log(2 / error)
 
-    from scipy.optimize import brentq
-
     upper = math.sqrt(variance + mixing) + scale
     while excess(upper) < 0:
         upper *= 2
-    return float(brentq(excess, 0.0, upper, xtol=1e-9 * upper))
+    return float(scipy.optimize.brentq(excess, 0.0, upper, xtol=1e-9 * upper))
 
 
 def log_mixture(deviation: Any, variance: Any, scale: float, mixing: float) -> Any:
@@ -55,9 +50,11 @@ def log_mixture(deviation: Any, variance: Any, scale: float, mixing: float) -> A
 
 def _log_integral(shape: Any, rate: Any) -> Any:
     """Return the logarithm of ∫₀¹ y^(shape − 1) exp(−rate y) dy."""
-    from scipy.special import gammainc, gammaln
-
-    return gammaln(shape) + np.log(gammainc(shape, rate)) - shape * np.log(rate)
+    return (
+        scipy.special.gammaln(shape)
+        + np.log(scipy.special.gammainc(shape, rate))
+        - shape * np.log(rate)
+    )
 
 
 def mixing_precision(tightest_at: float, error: float) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import probability, whole_number
@@ -86,14 +87,12 @@ def lai_robbins(means: Sequence[float], steps: Integers) -> Floats:
 
     Reference: Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules.
     """
-    from scipy.special import rel_entr
-
     values = np.array(means, dtype=np.float64)
     for mean in means:
         probability("each of means", mean)
     best = values.max()
     worse = values[values < best]
-    divergence = rel_entr(worse, best) + rel_entr(1 - worse, 1 - best)
+    divergence = scipy.special.rel_entr(worse, best) + scipy.special.rel_entr(1 - worse, 1 - best)
     constant = float(((best - worse) / divergence).sum())
     bound: Floats = constant * np.log(np.maximum(steps, 1))
     return bound

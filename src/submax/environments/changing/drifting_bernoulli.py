@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
@@ -63,17 +64,15 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
 
     def _quantile(self, path: Floats) -> Floats:
         """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
-        from scipy import special
-
         if self.alpha == 1:
             # F(p) = 1 − (1 − p)^β
-            near_zero: Floats = -np.expm1(special.log_ndtr(-path) / self.beta)
+            near_zero: Floats = -np.expm1(scipy.special.log_ndtr(-path) / self.beta)
             return near_zero
         if self.beta == 1:
             # F(p) = p^α
-            power: Floats = np.exp(special.log_ndtr(path) / self.alpha)
+            power: Floats = np.exp(scipy.special.log_ndtr(path) / self.alpha)
             return power
-        quantile: Floats = special.betaincinv(self.alpha, self.beta, special.ndtr(path))
+        quantile: Floats = scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
         return quantile
 
     @classmethod

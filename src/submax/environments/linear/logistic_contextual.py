@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import finite, positive, whole_number
@@ -45,9 +46,7 @@ class LogisticContextual(LinearEnvironment):
         return Problem(Arms(self.arms), self.dimension)
 
     def mean_of(self, product: Floats) -> Floats:
-        from scipy import special
-
-        probability: Floats = special.expit(product + self.shift)
+        probability: Floats = scipy.special.expit(product + self.shift)
         return probability
 
     def outcome(

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.environment import Environment, Outcome
@@ -41,10 +42,8 @@ class NetworkEnvironment(Environment[TruthNetwork]):
         return draw_directions(len(world.output_weight), count, self.dimension, rng)
 
     def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
-        from scipy import special
-
         output = logits(world, self.space.choices, context, action)
-        probability: Floats = special.expit(output + self.shift)
+        probability: Floats = scipy.special.expit(output + self.shift)
         return probability
 
     def reward(
@@ -60,8 +59,6 @@ class NetworkEnvironment(Environment[TruthNetwork]):
         return Outcome(success.astype(np.float64), probability)
 
     def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
-        from scipy import special
-
         output = highest_logits(world, self.space.choices, context)
-        probability: Floats = special.expit(output + self.shift)
+        probability: Floats = scipy.special.expit(output + self.shift)
         return probability

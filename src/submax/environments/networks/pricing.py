@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import non_negative, positive, whole_number
@@ -70,13 +71,11 @@ class Pricing(Environment[Demand]):
         return Problem(Box((float(self.low),), (float(self.high),)), self.context, scale)
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Demand:
-        from scipy import special
-
         intercept = rng.uniform(*INTERCEPT_RANGE, size=replicas)
         taste = TASTE_DEVIATION * rng.standard_normal((replicas, self.context))
         share = rng.uniform(*BEST_PRICE_RANGE, size=replicas)
         best_price = self.low + share * (self.high - self.low)
-        return Demand(intercept, taste, (1 + special.wrightomega(intercept - 1)) / best_price)
+        return Demand(intercept, taste, (1 + scipy.special.wrightomega(intercept - 1)) / best_price)
 
     def contexts(self, world: Demand, count: int, rng: np.random.Generator) -> Floats:
         return draw_directions(len(world.intercept), count, self.context, rng)
@@ -98,9 +97,8 @@ class Pricing(Environment[Demand]):
 
     def best_price(self, world: Demand, context: Floats) -> Floats:
         """The price p* in each context: ``[R, n]``."""
-        from scipy import special
-
-        price = (1 + special.wrightomega(_log_odds(world, context) - 1)) / world.slope[:, None]
+        excess = scipy.special.wrightomega(_log_odds(world, context) - 1)
+        price = (1 + excess) / world.slope[:, None]
         return np.clip(price, self.low, self.high)
 
     def best_reward(self, world: Demand, context: Floats) -> Floats:
@@ -108,9 +106,7 @@ class Pricing(Environment[Demand]):
 
     def _means(self, world: Demand, context: Floats, price: Floats) -> tuple[Floats, Floats]:
         """The mean reward and the probability of a sale at each price, both ``[R, n]``."""
-        from scipy import special
-
-        sale = special.expit(_log_odds(world, context) - world.slope[:, None] * price)
+        sale = scipy.special.expit(_log_odds(world, context) - world.slope[:, None] * price)
         return price * sale, sale
 
     @classmethod

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import scipy
 
 from submax.evaluation.contracts.terms import Terms
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
@@ -78,8 +79,6 @@ def gamma_quantile(probability: float, variance: float, third: float) -> float:
     G(N) is the quantile of the gamma distribution of shape N. If the third cumulant is negative,
     the distribution is reflected; if it is 0, the distribution is normal.
     """
-    from scipy.special import gammaincinv, ndtri
-
     if not variance > 0:
         # All terms are equal; NaN stays NaN.
         return variance
@@ -87,7 +86,7 @@ def gamma_quantile(probability: float, variance: float, third: float) -> float:
         return -gamma_quantile(1 - probability, variance, -third)
     skewness = third / variance**1.5
     if skewness**2 * NORMAL_SHAPE < 1:
-        z = float(ndtri(probability))
+        z = float(scipy.special.ndtri(probability))
         return float(np.sqrt(variance) * (z + skewness * (z**2 - 1) / 3))
     shape, unit = skewness**-2, third / variance
-    return float(unit * (gammaincinv(shape, probability) - shape))
+    return float(unit * (scipy.special.gammaincinv(shape, probability) - shape))

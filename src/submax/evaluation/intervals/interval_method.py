@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats
 from submax.evaluation.contracts.counts import total, variance
@@ -35,6 +36,4 @@ def standard_error_of_mean(terms: Floats, count: Floats | None = None) -> float:
 
 def normal_quantile(level: float) -> float:
     """Return z such that a normal variable is within ±z standard deviations at this level."""
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + level / 2))
+    return float(scipy.special.ndtri(0.5 + level / 2))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -115,8 +116,6 @@ def fitted_softmax(
 
     ``count`` is the number of decisions of each row.
     """
-    from scipy.optimize import minimize
-
     shape = (features.shape[1], eligible.shape[1])
     row: Integers = np.arange(len(chosen))
     taken = np.zeros(eligible.shape)
@@ -134,7 +133,7 @@ def fitted_softmax(
         gradient = features.T @ excess + penalty * theta
         return float(value) / decisions, gradient.ravel() / decisions
 
-    found = minimize(
+    found = scipy.optimize.minimize(
         loss,
         np.zeros(shape[0] * shape[1]),
         jac=True,

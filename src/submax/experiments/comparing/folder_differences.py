@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from scipy import stats
+import scipy
 
 from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
@@ -120,8 +120,8 @@ def independent_difference(
         p_value = 1.0 if mean == 0 else 0.0
         return PairedDifference(*names, mean, error, mean, mean, p_value, 1.0, replicas, None)
     freedom = error**4 / sum(one**4 / (n - 1) for one, n in zip(errors, counts, strict=True))
-    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    p_value = float(2 * stats.t.sf(abs(mean) / error, freedom))
+    reach = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    p_value = float(2 * scipy.stats.t.sf(abs(mean) / error, freedom))
     ends = mean - reach, mean + reach
     return PairedDifference(*names, mean, error, *ends, p_value, 1.0, replicas, None)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from submax.core.checks import one_of, probability
 from submax.core.errors import InputError
@@ -73,10 +73,12 @@ def mean_ranks(
             f"{len(names)} and {len(rows)} in which all of them were run: take submax compare"
         )
     table = np.array(rows) if measure == "regret" else -np.array(rows)
-    ranks = stats.rankdata(table, axis=1)
+    ranks = scipy.stats.rankdata(table, axis=1)
     count, size = ranks.shape
-    quantile = float(stats.studentized_range.ppf(confidence, size, np.inf)) / math.sqrt(2)
-    p_value = float(stats.friedmanchisquare(*table.T).pvalue) if size > 2 else _sign_test(table)
+    quantile = float(scipy.stats.studentized_range.ppf(confidence, size, np.inf)) / math.sqrt(2)
+    p_value = (
+        float(scipy.stats.friedmanchisquare(*table.T).pvalue) if size > 2 else _sign_test(table)
+    )
     return MeanRanks(
         dict(zip(names, ranks.mean(axis=0).tolist(), strict=True)),
         count,
@@ -88,4 +90,4 @@ def mean_ranks(
 def _sign_test(table: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
     """Return the p-value of a sign test, which replaces Friedman's test for two policies."""
     less, more = int((table[:, 0] < table[:, 1]).sum()), int((table[:, 0] > table[:, 1]).sum())
-    return float(stats.binomtest(less, less + more).pvalue) if less + more else 1.0
+    return float(scipy.stats.binomtest(less, less + more).pvalue) if less + more else 1.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from submax.core.arrays import Floats
 from submax.core.checks import one_of, probability
@@ -137,7 +137,7 @@ def replicas_needed(
     """
     if difference == 0:
         return None
-    quantiles = stats.norm.ppf((1 + confidence) / 2) + stats.norm.ppf(power)
+    quantiles = scipy.stats.norm.ppf((1 + confidence) / 2) + scipy.stats.norm.ppf(power)
     least = (float(quantiles) * deviation / abs(difference)) ** 2
     if least > MOST_REPLICAS:
         return None
@@ -151,8 +151,10 @@ def _power(difference: float, deviation: float, count: int, confidence: float) -
     """Return the chance that a t-test with ``count`` replicas decides this difference."""
     if deviation == 0:
         return 1.0
-    threshold = stats.t.ppf((1 + confidence) / 2, count - 1)
-    return float(stats.nct.sf(threshold, count - 1, abs(difference) * math.sqrt(count) / deviation))
+    threshold = scipy.stats.t.ppf((1 + confidence) / 2, count - 1)
+    return float(
+        scipy.stats.nct.sf(threshold, count - 1, abs(difference) * math.sqrt(count) / deviation)
+    )
 
 
 def paired_difference(
@@ -165,9 +167,9 @@ def paired_difference(
         return PairedDifference(
             labels, left, right, mean, error, -math.inf, math.inf, 1.0, 1.0, count, None
         )
-    reach = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    reach = float(scipy.stats.t.ppf((1 + confidence) / 2, count - 1)) * error
     if error > 0:
-        p_value = float(2 * stats.t.sf(abs(mean) / error, count - 1))
+        p_value = float(2 * scipy.stats.t.sf(abs(mean) / error, count - 1))
     else:
         p_value = 1.0 if mean == 0 else 0.0
     needed = replicas_needed(mean, deviation, confidence)

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
@@ -43,15 +44,13 @@ class MixtureDensity(NamedTuple):
         cls, output: NDArray[np.float32], sizes: tuple[int, ...], reals: int, components: int
     ) -> Self:
         """Return the mixture for the outputs of the head, ``[..., Z, O]``."""
-        from scipy import special
-
         ends = np.cumsum([sum(sizes), components, components * reals])
         logits, chances, places, widths = np.split(output.astype(np.float64), ends, axis=-1)
         shape = (*output.shape[:-1], components, reals)
-        share = special.expit(widths + FIRST_WIDTH)
+        share = scipy.special.expit(widths + FIRST_WIDTH)
         return cls(
             choice_probabilities(output[..., : ends[0]], sizes) if sizes else logits,
-            special.softmax(chances, axis=-1),
+            scipy.special.softmax(chances, axis=-1),
             first_locations(components, reals) + REACH * np.tanh(places / REACH).reshape(shape),
             np.exp(LOG_NARROWEST + LOG_RANGE * share).reshape(shape),
         )
@@ -136,10 +135,9 @@ def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray
     numerator is σ(y) σ(−y) = e / (1 + e)² with e = exp(−|y|). If m lies outside of the range, all e
     share a small factor; it is moved into the constant, so that float32 is enough for the rest.
     """
-    from scipy import special
-
     outside = np.maximum(0.0, np.maximum(-location, location - 1)) / scale
-    inside = special.log_expit((1 - location) / scale) + special.log_expit(location / scale)
+    log_expit = scipy.special.log_expit
+    inside = log_expit((1 - location) / scale) + log_expit(location / scale)
     constant = np.exp(-inside - outside) / (-np.expm1(-1 / scale) * scale)
     falling = place.astype(np.float32) - location.astype(np.float32)
     np.abs(falling, out=falling)
@@ -165,12 +163,10 @@ def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
     If the location is below 1/2, the density is mirrored, which keeps the precision of small
     probabilities.
     """
-    from scipy import special
-
     mirrored = location < 0.5
     place = np.where(mirrored, 1 - location, location)
-    first, last = special.expit(-place / scale), special.expit((1 - place) / scale)
-    number = place + scale * special.logit(first + uniform * (last - first))
+    first, last = scipy.special.expit(-place / scale), scipy.special.expit((1 - place) / scale)
+    number = place + scale * scipy.special.logit(first + uniform * (last - first))
     number = np.clip(number, 0.0, 1.0)
     found: Floats = np.where(mirrored, 1 - number, number)
     return found

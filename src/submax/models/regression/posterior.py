@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats
 from submax.models.regression.prior import OWN, Prior, PriorStructure
@@ -157,8 +158,6 @@ def _coupling(
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:
     """Return (I + G_k)⁻¹ for each matrix, and the sum of the log-determinants of I + G_k."""
-    from scipy.linalg import lapack
-
     if gram.shape[-1] <= BATCHED_WIDTH:
         root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
         inverse_root = np.linalg.inv(root)
@@ -168,9 +167,9 @@ def _inverted(gram: Floats) -> tuple[Floats, float]:
     for number, matrix in enumerate(gram):
         precision = matrix.copy(order="F")
         precision.flat[:: len(precision) + 1] += 1.0
-        factor, _ = _checked(lapack.dpotrf(precision, lower=1, overwrite_a=1, clean=0))
+        factor, _ = _checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1, clean=0))
         log_det += 2.0 * float(np.log(np.diag(factor)).sum())
-        lower, _ = _checked(lapack.dpotri(factor, lower=1, overwrite_c=1))
+        lower, _ = _checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
         lower = np.tril(lower)
         inverse[number] = lower + np.tril(lower, -1).T
     return inverse, log_det
@@ -185,9 +184,7 @@ def _checked(result: Any) -> Any:
 
 def _root(gram: Floats) -> Floats:
     """Return R with R Rᵀ = the matrix, by pivoted Cholesky; the matrix may be singular."""
-    from scipy.linalg import lapack
-
-    factor, pivot, rank, _ = lapack.dpstrf(gram, lower=1)
+    factor, pivot, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1)
     factor[:, rank:] = 0.0
     root = np.empty_like(gram)
     root[pivot - 1] = np.tril(factor)

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -38,8 +39,6 @@ class PosteriorCovariance(NamedTuple):
         ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
         regression that each row belongs to.
         """
-        from scipy.linalg import blas, lapack
-
         inverse = self.inverse.copy()
         scaled = features * self.unit
         scaled *= np.sqrt(weight / self.prior.noise)[:, None]
@@ -49,10 +48,12 @@ class PosteriorCovariance(NamedTuple):
             inner = seen @ rows.T
             inner.flat[:: len(inner) + 1] += 1.0
             root = np.linalg.cholesky(inner)
-            halved, _ = lapack.dtrtrs(root, seen, lower=1)
+            halved, _ = scipy.linalg.lapack.dtrtrs(root, seen, lower=1)
             # BLAS updates its own column-major matrix in place: the transpose, which is the same
             # symmetric matrix.
-            blas.dgemm(-1.0, halved, halved, 1.0, inverse[one].T, trans_a=True, overwrite_c=True)
+            scipy.linalg.blas.dgemm(
+                -1.0, halved, halved, 1.0, inverse[one].T, trans_a=True, overwrite_c=True
+            )
         return self._replace(inverse=inverse)
 
     def applied(self, structure: PriorStructure, response: Floats) -> Floats:

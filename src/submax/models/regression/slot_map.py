@@ -4,6 +4,7 @@ import itertools
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -82,8 +83,6 @@ class SlotMap(NamedTuple):
 
     def rows(self, context: Floats, action: Integers) -> Any:
         """Return the features of joint actions ``[n, S]`` as a sparse matrix ``[n, F]``."""
-        from scipy import sparse
-
         z, count = self.standardized(context), len(action)
         numbers = z.shape[1]
         starts = np.cumsum([0, *self.sizes[:-1]])
@@ -106,7 +105,9 @@ class SlotMap(NamedTuple):
         column = np.concatenate(columns, axis=1)
         pointer = np.arange(0, column.size + 1, column.shape[1])
         data = np.concatenate(values, axis=1)
-        return sparse.csr_array((data.ravel(), column.ravel(), pointer), shape=(count, self.width))
+        return scipy.sparse.csr_array(
+            (data.ravel(), column.ravel(), pointer), shape=(count, self.width)
+        )
 
     def choice_effects(self, coefficients: Floats, context: Floats) -> list[Floats]:
         """Return what each choice adds in each context, for every slot: ``[n, P, choices]``.

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -36,8 +37,6 @@ class Sums(NamedTuple):
 
         ``features`` are ``[n, F]``, and ``number [n]`` is the regression of each row.
         """
-        from scipy.linalg import blas
-
         if not len(reward):
             return self
         gram, moment = self.gram.copy(), self.moment.copy()
@@ -49,7 +48,9 @@ class Sums(NamedTuple):
             weighted = mine * weight[rows, None]
             # BLAS updates its own column-major matrix in place: the transpose, which is the same
             # symmetric matrix.
-            blas.dgemm(1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True)
+            scipy.linalg.blas.dgemm(
+                1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True
+            )
             moment[one] += relative[rows] @ weighted
         return self._replace(
             gram=gram,

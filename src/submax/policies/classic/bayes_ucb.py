@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
@@ -31,14 +32,14 @@ class BayesUCB(IndexPolicy):
         positive("beta", self.beta)
 
     def index(self, counts: ArmCounts) -> Floats:
-        from scipy.special import betainccinv
-
         successes = self.alpha + counts.successes
         failures = self.beta + counts.received - counts.successes
         # A pending pull adds its expected reward, so that the mean stays and the spread falls.
         growth = 1 + (counts.pulls - counts.received) / (successes + failures)
         tail = 1 / (np.maximum(counts.total, 0.0) + 1)
-        return np.asarray(betainccinv(successes * growth, failures * growth, tail), np.float64)
+        return np.asarray(
+            scipy.special.betainccinv(successes * growth, failures * growth, tail), np.float64
+        )
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -1,6 +1,7 @@
 """The divergence between Bernoulli distributions, and its inverse."""
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats
 
@@ -14,8 +15,7 @@ LARGEST = 1 - 1e-15
 
 def divergence(mean: Floats, other: Floats) -> Floats:
     """Return kl(p, q) = p ln(p / q) + (1 − p) ln((1 − p) / (1 − q)), elementwise."""
-    from scipy.special import rel_entr
-
+    rel_entr = scipy.special.rel_entr
     result: Floats = rel_entr(mean, other) + rel_entr(1 - mean, 1 - other)
     return result
 
@@ -30,10 +30,8 @@ def upper_bound(mean: Floats, level: Floats) -> Floats:
     >>> upper_bound(np.array([0.0, 0.5]), np.array([np.log(2.0), 0.0])).round(6).tolist()
     [0.5, 0.5]
     """
-    from scipy.special import xlogy
-
     rest = np.maximum(1 - mean, 1e-300)
-    near_one = 1 - rest * np.exp(-(level - xlogy(mean, mean)) / rest)
+    near_one = 1 - rest * np.exp(-(level - scipy.special.xlogy(mean, mean)) / rest)
     bound = np.clip(np.minimum(mean + np.sqrt(level / 2), near_one), mean, LARGEST)
     for _ in range(MOST_STEPS):
         excess = divergence(mean, bound) - level

@@ -21,6 +21,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -246,8 +247,6 @@ def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
 
 def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule) -> Floats:
     """∫ f_k Π_{j≠k} F_j for one member k of every group, on an axis that is stretched by exp."""
-    from scipy import special
-
     unit = _narrowest(groups)[:, None]
     stretch = np.log1p((end - start)[:, None] / unit)
     logit = start[:, None] + unit * np.expm1(stretch * rule.node)
@@ -260,7 +259,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule)
     failures *= groups.b[:, None]
     density += failures
     density += log_speed[groups.replica]
-    density -= special.betaln(groups.a, groups.b)[:, None]
+    density -= scipy.special.betaln(groups.a, groups.b)[:, None]
     np.exp(density, out=density)
     distribution = rule.tail(density)
     np.subtract(1.0, distribution, out=distribution)

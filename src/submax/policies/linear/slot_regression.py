@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
@@ -69,8 +70,6 @@ class SlotRegression(NamedTuple):
 
 def _learn(mean: Floats, variance: Floats, row: ProbitRows) -> None:
     """Update the mean m and the variance s² with one row of every replica, in place."""
-    from scipy import special
-
     old_mean, old_variance = mean[row.position], variance[row.position]
     gain = old_variance * row.value
     explained = gain * row.value
@@ -78,7 +77,7 @@ def _learn(mean: Floats, variance: Floats, row: ProbitRows) -> None:
     deviation = np.sqrt(total)
     margin = row.sign * (old_mean * row.value).sum(axis=-1) / deviation
     # v = φ(t) / Φ(t) by the scaled complementary error function, which does not underflow.
-    slope = math.sqrt(2 / math.pi) / special.erfcx(-margin / math.sqrt(2))
+    slope = math.sqrt(2 / math.pi) / scipy.special.erfcx(-margin / math.sqrt(2))
     curvature = np.clip(slope * (slope + margin), 0.0, 1.0)
     reduction = explained * (curvature / total)[:, None]
     remaining = 1.0 - reduction

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats
 from submax.core.contracts.feedback import Feedback
@@ -48,8 +49,6 @@ class LogisticBelief(NamedTuple):
 
     def learned(self, feedback: Feedback) -> Self:
         """The belief after more feedback: the mode of the posterior and its curvature."""
-        from scipy import special
-
         feedback.check(self.problem)
         there = feedback.weight > 0
         low, high = self.problem.scale.known_bounds("a logistic policy")
@@ -59,7 +58,7 @@ class LogisticBelief(NamedTuple):
         own = index[:, None, :] == np.arange(self.mean.shape[1])[:, None]
         weight = own * feedback.weight[:, None, :]
         mode = self._mode(rows, success[:, None, :], weight)
-        probability = special.expit(np.einsum("raf,rnf->ran", mode, rows))
+        probability = scipy.special.expit(np.einsum("raf,rnf->ran", mode, rows))
         return self._replace(
             mean=mode,
             precision=self.precision + _curvature(weight * probability * (1 - probability), rows),
@@ -83,8 +82,6 @@ class LogisticBelief(NamedTuple):
         A step of Newton's method that does not lower the negative log-posterior is replaced by a
         step with the upper bound 1/4 of the variance, which always lowers it.
         """
-        from scipy import special
-
         point, done = self.mean, np.zeros(self.mean.shape[:2], dtype=bool)
         # An action without new rows stays exactly as it is.
         done |= ~(weight > 0).any(axis=-1)
@@ -93,7 +90,7 @@ class LogisticBelief(NamedTuple):
         for _ in range(STEPS):
             if done.all():
                 break
-            probability = special.expit(np.einsum("raf,rnf->ran", point, rows))
+            probability = scipy.special.expit(np.einsum("raf,rnf->ran", point, rows))
             slope = np.einsum("rafg,rag->raf", self.precision, point - self.mean)
             slope += np.einsum("ran,rnf->raf", weight * (probability - success), rows)
             bend = self.precision + _curvature(weight * probability * (1 - probability), rows)

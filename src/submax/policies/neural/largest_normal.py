@@ -20,6 +20,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -53,9 +54,7 @@ class Rivals(NamedTuple):
 
     def below(self, point: Floats) -> Floats:
         """F of every variable at ``point [N, m]``, 1 for those without a density: ``[N, m, K]``."""
-        from scipy import special
-
-        below: Floats = special.ndtr(self._standardized(point))
+        below: Floats = scipy.special.ndtr(self._standardized(point))
         if not self.random.all():
             below[~np.broadcast_to(self.random[:, None, :], below.shape)] = 1.0
         return below

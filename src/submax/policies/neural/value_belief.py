@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
@@ -129,9 +130,7 @@ class ValueBelief(NamedTuple):
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
-        from scipy import special
-
-        values: Floats = special.expit(self.logits(context))
+        values: Floats = scipy.special.expit(self.logits(context))
         return values
 
     def values_of(self, rows: Feedback | Buffer) -> Floats:
@@ -139,8 +138,6 @@ class ValueBelief(NamedTuple):
 
         A row of weight 0 is evaluated as if it had context 0 and the first action.
         """
-        from scipy import special
-
         there = (rows.weight > 0)[..., None]
         inputs = self.inputs(np.where(there, rows.context, 0.0))
         action = np.where(there, rows.action, 0)
@@ -151,7 +148,7 @@ class ValueBelief(NamedTuple):
         logits = [
             network.logits(network.hidden(inputs[:, part], choices[:, part])) for part in parts
         ]
-        values: Floats = special.expit(np.concatenate(logits, axis=1)[..., 0])
+        values: Floats = scipy.special.expit(np.concatenate(logits, axis=1)[..., 0])
         return values
 
     def inputs(self, context: Numbers) -> Numbers:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive, whole_number
@@ -83,12 +84,12 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
         return replace(self, draws=1)
 
     def _drawn_shares(self, counts: DuelCounts, rng: np.random.Generator) -> Floats:
-        from scipy.special import betainc
-
         replicas, arms, _ = counts.wins.shape
         bounds = counts.bounds(self.exploration)
         losses = counts.wins.transpose(0, 2, 1)
-        ahead = np.asarray(1 - betainc(counts.wins + 1, losses + 1, 0.5), dtype=np.float64)
+        ahead = np.asarray(
+            1 - scipy.special.betainc(counts.wins + 1, losses + 1, 0.5), dtype=np.float64
+        )
         together = max(1, NUMBERS_TOGETHER // (replicas * arms**2))
         shares = np.zeros((replicas, arms**2))
         for begin in range(0, self.draws, together):
@@ -135,13 +136,11 @@ def _second_arms(
     wins: Floats, bounds: DuelBounds, first: Integers, rng: np.random.Generator
 ) -> Integers:
     """Draw the arms that duel the ``first [R, n]`` ones, ``[R, n]``."""
-    from scipy.special import betaincinv
-
     replica = np.arange(len(wins))[:, None]
     # Each row belongs to a first arm, and has a number for every arm.
     won, lost = wins.transpose(0, 2, 1)[replica, first], wins[replica, first]
     # Quantiles of uniform numbers: other ways to draw would let replicas depend on each other.
-    drawn = betaincinv(won + 1, lost + 1, rng.random(won.shape))
+    drawn = scipy.special.betaincinv(won + 1, lost + 1, rng.random(won.shape))
     arm = np.arange(wins.shape[1])
     drawn = np.where(arm == first[..., None], 0.5, drawn)
     uncertain = bounds.lower.transpose(0, 2, 1)[replica, first] <= 0.5

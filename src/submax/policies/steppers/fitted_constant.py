@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.estimators.fitted_smoothing import CLOSE, FURTHEST, NEARBY, WIDTH
@@ -166,9 +167,7 @@ class FittedConstant:
 
     def _slope(self, logarithm: Floats, value: Floats) -> Floats:
         """Return the derivative of the log-posterior by the logarithm of the constant."""
-        from scipy.special import digamma
-
-        terms = np.add.reduce(digamma(self._rows + value), axis=2)
+        terms = np.add.reduce(scipy.special.digamma(self._rows + value), axis=2)
         total = (terms[0] - terms[1])[:, None]
         slope: Floats = value * total + (self.counts.shape[1] - logarithm / WIDTH**2)
         return slope

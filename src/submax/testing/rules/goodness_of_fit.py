@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
+import scipy
 
 from submax.core.arrays import Floats, Integers
 
@@ -34,8 +34,8 @@ def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
         return 0.0
     observed, expected = _pooled(counts, probabilities * drawn.size)
     # Rounding can make the distance of equal frequencies negative.
-    distance = max(0.0, 2 * float(np.sum(special.xlogy(observed, observed / expected))))
-    return float(special.chdtrc(len(expected) - 1, distance)) if len(expected) > 1 else 1.0
+    distance = max(0.0, 2 * float(np.sum(scipy.special.xlogy(observed, observed / expected))))
+    return float(scipy.special.chdtrc(len(expected) - 1, distance)) if len(expected) > 1 else 1.0
 
 
 def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: int) -> float:

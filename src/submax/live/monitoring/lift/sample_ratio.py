@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 
@@ -44,10 +45,9 @@ def log_evidence(expected: float, chosen: Integers, count: Integers) -> Floats:
     Reference: Lindon and Malek (2022), anytime-valid inference for multinomial count data.
     """
     # Imported here, since scipy would take most of the time in which a live bandit starts.
-    from scipy.special import betaln
-
     first, second = CONCENTRATION * expected, CONCENTRATION * (1 - expected)
     others = count - chosen
+    betaln = scipy.special.betaln
     mixed = betaln(first + chosen, second + others) - betaln(first, second)
     evidence: Floats = mixed - chosen * np.log(expected) - others * np.log1p(-expected)
     return evidence

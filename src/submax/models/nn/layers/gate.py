@@ -4,6 +4,7 @@ from typing import Self
 
 import jax
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from submax.models.nn.layers.dense import Dense, Parameter
@@ -36,9 +37,7 @@ class Gate(Injection):
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """Multiply W and b by the gate g_l, which is positive and so commutes with the ReLU."""
-        from scipy.special import expit
-
-        gate = expit(levels @ np.asarray(self.opening))
+        gate = scipy.special.expit(levels @ np.asarray(self.opening))
         return LevelLayer(
             gate[..., None] * self.dense.weight[:, None], gate * self.dense.bias[:, None]
         )
