@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import msgspec
 import numpy as np
@@ -94,6 +97,37 @@ def test_rollups_do_not_depend_on_pages(seed: int, pages: int) -> None:
     rows = some_decisions(rng)
     wanted = msgspec.msgpack.encode(rolled_up(rows, pages=10).to_record())
     assert msgspec.msgpack.encode(rolled_up(rows, pages).to_record()) == wanted
+
+
+def test_what_is_counted_after_a_copy_is_not_in_the_copy(seed: int) -> None:
+    rows = some_decisions(np.random.default_rng(seed), 200)
+    rollups = rolled_up(rows, pages=2)
+    copy, again = rollups.copy(), rollups.copy()
+    decisions = decided(rows["choices"], rows["version"], rows["held_out"], rows["propensity"])
+    rollups.decided(rows["at"], decisions)
+    once, twice = rolled_up(rows, pages=1), DecisionSums.of_table(rollups.versions.rows)
+    assert copy.to_record() == again.to_record() == once.to_record()
+    assert twice.decisions.sum() == 2 * len(rows["at"])
+
+
+def test_threads_that_look_at_a_copy_at_once_see_all_its_sums(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = some_decisions(np.random.default_rng(seed), 200)
+    copy = rolled_up(rows, pages=2).copy()
+    add, adding = Tier.add, Event()
+
+    def slow_add(*args: object) -> None:
+        adding.set()
+        time.sleep(0.02)
+        add(*args)
+
+    monkeypatch.setattr(Tier, "add", slow_add)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(copy.to_record)
+        assert adding.wait(10)
+        second = pool.submit(copy.to_record)
+        assert first.result() == second.result()
 
 
 def test_what_was_recorded_is_restored(seed: int) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from copy import copy
+from threading import Lock
 from typing import NamedTuple, Protocol, Self
 
 import msgspec
@@ -95,7 +96,8 @@ class Rollups:
 
     ``tiers`` has sums by time in several resolutions, and ``versions`` sums by version; those by
     choice are in ``ActionTally``. ``contexts`` has sums by values of the context. The memory is
-    bounded, however long the log is.
+    bounded, however long the log is. One thread counts, and any number of threads may look at a
+    copy.
     """
 
     def __init__(
@@ -111,7 +113,9 @@ class Rollups:
         self._contexts = ContextSums.of(schema or ContextSchema(), slots)
         self._least_propensity = 1.0
         self._slots = slots
-        # Added many at a time, because adding one takes as long as adding a thousand.
+        # Added many at a time, or when somebody looks at the sums, because adding one takes as long
+        # as adding a thousand.
+        self._adding = Lock()
         self._decisions: list[Counted] = []
         self._came: list[CameRewards] = []
         self._last = 0
@@ -135,7 +139,8 @@ class Rollups:
     def delays(self) -> ChoiceDelays:
         """How long rewards took, by choice of the first slot; 0 if there are no slots."""
         self._add()
-        self._delays.forget(self._last)
+        with self._adding:
+            self._delays.forget(self._last)
         return self._delays
 
     @property
@@ -200,8 +205,11 @@ class Rollups:
 
     def _add(self) -> None:
         """Add what waits; the sums do not depend on when this is called."""
-        if not self._count:
-            return
+        with self._adding:
+            if self._count:
+                self._add_waiting()
+
+    def _add_waiting(self) -> None:
         decisions, came = self._decisions, self._came
         self._decisions, self._came, self._count = [], [], 0
         self._add_made()
@@ -237,11 +245,13 @@ class Rollups:
     def copy(self) -> Self:
         """Rollups with the same sums; what is added to one is not added to the other.
 
-        Arrays are shared, because none of them is ever changed: additions make new ones.
+        Arrays are shared, because none of them is ever changed: additions make new ones. What waits
+        is added to the copy when somebody looks at it, and most copies nobody looks at.
         """
-        self._add()
         made = copy(self)
-        made._decisions, made._came, made._made, made._learned = [], [], [], []
+        made._adding = Lock()
+        made._decisions, made._came = list(self._decisions), list(self._came)
+        made._made, made._learned = list(self._made), list(self._learned)
         made._tiers = [one.copy() for one in self._tiers]
         made._versions, made._delays = copy(self._versions), copy(self._delays)
         made._contexts = self._contexts.copy()
