@@ -19,6 +19,7 @@ from submax.evaluation.parts.parted_log import FEWEST_PARALLEL, PartedLog, execu
 from submax.evaluation.parts.parted_results import PartedComparison, PartedResults
 from submax.evaluation.parts.plan import TUNED, Plan, Split, UnitSums, evaluate_unit
 from submax.evaluation.parts.scan import UnitScan
+from submax.evaluation.report.comparisons.comparison_options import ComparisonOptions
 from submax.evaluation.report.estimator_choice import applicable_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
@@ -31,13 +32,7 @@ MOST_USUAL = 1000
 def compare_parts(
     log: PartedLog,
     candidates: Mapping[str, Any],
-    chosen: dict[str, OffPolicyEstimator],
-    interval: str,
-    level: float,
-    share: float,
-    by: By,
-    seed: int,
-    reward_model: Any,
+    options: ComparisonOptions,
     baseline: str,
     together: int,
 ) -> PartedComparison:
@@ -46,32 +41,22 @@ def compare_parts(
     Policies learn, and models of rewards and thresholds are fitted, on a random sample of up to
     524,288 rows, which is divided as the log is; all other numbers are those of all evaluated rows.
     """
-    split = _split(log, candidates, share, by, seed)
+    chosen, seed, interval = options.estimators, options.seed, options.interval
+    split = _split(log, candidates, options.share, options.by, seed)
     _check(log, chosen, split, any(learns(one) for one in candidates.values()))
     part = split.evaluated(log.numbers)
     rest = log.sample.rows(part)
-    logged = LoggedEvidence(rest, seed, reward_model, log.numbers[part])
+    logged = LoggedEvidence(rest, seed, options.reward_model, log.numbers[part])
     given = candidates.items()
     targets = {name: learned_target(one, log.sample, ~part, seed) for name, one in given}
     usual = applicable_estimators(rest).items()
     estimators = chosen or {name: one for name, one in usual if one.adds_up}
     scans = log.scans_from(split.boundary)
     plan = _plan(log, split, logged, targets, estimators, scans, interval, baseline)
-    settings = {
-        "policies": ", ".join(candidates),
-        "estimators": ", ".join(estimators),
-        "reward model": logged.model_choice.name,
-        "interval": interval,
-        "level": level,
-        "share": share,
-        "by": by,
-        "seed": seed,
-        "baseline": baseline,
-        "read": "in parts",
-    }
-    estimator_set = EstimatorSet(estimators, interval, level, seed, together)
+    settings = options.settings(candidates, estimators, logged.model_choice.name, baseline)
+    estimator_set = EstimatorSet(estimators, interval, options.level, seed, together)
     found = PartedResults(log, plan, _summed(log, plan), estimator_set)
-    return found.compared(candidates, settings)
+    return found.compared(candidates, {**settings, "read": "in parts"})
 
 
 def _check(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
-from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.logs.counted import order_notes
@@ -23,6 +22,7 @@ from submax.evaluation.report.comparisons.best_baseline import (
     best_note,
     check_several,
 )
+from submax.evaluation.report.comparisons.comparison_options import ComparisonOptions
 from submax.evaluation.report.comparisons.comparison_view import comparison_summary
 from submax.evaluation.report.comparisons.difference import Difference
 from submax.evaluation.report.diagnosis.cautions import log_cautions
@@ -202,12 +202,14 @@ def compare(
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     has_sessions = isinstance(log, Log) and log.session is not None
     chosen = chosen_estimators(estimators, log.schema, has_sessions)
-    how = _How(chosen, interval, level, share, by, seed, apart, reward_model, slices)
+    options = ComparisonOptions(
+        chosen, interval, level, share, by, seed, apart, reward_model, slices
+    )
     if baseline != BEST or BEST in candidates:
-        return _compared(log, candidates, how, baseline)
+        return _compared(log, candidates, options, baseline)
     check_several([*candidates])
-    best = best_baseline(_compared(log, candidates, how, LOGGING_POLICY).estimates)
-    found = _compared(log, candidates, how, best, together=len(candidates) - 1)
+    best = best_baseline(_compared(log, candidates, options, LOGGING_POLICY).estimates)
+    found = _compared(log, candidates, options, best, together=len(candidates) - 1)
     note = best_note(best, found.estimates, found.differences, level)
     return found._replace(notes=[*found.notes, note])
 
@@ -227,28 +229,17 @@ def _check(log: Log | PartedLog, interval: str, level: float, slices: Sequence[s
         )
 
 
-class _How(NamedTuple):
-    """How policies are compared: the arguments of ``compare`` after they were checked."""
-
-    chosen: dict[str, OffPolicyEstimator]
-    interval: str
-    level: float
-    share: float
-    by: By
-    seed: int
-    apart: bool
-    reward_model: Any
-    slices: Sequence[str]
-
-
 def _compared(
-    log: Log | PartedLog, candidates: Mapping[str, Any], how: _How, baseline: str, together: int = 1
+    log: Log | PartedLog,
+    candidates: Mapping[str, Any],
+    options: ComparisonOptions,
+    baseline: str,
+    together: int = 1,
 ) -> Comparison:
     """Return the comparison with one baseline; ``together`` differences hold together."""
-    chosen, interval, level, share, by, seed, apart, reward_model, slices = how
+    chosen, interval, level, share, by, seed, apart, reward_model, slices = options
     if isinstance(log, PartedLog):
-        options = interval, level, share, by, seed, reward_model, baseline, together
-        parted = compare_parts(log, candidates, chosen, *options)
+        parted = compare_parts(log, candidates, options, baseline, together)
         return Comparison(
             parted.estimates, parted.notes, level, parted.differences, parted.overview
         )
@@ -260,17 +251,9 @@ def _compared(
     )
     logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
     cautions, notes = list(log_cautions(logged)), _notes(rest, logged)
-    settings = {
-        "policies": ", ".join(candidates),
-        "estimators": ", ".join(estimator_set.estimators),
-        "reward model": logged.model_choice.name,
-        "interval": interval,
-        "level": level,
-        "share": share,
-        "by": by,
-        "seed": seed,
-        "baseline": baseline,
-    }
+    settings = options.settings(
+        candidates, estimator_set.estimators, logged.model_choice.name, baseline
+    )
     overview = Overview.of(rest, int(first.sum()), settings, log.fingerprint)
     evaluation = SplitEvaluation(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model, overview, slices
