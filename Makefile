@@ -9,6 +9,8 @@ TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis pandas
 RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema tests/plots
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30
+# The simulated year, and the tests that take more examples if SUBMAX_SOAK is set.
+SOAK_TESTS = tests/soak tests/live tests/server tests/core/test_summary.py tests/evaluation/reading/test_log_property.py
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -31,7 +33,7 @@ test-fast: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 soak: $(VENV)/.installed-all
-	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest tests/soak tests/live tests/server
+	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest $(SOAK_TESTS)
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .
@@ -81,7 +83,7 @@ $(VENV)/.made:
 	$(PYTHON) -m venv --clear $(VENV)
 	touch $@
 
-# What installs packages. They are compiled when they are first imported: most of their modules never are.
+# The command that installs packages. It does not compile them, because most of their modules are never imported.
 INSTALL ?= $(BIN)/python -m pip install --quiet --no-compile
 $(VENV)/.installed: pyproject.toml | $(VENV)/.made
 	$(INSTALL) --editable ".[plots,logs]"

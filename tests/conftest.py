@@ -77,9 +77,15 @@ prefer_single_thread()
 sys.path.insert(0, str(Path(__file__).with_name("processes")))
 
 
+@pytest.fixture
+def short_training(monkeypatch) -> None:
+    """Programs are not optimized: that would take longer than to run them for a few steps."""
+    monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+
+
 @pytest.fixture(autouse=True)
 def compile_quickly(request) -> None:
-    """Networks of a few units are trained for a few steps: to optimize programs would take longer.
+    """Networks of a few units are trained for a few steps, see ``short_training``.
 
     Groups of tests that train networks have the name of a class. Tests whose trainings are long
     have the mark ``long_training``.
@@ -87,8 +93,7 @@ def compile_quickly(request) -> None:
     group = request.node.get_closest_marker("xdist_group")
     trains = group is not None and group.args[0][0].isupper()
     if trains and not request.node.get_closest_marker("long_training"):
-        patch = request.getfixturevalue("monkeypatch")
-        patch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+        request.getfixturevalue("short_training")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src" / "submax"
-CLASS = re.compile(r"^ *class (\w+)[(:]", flags=re.MULTILINE)
+CLASS = re.compile(r"^ *class (\w+)[\[(:]", flags=re.MULTILINE)
 """The first line of a class; to parse all modules takes ten times as long."""
 
 

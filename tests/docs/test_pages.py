@@ -44,11 +44,10 @@ def with_outputs(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs, monkeypatch):
+def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs, request):
     text = page.read_text(encoding="utf-8")
     if TRAINS.search(text):
-        # Its trainings are short: to optimize their programs would take longer.
-        monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+        request.getfixturevalue("short_training")
     # A page may set options of scikit-learn, which must not reach other tests.
     with sklearn.config_context():
         found = with_outputs(text, tmp_path)

@@ -115,9 +115,8 @@ def test_policies_decide_and_learn(specification, problem, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("specification", "problem"), examples_of_rules(networks=True))
-def test_networks_decide_and_learn(specification, problem, seed, monkeypatch):
-    # To optimize programs that run for two steps would take longer than to run them.
-    monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+@pytest.mark.usefixtures("short_training")
+def test_networks_decide_and_learn(specification, problem, seed):
     rng = np.random.default_rng([seed, 1])
     decides_and_learns(few_steps(submax.make_policy(specification)), problem, rng)
 

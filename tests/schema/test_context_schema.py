@@ -1,4 +1,5 @@
 import math
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -122,6 +123,32 @@ def test_a_field_that_was_not_declared_is_refused_in_a_short_sentence(stranger):
     with pytest.raises(InputError, match="is not declared; declared: country, age") as refused:
         BOTH.clean({"country": "fr", "age": 31, stranger: 1})
     assert len(str(refused.value)) < 500
+
+
+class Pairs(Mapping):
+    """A mapping that lists a key as often as it was given, and ignores the case of letters."""
+
+    def __init__(self, *pairs):
+        self.pairs = pairs
+
+    def __getitem__(self, key):
+        return next(value for name, value in self.pairs if name.lower() == key.lower())
+
+    def __contains__(self, key):
+        return any(name.lower() == key.lower() for name, _ in self.pairs)
+
+    def __iter__(self):
+        return (name for name, _ in self.pairs)
+
+    def __len__(self):
+        return len(self.pairs)
+
+
+def test_a_mapping_that_is_no_dict_may_list_a_field_twice_but_no_stranger():
+    schema = ContextSchema.of({"age": float, "AGE": float})
+    assert schema.clean(Pairs(("age", 1.0), ("age", 2.0), ("AGE", 3.0))) == [1.0, 1.0]
+    with pytest.raises(InputError, match="'country' is not declared"):
+        schema.clean(Pairs(("age", 1.0), ("country", "fr")))
 
 
 def test_a_misspelt_field_is_named_before_the_one_that_is_missing():

@@ -74,16 +74,37 @@ def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
         np.array([1.0, np.nan]),
         np.array([1, -2]),
         np.array([1, 2], np.int32),
+        np.array([1, 2], np.uint8),
+        np.array(["2026-11-01", "2026-11-02"], "datetime64[D]"),
+        np.array(["a", None], object),
         np.array([True, False]),
         np.arange(8.0)[::4],
     ],
     ids=repr,
 )
-def test_columns_are_those_of_pyarrow(values):
-    column = _arrow_column(values, 2)
-    column.validate(full=True)
+@pytest.mark.parametrize("size", [0, 2])
+def test_columns_are_those_of_pyarrow(values, size):
     many = isinstance(values, np.ndarray)
-    expected = pa.array(values) if many else pa.repeat(pa.scalar(values), 2)
+    column = _arrow_column(values[:size] if many else values, size)
+    column.validate(full=True)
+    expected = pa.array(values[:size]) if many else pa.repeat(pa.scalar(values), size)
     assert column.type == expected.type
     # As texts, since no number is equal to NaN.
     assert repr(column.to_pylist()) == repr(expected.to_pylist())
+
+
+@pytest.mark.parametrize(
+    "values", [np.arange(5.0), np.arange(2), np.ones((3, 2)), np.ones(4, np.bool_)], ids=repr
+)
+def test_columns_that_do_not_fit_the_rows_are_refused(values, tmp_path):
+    with pytest.raises(pa.ArrowInvalid):
+        write_table(tmp_path, "finals", [{"step": np.arange(3), "regret": values}])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_without_rows_changes_no_type(tmp_path):
+    parts = [{"arms": arms, "is_new": True, "regret": np.ones(arms)} for arms in (2, 0)]
+    write_table(tmp_path, "finals", parts)
+    table = ResultTable.read(tmp_path, "finals")
+    assert table["arms"].tolist() == [2, 2]
+    assert [table[name].dtype for name in table.names] == [np.int64, np.bool_, np.float64]

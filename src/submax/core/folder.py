@@ -227,12 +227,14 @@ class PluginWarning(UserWarning):
 
 
 def classes_within(folder: Folder[Kind], name: str) -> Iterator[type[Kind]]:
-    """The classes whose names are parts of this one, such as `thompson` of `thompson-1-9`.
+    """The built-in classes whose names are parts of this one, as `thompson` is of `thompson-1-9`.
 
-    No other file is imported. If installed packages add classes, there are none here, so that
-    whoever looks goes through all classes and warns of plugins if need be.
+    No other file is imported. If installed packages add classes to the folder, nothing is found:
+    the caller must then go through ``classes``, which warns of plugins that are left out.
     """
-    for part in () if _plugins(folder.package) else _files(folder.package):
+    if _plugins(folder.package):
+        return
+    for part in _files(folder.package):
         found = _class_in(folder, part) if f"-{part}-" in f"-{name}-" else None
         if found is not None:
             yield found

@@ -39,10 +39,10 @@ def _presets() -> dict[str, Policy[Any]]:
 
 
 def _preset_by_file(name: str) -> Policy[Any] | None:
-    """A preset whose name has that of its file in it, as most have; None if there is none.
+    """The preset of this name, if the name contains that of the policy's file; None otherwise.
 
-    To import all policies, in order to look for the name, takes as long as to import NumPy and
-    all the rest.
+    To import all policies takes as long as to import NumPy and all the rest. No two built-in
+    policies declare the same preset, so that ``presets`` has the same one.
     """
     named = (kind.presets() for kind in _classes_within(POLICIES, name))
     return next((found[name] for found in named if name in found), None)

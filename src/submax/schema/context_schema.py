@@ -170,10 +170,12 @@ class ContextSchema(msgspec.Struct, frozen=True):
                 return []
             self._check_absence()
             context = {}
-        # The second question takes longer, and most contexts are a dict.
+        # To ask whether it is a Mapping takes longer, and most contexts are a dict.
         if not isinstance(context, dict) and not isinstance(context, Mapping):
             raise InputError(f"a context must be a table of values by field, not {context!r:.60}")
-        if sum(map(context.__contains__, self.names)) < len(context):
+        # A dict whose number of keys is that of the declared names in it has no others. Another
+        # mapping may list a key twice, or contain a name that it does not list.
+        if type(context) is not dict or sum(map(context.__contains__, self.names)) < len(context):
             self._refuse_unknown(context)
         return [
             self._value(name, field, context)
@@ -181,15 +183,16 @@ class ContextSchema(msgspec.Struct, frozen=True):
         ]
 
     def _refuse_unknown(self, context: Mapping[Any, Any]) -> None:
-        """Raise an ``InputError`` that names a field which was not declared."""
+        """Raise an ``InputError`` that names the first field which was not declared, if any."""
         # With many fields, looking for each name among all of them would take long.
         known = frozenset(self.names)
-        name = next(name for name in context if name not in known)
-        hint = did_you_mean(str(name)[:80], self.names)
-        declared = ", ".join(self.names) or "none"
-        raise InputError(
-            f"the context field {name!r:.60} is not declared; {hint}declared: {declared}"
-        )
+        for name in context:
+            if name not in known:
+                hint = did_you_mean(str(name)[:80], self.names)
+                declared = ", ".join(self.names) or "none"
+                raise InputError(
+                    f"the context field {name!r:.60} is not declared; {hint}declared: {declared}"
+                )
 
     def _check_absence(self) -> None:
         """Raise an ``InputError`` if a context must be given; the message names its fields."""

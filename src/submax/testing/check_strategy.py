@@ -89,10 +89,10 @@ def _check_policy(strategy: Strategy, table: Table, policy: Floats) -> None:
         "no probability may be negative": np.all(policy >= 0),
         "they must sum to one": np.allclose(sums, 1, rtol=1e-5, atol=1e-9),
     }
-    if not all(rules.values()):
+    for rule, kept in rules.items():
         # To write a table into a message takes longer than all that is computed from it.
-        broken = next(rule for rule, kept in rules.items() if not kept)
-        require(False, strategy, f"{broken} on {table}; their sums are {sums}")
+        if not kept:
+            require(False, strategy, f"{rule} on {table}; their sums are {sums}")
 
 
 def _check_weights(strategy: Strategy, table: Table) -> None:

@@ -443,9 +443,8 @@ def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
     assert len(taken) > 1
 
 
-def test_another_seed_gives_another_version_of_a_network(opened, clock, monkeypatch):
-    # To optimize programs that run for five steps would take longer than to run them.
-    monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+@pytest.mark.usefixtures("short_training")
+def test_another_seed_gives_another_version_of_a_network(opened, clock):
     policy = {
         "kind": "neural-epsilon-greedy",
         "hidden": 4,
@@ -938,10 +937,9 @@ DUEL = {"left": ["A", "B", "C"], "right": ["A", "B", "C"]}
     ],
     ids=lambda policy: policy if isinstance(policy, str) else policy["kind"],
 )
-def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, context, monkeypatch):
+def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, context, request):
     if not isinstance(policy, str):
-        # To optimize programs that run for five steps would take longer than to run them.
-        monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+        request.getfixturevalue("short_training")
     rng = np.random.default_rng(seed)
     actions = DUEL if make_policy(policy).facts.needs_pairs else PAGE
     bandit = opened(actions=actions, policy=policy, context=context)

@@ -312,9 +312,8 @@ def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened
 
 @pytest.mark.parametrize("policy", ["neural-ucb", "neural-thompson"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_policy_that_cannot_decide_is_uniform_and_counted(policy, caplog, monkeypatch):
-    # To optimize programs that run for five steps would take longer than to run them.
-    monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+@pytest.mark.usefixtures("short_training")
+def test_a_policy_that_cannot_decide_is_uniform_and_counted(policy, caplog):
     clock = [0.0]
     bandit = open_bandit(
         ":memory:",

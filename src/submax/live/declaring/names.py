@@ -16,7 +16,7 @@ RANDOM_BYTES, DRAWN_AT_ONCE = 10, 256
 """Random bytes of an id, and how many ids' bytes are asked of the system at once: each question
 is a system call, which lets another thread of Python run first."""
 RANDOM_PARTS: deque[str] = deque()
-"""Ends of ids that no id has yet: all after the time."""
+"""Random ends for the next ids: what follows the time. Each is used once."""
 if hasattr(os, "register_at_fork"):
     # Otherwise two processes would make the same ids.
     os.register_at_fork(after_in_child=RANDOM_PARTS.clear)
@@ -65,7 +65,7 @@ def _random_part() -> str:
         return first
 
 
-def _end_of_id(chance: str) -> str:
-    """Write random hexadecimal digits as the end of a UUID of version 7."""
-    variant = VARIANTS[int(chance[3], 16) & 3]
-    return f"7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"
+def _end_of_id(digits: str) -> str:
+    """Return random hexadecimal digits in the form of the end of a UUID of version 7."""
+    variant = VARIANTS[int(digits[3], 16) & 3]
+    return f"7{digits[:3]}-{variant}{digits[4:7]}-{digits[7:19]}"

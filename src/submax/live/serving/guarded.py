@@ -9,8 +9,8 @@ from submax.core.numerics.categorical import TOLERANCE
 from submax.live.declaring.guard_rails import GuardRails
 from submax.schema.menu import ChoiceIndices
 
-FEW = 50
-"""For up to so many numbers a list of Python is faster than numpy."""
+FEW_ACTIONS = 50
+"""Up to this number of probabilities, a list of Python is summed faster than an array of numpy."""
 
 
 class Places(NamedTuple):
@@ -45,7 +45,7 @@ def adds_up(probabilities: Floats) -> bool:
     If they are few, they are compared as numbers of Python and not as an array, because a caller
     waits for each decision.
     """
-    if len(probabilities) <= FEW:
+    if len(probabilities) <= FEW_ACTIONS:
         listed = probabilities.tolist()
         total, least = sum(listed), min(listed)
     else:

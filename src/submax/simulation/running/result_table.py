@@ -121,13 +121,15 @@ def _write_parquet(path: Path, parts: Sequence[Part]) -> None:
 
 
 def _arrow_column(values: Any, size: int) -> Any:
-    """A column of an array, or of one value for all rows.
+    """Return a column of an array, or of one value that all rows have.
 
-    Made of buffers where that can be, since ``pa.array``, ``pa.repeat`` and ``pa.table`` import
-    pandas if there is one, and take half a second for it.
+    The usual types are written as buffers, because ``pa.array`` and ``pa.repeat`` import pandas if
+    it is installed, which takes half a second.
     """
     import pyarrow as pa
 
+    if isinstance(values, np.ndarray):
+        return _arrow_array(values)
     if values is None:
         return pa.nulls(size)
     if isinstance(values, str):
@@ -135,14 +137,22 @@ def _arrow_column(values: Any, size: int) -> Any:
         ends = len(text) * np.arange(size + 1, dtype=np.int32)
         texts = [None, pa.py_buffer(ends), pa.py_buffer(text * size)]
         return pa.Array.from_buffers(pa.string(), size, texts)
-    array = np.ascontiguousarray(values if isinstance(values, np.ndarray) else [values] * size)
-    if array.dtype == np.bool_:
-        bits = pa.py_buffer(np.packbits(array, bitorder="little"))
-        return pa.Array.from_buffers(pa.bool_(), size, [None, bits])
-    if array.dtype not in (np.int64, np.float64):
+    if isinstance(values, (bool, int, float, np.generic)):
+        return _arrow_array(np.full(size, values))
+    return pa.repeat(values, size)
+
+
+def _arrow_array(array: NDArray[Any]) -> Any:
+    import pyarrow as pa
+
+    if array.ndim != 1 or array.dtype not in (np.bool_, np.int64, np.float64):
         return pa.array(array)
-    kind = pa.int64() if array.dtype == np.int64 else pa.float64()
-    return pa.Array.from_buffers(kind, size, [None, pa.py_buffer(array)])
+    if array.dtype == np.bool_:
+        kind, content = pa.bool_(), np.packbits(array, bitorder="little")
+    else:
+        kind = pa.int64() if array.dtype == np.int64 else pa.float64()
+        content = np.ascontiguousarray(array)
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
 
 
 def _write_csv(path: Path, parts: Sequence[Part]) -> None:
@@ -174,7 +184,7 @@ def _parquet_columns(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """The values of a column; the usual ones not by ``to_numpy``, which imports pandas as well."""
+    """Return the values of a column; only unusual types by ``to_numpy``, which imports pandas."""
     kind = str(column.type)
     if column.null_count or kind == "string":
         return np.array(column.to_pylist(), dtype=object)

@@ -39,7 +39,7 @@ def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
 
 
 def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: int) -> float:
-    """Compute `goodness_of_fit` of some draws, and of ``most`` if those do not agree well.
+    """Compute `goodness_of_fit` of a share of ``most`` draws, and of more if it is not good.
 
     ``draw`` returns several indices. If the probabilities are right, four of five comparisons end
     after a fifth of the draws. If they are wrong, 1,500 draws in steps find out more than 1,200 at

@@ -63,9 +63,6 @@ def serve(options: ServeOptions) -> None:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
     policy = None if learned is None else Learned.read(learned, trust=options.trust)
     service, listening = _opened(options.store, options.host, options.port, policy)
-    if service.names():
-        # Some policies decide by it, and no decision should wait until it is imported.
-        import scipy.special  # noqa: F401 - imported for later
     set_up_log(options.log_format, options.log_level)
     # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)

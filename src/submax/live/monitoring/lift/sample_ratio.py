@@ -44,7 +44,6 @@ def log_evidence(expected: float, chosen: Integers, count: Integers) -> Floats:
 
     Reference: Lindon and Malek (2022), anytime-valid inference for multinomial count data.
     """
-    # Imported here, since scipy would take most of the time in which a live bandit starts.
     first, second = CONCENTRATION * expected, CONCENTRATION * (1 - expected)
     others = count - chosen
     betaln = scipy.special.betaln

@@ -77,7 +77,6 @@ class FittedTrainer:
         """
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
         shares = self.shares(held)
-
         nothing = jax.eval_shape(self._all_sums, vector, held[0], shares, keys[0])
 
         def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:

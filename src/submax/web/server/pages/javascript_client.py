@@ -42,14 +42,14 @@ class JavaScriptClient:
     async def answer(self, request: Request) -> Response:
         """Answer with a file; no key is needed."""
         name = request.path_params["name"]
-        content = self._archive if name == ARCHIVE else self.files.get(name)
+        content = self._package if name == ARCHIVE else self.files.get(name)
         if content is None:
             return failure(404, f"there is no file {name!r:.80}: the client begins with index.js")
         return Response(content, headers=HEADERS, media_type=_ending(name))
 
     @cached_property
-    def _archive(self) -> bytes:
-        """The package of npm, which most servers are never asked for."""
+    def _package(self) -> bytes:
+        """The package for npm, made for the first request: most servers are never asked for it."""
         return _archive(self.files)
 
 
