@@ -47,6 +47,7 @@ def log(tmp_path, written):
 def printed(folder, command):
     """What a command of ``submax`` prints, run in this process; it must not fail."""
     words = shlex.split(command)
+    assert words[0] == "submax"
     # The report says by which command it was made.
     with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", words)
