@@ -253,8 +253,8 @@ class Service:
             LOG.warning("the last uses of keys were not written: %s", error)
 
     def _open(self, name: str) -> Bandit:
-        # Many policies use it when they first decide, and no decision should wait for the import.
-        import scipy.special  # noqa: F401 - imported for later
+        # No decision should wait for this import.
+        import scipy.special  # noqa: F401 - policies use it when they first decide
 
         # One lock for each name: a bandit that takes long to open must not stop the others.
         with self._lock:

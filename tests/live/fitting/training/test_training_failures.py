@@ -136,7 +136,7 @@ sys.stdout.buffer.write(models[0])
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.skipif(sys.platform == "win32", reason="the child is forked, and Windows has no fork")
 def test_a_child_that_is_forked_during_a_training_can_train(shared_training, setup):
     sent = pickle.dumps((setup.job(), setup.rows))
     found = subprocess.run([sys.executable, "-c", FORK], input=sent, capture_output=True)

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from threading import Timer
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 MODULE = "submax.live.fitting.training.run"
 READY = b"submax trains models here\n"
@@ -38,11 +38,9 @@ class Worker:
         except OSError:
             self._complaints.close()
             raise
-        assert self._process.stdin is not None, "it has pipes"
-        assert self._process.stdout is not None, "it has pipes"
-        # Popen calls its pipes IO[bytes], which has the methods of BinaryIO.
-        self.sends: BinaryIO = self._process.stdin  # type: ignore[assignment]  # see above
-        self.receives: BinaryIO = self._process.stdout  # type: ignore[assignment]  # see above
+        # Popen calls its pipes IO[bytes] | None: here are pipes, with the methods of BinaryIO.
+        self.sends = cast(BinaryIO, self._process.stdin)
+        self.receives = cast(BinaryIO, self._process.stdout)
 
     def is_ready(self, seconds: float) -> bool:
         """Whether it has started within this time; if not, it is killed."""

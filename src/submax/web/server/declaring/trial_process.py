@@ -158,7 +158,7 @@ def _import_slow_modules() -> None:
     """Import what most policies import when they first decide, so that no trial waits for it."""
     import scipy.linalg
     import scipy.sparse
-    import scipy.special  # noqa: F401 - imported for later
+    import scipy.special  # noqa: F401 - policies use it when they first decide
 
 
 def _limit_memory() -> None:
