@@ -141,8 +141,6 @@ def append(
         connection.execute("PRAGMA synchronous = OFF")
         batches = list(_batches(connection, stream, sizes, at, seconds, rewarded))
         _write(connection, _made(batches))
-        last = batches[-1].position + batches[-1].events - 1
-        connection.execute("UPDATE streams SET last_position = ? WHERE name = ?", (last, stream))
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return sum(batch.events for batch in batches)
 

@@ -3,12 +3,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import Future
 from contextlib import closing
 
 import pytest
 
 from submax.core.errors import InputError, StoreError
 from submax.live.store.event import Entry
+from submax.live.store.group_commit import QueuedAppend
 from submax.live.store.migrations import SQLITE, newest
 from submax.live.store.sqlite_format.event_row import LAST_POSITION
 from submax.live.store.sqlite_store import SQLiteStore
@@ -71,6 +73,18 @@ def append(store, *keys):
 
 def keys(store):
     return [event.key for event in store.read("s")]
+
+
+def write(store, appends):
+    """Write appends of several callers together, as if they had waited at the same time."""
+    return store._write([QueuedAppend(stream, entries, Future()) for stream, entries in appends])
+
+
+def traced(store):
+    """The statements that the store executes from now on; what triggers do is part of them."""
+    statements = set()
+    store._writer.set_trace_callback(statements.add)
+    return statements
 
 
 def execute(path, statement):
@@ -222,6 +236,47 @@ def test_a_page_that_is_too_long_for_a_value_of_sqlite_is_read(path):
         assert found.listed() == sealed.listed() == events
         assert found.whole.all()
         assert len(store.read_columns("s", events[-2].position).listed()) == 1
+
+
+def test_new_events_of_several_streams_are_written_by_one_statement(path):
+    entries = [Entry("kind", b"1", "a"), Entry("kind", b"2", "b"), Entry("kind", b"3")]
+    with closing(SQLiteStore(path)) as store:
+        for stream in ("s", "t"):
+            store.append(stream, [Entry("kind", b"", "first")]).result()
+        statements = traced(store)
+        written = write(store, [("s", entries), ("t", entries[:1]), ("s", [Entry("kind", b"4")])])
+        assert [statement.split()[0] for statement in statements] == ["INSERT"]
+        assert [len(results) for results in written] == [3, 1, 1]
+        assert all(one.new for results in written for one in results)
+        assert [event.position for event in store.read("s")] == [1, 3, 4, 5, 7]
+        assert [event.position for event in store.read("t")] == [2, 6]
+        assert [event.body for event in store.read("s")[1:]] == [b"1", b"2", b"3", b"4"]
+        assert list(store.damage()) == []
+    assert execute(path, "SELECT name, last_position FROM streams") == [("s", 7), ("t", 6)]
+
+
+@pytest.mark.parametrize("keys_given", [("old", "new"), ("new", "old"), ("new", "new")])
+def test_a_key_that_exists_keeps_only_its_own_entry_from_being_written(path, keys_given):
+    with closing(SQLiteStore(path)) as store:
+        append(store, "old")
+        written = write(store, [("s", [Entry("kind", b"", key)]) for key in keys_given])
+        events = [results[0].event for results in written]
+        assert [event.key for event in events] == list(keys_given)
+        assert [results[0].new for results in written] == [
+            key != "old" and key not in keys_given[:number] for number, key in enumerate(keys_given)
+        ]
+        assert keys(store) == ["old", "new"]
+        assert append(store, "next")[0].event.position == 3
+        assert list(store.damage()) == []
+
+
+def test_an_entry_can_be_about_one_that_is_written_with_it(path):
+    with closing(SQLiteStore(path)) as store:
+        append(store, "first")
+        decision, reward = Entry("kind", b"", "d"), Entry("kind", b"", "r", "d")
+        (made,), (given,) = write(store, [("s", [decision]), ("s", [reward])])
+        assert given.event.about_position == made.event.position
+        assert given.event.about_at == made.event.at
 
 
 def test_an_event_beyond_the_last_position_is_refused(path):

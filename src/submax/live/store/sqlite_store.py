@@ -27,30 +27,26 @@ from submax.live.store.migrations import (
     Migration,
     check_known,
 )
-from submax.live.store.sqlite_format.connection import connected, store_errors
-from submax.live.store.sqlite_format.event_record import AT
+from submax.live.store.sqlite_format.connection import connected, store_errors, transaction
 from submax.live.store.sqlite_format.event_row import (
     LAST_POSITION,
     event_of,
     events_of,
     sealed_of,
-    stored_row,
 )
+from submax.live.store.sqlite_format.event_writer import EventWriter
 from submax.live.store.sqlite_format.packed_key import packed
 from submax.live.store.sqlite_format.record_columns import columns_of, sealed_columns_of
 from submax.live.store.sqlite_format.schema import prepare, schema_version
 from submax.live.store.sqlite_format.statements import (
-    ABOUT,
     DELETE,
     FIND,
-    INSERT_NEW,
     READ,
     READ_BYTES,
     READ_COLUMNS,
     READ_SEALED,
     seal_first,
 )
-from submax.live.store.sqlite_format.stream_ends import StreamEnds
 from submax.live.store.store import PAGE, Store
 
 
@@ -74,16 +70,15 @@ class SQLiteStore(Store):
         migrations: Sequence[Migration] = SQLITE,
     ) -> None:
         self.path = Path(path)
-        self._clock = clock
         self._segments = SegmentFolder(archive_folder(self.path))
         self._lock: WriterLock | None = None
         self._reading, self._writing = Lock(), Lock()
-        self._ends: StreamEnds | None = None
         with ExitStack() as held:
             if not read_only:
                 self._lock = held.enter_context(WriterLock(self.path))
                 self._writer = held.enter_context(closing(connected(self.path, "rwc")))
                 prepare(self._writer, self.path, migrations)
+                self._events = EventWriter(self._writer, clock)
             self._reader = held.enter_context(closing(connected(self.path, "ro")))
             with store_errors(self.path):
                 check_known(str(self.path), schema_version(self._reader), migrations)
@@ -100,57 +95,16 @@ class SQLiteStore(Store):
         return None if self._commits is None else self._commits.appended[stream]
 
     def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
-        with self._transaction() as connection:
-            # While the transaction is open, the ends in memory may not be those in the file.
-            ends, self._ends = self._ends or StreamEnds(connection), None
-            results = [
-                [self._insert(connection, append.stream, entry, ends) for entry in append.entries]
-                for append in appends
-            ]
-            ends.save()
-        self._ends = ends
-        return results
-
-    def _insert(
-        self, connection: sqlite3.Connection, stream: str, entry: Entry, ends: StreamEnds
-    ) -> AppendResult:
-        """Insert an entry that is new; ``ends`` then knows that it is the last of its stream."""
-        number, about = ends.number(stream), None
-        if entry.about is not None:
-            about = connection.execute(ABOUT, (number, packed(entry.about))).fetchone()
-        about_position, about_at = (0, 0.0) if about is None else (about[0], *AT.unpack(about[1]))
-        event = Event(
-            ends.next_position,
-            self._clock(),
-            entry.kind,
-            entry.key,
-            entry.about,
-            about_position,
-            about_at,
-            entry.body,
-        )
-        row = stored_row(number, SealedEvent.of(stream, event, ends.end(stream)))
-        if connection.execute(INSERT_NEW, row).rowcount == 1:
-            ends.advance(stream)
-            return AppendResult(event, new=True)
-        earlier = connection.execute(FIND, (stream, packed(entry.key))).fetchone()
-        return AppendResult(event_of(earlier[0]), new=False)
+        with self._writing, store_errors(self.path):
+            return self._events.write_new(appends) or self._events.write(appends)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is durable at the end; transactions wait for each other."""
         if self._commits is None:
             raise self._read_only_error()
-        with self._writing, store_errors(self.path):
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException:
-                # A failed commit may have ended the transaction itself.
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                raise
+        with self._writing, store_errors(self.path), transaction(self._writer):
+            yield self._writer
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
         return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
@@ -203,7 +157,7 @@ class SQLiteStore(Store):
         deleted = DELETED_AT_ONCE
         while deleted == DELETED_AT_ONCE:
             with self._transaction() as connection:
-                self._ends = None
+                self._events.forget_ends()
                 values = (stream, min(up_to, LAST_POSITION), DELETED_AT_ONCE)
                 deleted = connection.execute(DELETE, values).rowcount
                 seal_first(connection, stream)

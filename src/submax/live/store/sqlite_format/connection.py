@@ -51,6 +51,20 @@ def store_errors(path: Path) -> Iterator[None]:
         raise _damaged(path, error) from error
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """A transaction that is durable at the end of the block, or undone if the block fails."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A failed commit may have ended the transaction itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
 def _damaged(path: Path, error: sqlite3.Error) -> InputError:
     return InputError(
         f"{path} is not a store of submax, or is damaged ({error}): give another name, or put "

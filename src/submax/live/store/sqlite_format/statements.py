@@ -19,6 +19,7 @@ from submax.live.store.sqlite_format.packed_key import packed
 from submax.live.store.sqlite_format.stream_ends import forget_stream
 
 INSERT_NEW = f"{INSERT} ON CONFLICT (stream, key) DO NOTHING"
+"""Writes nothing if the key exists."""
 STREAM = "(SELECT number FROM streams WHERE name = ?)"
 BEGIN = f"(SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)"
 """The place before the first event of a stream."""
@@ -53,6 +54,11 @@ FIRST_EVENT = f"""
 SELECT {SEALED_ROW} FROM streams JOIN events ON place > number << {POSITION_BITS}
 AND place < (number + 1) << {POSITION_BITS} WHERE name = ? ORDER BY place LIMIT 1
 """
+
+
+def insert_rows(count: int) -> str:
+    """Return the statement that writes several events, all of them or none."""
+    return INSERT + ", (?, ?, ?)" * (count - 1)
 
 
 def seal_first(connection: sqlite3.Connection, stream: str) -> None:

@@ -16,7 +16,8 @@ ON CONFLICT (number) DO UPDATE SET last_position = max(last_position, excluded.l
 class StreamEnds:
     """The number and the last position of every stream, as the only writing process knows them.
 
-    ``save`` writes what has changed. After a transaction that failed, the object is of no use.
+    The tables note the end of a stream themselves whenever an event is written. After a transaction
+    that failed, the object is of no use.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -27,7 +28,10 @@ class StreamEnds:
         }
         self._ends: dict[str, int] = {name: position for name, _, position in rows}
         self._last = max(self._ends.values(), default=0)
-        self._changed: set[str] = set()
+
+    def __contains__(self, stream: str) -> bool:
+        """Whether a stream has a number."""
+        return stream in self._numbers
 
     def number(self, stream: str) -> int:
         """Return the number of a stream; a new stream gets one."""
@@ -50,16 +54,6 @@ class StreamEnds:
         """Note that an event was written to a stream at ``next_position``."""
         self._last += 1
         self._ends[stream] = self._last
-        self._changed.add(stream)
-
-    def save(self) -> None:
-        """Write the ends that have changed."""
-        for stream in self._changed:
-            self._connection.execute(
-                "UPDATE streams SET last_position = ? WHERE number = ?",
-                (self._ends[stream], self._numbers[stream]),
-            )
-        self._changed.clear()
 
 
 def forget_stream(connection: sqlite3.Connection, stream: str) -> None:
