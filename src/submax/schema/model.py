@@ -11,6 +11,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.running.background_work import BACKGROUND
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
 from submax.schema.columns import Columns
@@ -58,8 +59,10 @@ class Model(NamedTuple):
         state = policy.init(problem, 1, rng)
         standardization = Standardization.of(parts, schema.context.numeric)
         for part in parts:
+            BACKGROUND.give_way()
             feedback = _feedback(part, active, standardization, problem)
             if feedback.reward.size:
+                BACKGROUND.give_way()
                 state = policy.update(state, feedback, rng)
         return cls(active, standardization, policy.record(state, upcoming=decisions))
 
@@ -76,9 +79,11 @@ class Model(NamedTuple):
         ``decisions`` is the expected number of decisions until the next update. A policy assumes by
         itself that it equals the number of these rows, so another number is recorded.
         """
+        BACKGROUND.give_way()
         feedback = _feedback(rows, self.active, self.standardization, schema.problem)
         if not feedback.reward.size:
             return self
+        BACKGROUND.give_way()
         state = policy.update(self.state, feedback, rng)
         if decisions != feedback.reward.size:
             state = policy.record(state, upcoming=decisions)

@@ -207,6 +207,23 @@ def test_an_activation_that_is_late_changes_nothing(bandit, clock):
     assert bandit.ledger().counts["late activations"] == 1
 
 
+def test_reading_ends_although_decisions_keep_coming(bandit):
+    read, reads = bandit.store.read_columns, []
+
+    def read_while_somebody_decides(*place):
+        page = read(*place)
+        reads.append(len(page))
+        assert len(reads) < 10, "the reading does not end"
+        bandit.decide()
+        return page
+
+    for _ in range(3):
+        bandit.decide()
+    with mock.patch.object(bandit.store, "read_columns", read_while_somebody_decides):
+        assert bandit.ledger().counts["decisions"] == 3
+    assert bandit.ledger().counts["decisions"] == 3 + len(reads)
+
+
 def test_rows_are_in_the_order_of_decisions(bandit, clock):
     decisions = [bandit.decide(activate=number % 3 > 0) for number in range(12)]
     for number, decision in reversed(list(enumerate(decisions))):

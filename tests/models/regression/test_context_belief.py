@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from submax.core.errors import InputError
 from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
 from submax.models.regression.map_choice import sums_of
@@ -129,3 +130,18 @@ def test_a_prior_follows_rewards_that_change_while_old_rows_fade(seed):
     belief = learned(rows._replace(reward=rows.reward * louder), settings, seed, 20)
     alone = learned(rows.taken(slice(400, None)), settings, seed, 20)
     assert belief.prior.noise == pytest.approx(100 * alone.prior.noise, rel=0.3)
+
+
+def test_a_belief_for_deciding_has_the_same_draws_and_refuses_to_learn(seed):
+    rows = some_rows(120, seed)
+    belief = learned(rows, SETTINGS, seed, 60)
+    stored = belief.for_deciding()
+    np.testing.assert_array_equal(stored.drawn(rows.context), belief.drawn(rows.context))
+    one = rows.context[0]
+    np.testing.assert_array_equal(
+        stored.drawn_contrasts_alone(one), belief.drawn_contrasts_alone(one)
+    )
+    assert stored.feature_map.landmarks.size
+    assert not stored.feature_map.whitening.size
+    with pytest.raises(InputError, match="stored to decide"):
+        stored.learned(rows, SETTINGS, np.random.default_rng(seed))

@@ -3,8 +3,10 @@ import asyncio
 import pytest
 
 from submax.core.errors import InputError, StoreError
+from submax.core.running.background_work import BackgroundWork
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
+from submax.web.server.deciding import gathered_decisions
 from submax.web.server.deciding.durable_writes import DurableWrites
 from submax.web.server.deciding.gathered_decisions import MAX_GATHERED, GatheredDecisions
 from submax.web.server.deciding.timed_draws import TimedDraws
@@ -18,6 +20,7 @@ class Noting(MemoryStore):
 
     def append(self, stream, entries):
         self.__dict__.setdefault("sizes", []).append(len(entries))
+        self.__dict__.setdefault("held_off", []).append(gathered_decisions.BACKGROUND.is_held_off)
         if self.error is not None and any("bad" in (entry.key or "") for entry in entries):
             raise self.error
         return super().append(stream, entries)
@@ -50,6 +53,19 @@ def decided(store):
 
 def request(identifier, age=1.0):
     return Decide(context={"age": age}, id=identifier)
+
+
+def test_a_fit_is_held_off_until_decisions_are_written(decided, store, monkeypatch):
+    work = BackgroundWork()
+    monkeypatch.setattr(gathered_decisions, "BACKGROUND", work)
+    decided(request("d0"))
+    assert not any(store.held_off)
+    store.held_off.clear()
+    with work:
+        decided(request("d1"), request("d2"))
+        assert not work.is_held_off
+    # The first one is drawn in a thread, and the others together.
+    assert store.held_off == [True, True]
 
 
 def test_requests_of_one_turn_are_appended_at_once(decided, store):

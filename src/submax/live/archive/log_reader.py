@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.errors import InputError
+from submax.core.running.background_work import BACKGROUND
 from submax.live.archive.archive import Archive
 from submax.live.log.bandits import log_stream
 from submax.live.log.pages.log_page import LogPage
@@ -49,7 +50,8 @@ class LogReader:
             self._archive.follow()
         if len(events) and after < self._archive.end:
             return self._archive.read_page(after)
-        return LogPage.of(events)
+        BACKGROUND.give_way()
+        return LogPage.of(events, is_last=len(events) < EVENTS_AT_ONCE)
 
     def find(self, position: int) -> LogPage | None:
         """A page with the event at a position; None if the log has none."""

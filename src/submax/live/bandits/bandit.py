@@ -10,6 +10,7 @@ import numpy as np
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.running.background_work import BACKGROUND
 from submax.live.bandits.saved_bandit import SavedBandit, generator_at
 from submax.live.bandits.shadowed_bandit import ShadowedBandit
 from submax.live.declaring.bandit_options import Actions, BanditOptions
@@ -233,15 +234,19 @@ class Bandit(ShadowedBandit):
         """
         self._check_open()
         self._learner.before_decision()
-        return self.write(
-            self.requests.deciding(context, id=id, eligible=eligible, activate=activate, unit=unit)
-        )
+        with BACKGROUND.held_off():
+            return self.write(
+                self.requests.deciding(
+                    context, id=id, eligible=eligible, activate=activate, unit=unit
+                )
+            )
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """Make several decisions in one transaction; each request has arguments of ``decide``."""
         self._check_open()
         self._learner.before_decision()
-        return self.write(joined(self.requests.deciding_many(requests)))
+        with BACKGROUND.held_off():
+            return self.write(joined(self.requests.deciding_many(requests)))
 
     def reward(
         self,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
-from submax.core.running.short_turns import SHORT_TURNS
+from submax.core.running.background_work import BACKGROUND
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
@@ -78,7 +78,7 @@ class LedgerFollower:
         self._led = leads
         return leads
 
-    @SHORT_TURNS
+    @BACKGROUND
     def read(self) -> Ledger:
         """Read the new events, and write a tick and a snapshot if it is time; return the ledger."""
         ledger = self.ledger
@@ -88,11 +88,14 @@ class LedgerFollower:
             # An event may have been processed in part, so the ledger is restored next time.
             self.restored = None
             raise
+        BACKGROUND.give_way()
         leads = not self._live_state.deleted and self._store.leads(self._name)
         if leads and self._must_tick(ledger):
             self._tick(ledger)
+            BACKGROUND.give_way()
         if self.rollups is None or ledger.read_position != self._rolled_up_to:
             self.rollups, self._rolled_up_to = ledger.rollups.copy(), ledger.read_position
+        BACKGROUND.give_way()
         if self._alarms is not None:
             self._alarms.write() if leads else self._alarms.drop()
         if not leads:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
-from submax.core.running.short_turns import SHORT_TURNS
+from submax.core.running.background_work import BACKGROUND
 from submax.core.running.spans import SPANS
 from submax.live.archive.compacting.compactor import Compactor
 from submax.live.fitting.fit_schedule import FitSchedule
@@ -163,6 +163,7 @@ class Refitter(Learner):
         with self._lock:
             self._follower.write_snapshot()
 
+    @BACKGROUND
     def _fit_input(self) -> FitInput:
         """The input of a fit, as it is now."""
         self._live_state.follow()
@@ -243,19 +244,23 @@ class Refitter(Learner):
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 
-    @SHORT_TURNS
+    @BACKGROUND
     def _publish(self, fit_input: FitInput, model: Model, base: int) -> Fitted:
         """Write the version of a model, which decides from then on."""
+        BACKGROUND.give_way()
         data = model.to_bytes()
+        BACKGROUND.give_way()
         # A model that cannot be read back must not be published.
-        Model.from_bytes(data, hash_of(data), fit_input.policy)
+        model_hash = hash_of(data)
+        self._live_state.expect(model_hash, Model.from_bytes(data, model_hash, fit_input.policy))
+        BACKGROUND.give_way()
         # The bandit may have been deleted meanwhile, and nothing of it may be written again.
         self._live_state.follow()
         self._live_state.check_exists()
         projection = self._live_state.projection
         fitted = Fitted(
             version=max(projection.versions, default=0) + 1,
-            model=hash_of(data),
+            model=model_hash,
             policy=fit_input.settings.policy,
             rows=fit_input.rows.count,
             learned=fit_input.learned,
@@ -266,8 +271,11 @@ class Refitter(Learner):
             ahead=fit_input.ahead,
             base=base,
         )
+        BACKGROUND.give_way()
         self._publisher.publish(fitted, data)
+        BACKGROUND.give_way()
         self._live_state.follow()
+        BACKGROUND.give_way()
         self._publisher.delete_old_models(projection)
         return fitted
 

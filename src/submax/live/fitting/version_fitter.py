@@ -7,7 +7,7 @@ import numpy as np
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.short_turns import SHORT_TURNS
+from submax.core.running.background_work import BACKGROUND
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learning_state import LearningState
@@ -77,7 +77,7 @@ class VersionFitter:
         """Return the model of the next version, and the version that it is an update of, or 0."""
         if given.policy.facts.trains_models:
             return self._trained(given), 0
-        with SHORT_TURNS:
+        with BACKGROUND:
             return self._learned(given)
 
     def _learned(self, given: FitInput) -> tuple[Model, int]:

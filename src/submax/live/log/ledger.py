@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.running.background_work import BACKGROUND
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
@@ -108,17 +109,23 @@ class Ledger:
         return self.second.settled
 
     def follow(self, until: int | None = None) -> None:
-        """Read the new events, up to a position if one is given."""
+        """Read the new events, up to a position if one is given.
+
+        Events that come after the last page was read are left for the next call: the reading would
+        not end while events come faster than they are read.
+        """
         going = True
         while going:
             with collection_pause():
                 going = self._follow_page(until)
 
     def _follow_page(self, until: int | None) -> bool:
-        """Read and process one page; whether there may be more events to process."""
+        """Read and process one page; whether there were more events to process."""
+        BACKGROUND.give_way()
         page = self._read(self.read_position)
         if not len(page):
             return False
+        BACKGROUND.give_way()
         begin, end = page.after(self.read_position), len(page)
         first = int(np.searchsorted(page.decisions, begin))
         rows, decisions = self._rows(page).take(slice(first, None)), page.decisions[first:] - begin
@@ -127,11 +134,13 @@ class Ledger:
         if until is not None and page.position[-1] > until:
             end = page.after(until)
         if begin < end:
+            BACKGROUND.give_way()
             count = int(np.searchsorted(decisions, end - begin))
             self._process(page, begin, end, rows.take(slice(count)))
             if self.page_observer is not None:
+                BACKGROUND.give_way()
                 self.page_observer(page, begin, end)
-        return end == len(page)
+        return end == len(page) and not page.is_last
 
     @property
     def open(self) -> bool:
@@ -192,6 +201,7 @@ class Ledger:
 
         ``now`` is the time elapsed at each event that is processed, and ``at`` its time.
         """
+        BACKGROUND.give_way()
         at_reward = None
         if len(acts.place):
             reached = np.full(len(acts.place), self.settled)
@@ -228,6 +238,7 @@ class Ledger:
         """Let decisions mature at these times, with the rewards that they have got."""
         if not len(rows.position):
             return
+        BACKGROUND.give_way()
         activated = self.collected.activations(rows)
         outcomes = Outcomes.of(
             rows, given.reward, given.parts, activated, self.settings.default_reward
@@ -247,6 +258,7 @@ class Ledger:
         if len(compared):
             reward = outcomes.reward[compared]
             self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
+        BACKGROUND.give_way()
         self._count(outcomes)
         self._roll_up(rows, outcomes, ~np.isnan(given.reward), at)
         if self._observer is not None:

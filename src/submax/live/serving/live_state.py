@@ -42,6 +42,7 @@ class LiveState:
         self._lock, self._stale = Lock(), True
         self._followed: int | None = None
         self._taught: tuple[int, Policy[Any], Model] | None = None
+        self._read_back: tuple[str, Model] | None = None
         self.projection = SettingsProjection.of(store, name)
         self.follow()
 
@@ -91,6 +92,13 @@ class LiveState:
             self._taught = version, self.policy, model
             self.serving = self.serving.with_model(self.policy, model, version)
 
+    def expect(self, model_hash: str, model: Model) -> None:
+        """Keep a model that was read back from its bytes, whose version is going to be published.
+
+        So the version decides without being read from the store.
+        """
+        self._read_back = model_hash, model
+
     @property
     def own(self) -> Policy[Any] | None:
         """The policy object that callers gave, if any."""
@@ -111,12 +119,15 @@ class LiveState:
     def loaded(self, version: int) -> tuple[Policy[Any], Model]:
         """The policy and the model of a version."""
         fitted = self.projection.versions[version]
+        policy = PolicySpecification(fitted.policy).build(self._own)
+        known = self._read_back
+        if known is not None and known[0] == fitted.model:
+            return policy, known[1]
         data = self._store.get_blob(model_name(self._name, fitted.model))
         if data is None:
             raise NotFoundError(
                 f"the model of version {version} is no longer in the store: choose a newer version"
             )
-        policy = PolicySpecification(fitted.policy).build(self._own)
         return policy, Model.from_bytes(data, fitted.model, policy)
 
     def _renew(self) -> None:

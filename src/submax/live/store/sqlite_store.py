@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
+from os import urandom
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -47,7 +48,11 @@ from submax.live.store.sqlite_format.statements import (
     READ_SEALED,
     seal_first,
 )
-from submax.live.store.store import PAGE, Store
+from submax.live.store.store import PAGE, PROBE, Store
+
+PROBE_BYTES = 16_384
+"""A probe needs at least as much room in the write-ahead log as a decision."""
+PUT_BLOB = "INSERT OR REPLACE INTO blobs (name, data, checksum) VALUES (?, ?, ?)"
 
 
 class SQLiteStore(Store):
@@ -57,9 +62,6 @@ class SQLiteStore(Store):
     is synced fully: an append is durable when its future is done, and appends that wait at the same
     time share one sync. A reader sees everything that was committed.
     """
-
-    # A probe needs at least as much room in the write-ahead log as a decision.
-    probe_bytes = 16_384
 
     def __init__(
         self,
@@ -99,12 +101,20 @@ class SQLiteStore(Store):
             return self._events.write_new(appends) or self._events.write(appends)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is durable at the end; transactions wait for each other."""
+    def _transaction(self, *, synced: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction; transactions wait for each other.
+
+        It is durable at the end or, if it is not ``synced``, when the next one that is synced ends:
+        the write-ahead log is one file.
+        """
         if self._commits is None:
             raise self._read_only_error()
-        with self._writing, store_errors(self.path), transaction(self._writer):
-            yield self._writer
+        with self._writing, store_errors(self.path), ExitStack() as undone:
+            if not synced:
+                self._writer.execute("PRAGMA synchronous = NORMAL")
+                undone.callback(self._writer.execute, "PRAGMA synchronous = FULL")
+            with transaction(self._writer):
+                yield self._writer
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
         return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
@@ -139,19 +149,22 @@ class SQLiteStore(Store):
         return [name for (name,) in rows]
 
     def put_blob(self, name: str, data: bytes) -> None:
-        with self._transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO blobs (name, data, checksum) VALUES (?, ?, ?)",
-                (name, data, blob_checksum(name, data)),
-            )
+        with self._transaction(synced=False) as connection:
+            connection.execute(PUT_BLOB, (name, data, blob_checksum(name, data)))
 
     def get_blob(self, name: str) -> bytes | None:
         rows = self._select("SELECT data FROM blobs WHERE name = ?", (name,))
         return rows[0][0] if rows else None
 
     def delete_blob(self, name: str) -> None:
-        with self._transaction() as connection:
+        with self._transaction(synced=False) as connection:
             connection.execute("DELETE FROM blobs WHERE name = ?", (name,))
+
+    def check_writable(self) -> None:
+        # Synced, because some disks complain only then.
+        with self._transaction() as connection:
+            data = urandom(PROBE_BYTES)
+            connection.execute(PUT_BLOB, (PROBE, data, blob_checksum(PROBE, data)))
 
     def delete_events(self, stream: str, up_to: int) -> None:
         deleted = DELETED_AT_ONCE

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from os import urandom
 from pathlib import Path
-from typing import ClassVar
 
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.columns.sealed_columns import SealedColumns
@@ -14,8 +13,8 @@ from submax.live.store.integrity.sealed_event import SealedEvent
 
 PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
-PROBE = "probe"
-"""The name of the blob that ``check_writable`` writes."""
+PROBE, PROBE_BYTES = "probe", 16
+"""The name and the size of the blob that ``check_writable`` writes."""
 
 
 class Store(ABC):
@@ -24,9 +23,6 @@ class Store(ABC):
     Positions rise within a stream in the order in which events become visible: a reader that has
     seen position p never misses an event below p. All methods may be called from any thread.
     """
-
-    probe_bytes: ClassVar[int] = 16
-    """The size of the blob that ``check_writable`` writes."""
 
     @abstractmethod
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
@@ -69,7 +65,10 @@ class Store(ABC):
 
     @abstractmethod
     def put_blob(self, name: str, data: bytes) -> None:
-        """Write a blob and replace an earlier one of the same name; durable on return."""
+        """Write a blob, and replace an earlier one of the same name.
+
+        It is durable when the next append to any stream is, if not before.
+        """
 
     @abstractmethod
     def get_blob(self, name: str) -> bytes | None:
@@ -77,7 +76,7 @@ class Store(ABC):
 
     @abstractmethod
     def delete_blob(self, name: str) -> None:
-        """Delete the blob of this name, if there is one."""
+        """Delete the blob of this name, if there is one; as durable as writing it."""
 
     @abstractmethod
     def delete_events(self, stream: str, up_to: int) -> None:
@@ -93,7 +92,7 @@ class Store(ABC):
         """Delete all blobs whose names begin with ``prefix``."""
 
     def put_segment(self, name: str, segment: str, data: bytes) -> None:
-        """Write a segment of the archive of the bandit ``name``; durable on return.
+        """Write a segment of the archive of the bandit ``name``, as durable as a blob.
 
         The name of a segment is unique in its archive, and its data never change.
         """
@@ -144,7 +143,7 @@ class Store(ABC):
 
     def check_writable(self) -> None:
         """Write a small blob in place of the last one; StoreError if the store cannot write now."""
-        self.put_blob(PROBE, urandom(self.probe_bytes))
+        self.put_blob(PROBE, urandom(PROBE_BYTES))
 
     @abstractmethod
     def close(self) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.regression.belief_settings import (
     MAP_GROWTH,
@@ -135,8 +136,14 @@ class ContextBelief(NamedTuple):
 
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
+        known = self.feature_map
         return self._replace(
-            sums=None, prior=None, sample=self.sample.none(), covariance=None, noise=None
+            feature_map=None if known is None else known.without_whitening(),
+            sums=None,
+            prior=None,
+            sample=self.sample.none(),
+            covariance=None,
+            noise=None,
         )
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
@@ -208,6 +215,7 @@ class ContextBelief(NamedTuple):
         few = len(rows.reward) < self.feature_map.width
         covariance = self.covariance if few else None
         for piece in rows.pieces():
+            BACKGROUND.give_way()
             features = self.feature_map.rows(piece.context)
             sums = sums.add(features, piece.number, piece.reward, piece.weight)
             if covariance is not None:
@@ -228,6 +236,7 @@ class ContextBelief(NamedTuple):
 
     def _solved(self, settings: BeliefSettings) -> Self:
         """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
+        BACKGROUND.give_way()
         sums, prior, noise = self.sums, self.prior, self.noise
         assert sums is not None, "a map comes first"
         assert prior is not None, "a map comes first"
@@ -244,6 +253,7 @@ class ContextBelief(NamedTuple):
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
+        BACKGROUND.give_way()
         drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
         found = (
             covariance.applied(structure, np.concatenate([response[None], drawn])) * covariance.unit

@@ -139,6 +139,10 @@ class FeatureMap(NamedTuple):
         squared: Floats = np.mean(slope**2, axis=(0, 1))
         return squared
 
+    def without_whitening(self) -> Self:
+        """Return a map that has only the raw features: the rest is four fifths of its numbers."""
+        return self._replace(whitening=np.zeros((0, 0)))
+
     def _reaching(self, factor: Floats | float) -> Self:
         landmarks = self.landmarks * factor
         return self._replace(

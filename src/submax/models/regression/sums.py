@@ -6,6 +6,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 
 
@@ -44,6 +45,7 @@ class Sums(NamedTuple):
         order = np.argsort(number, kind="stable")
         numbers, first = np.unique(number[order], return_index=True)
         for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
+            BACKGROUND.give_way()
             mine = features[rows]
             weighted = mine * weight[rows, None]
             # BLAS updates its own column-major matrix in place: the transpose, which is the same

@@ -12,6 +12,7 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
+from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
@@ -129,6 +130,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
 def _roots(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
     if belief.feature_map is None:
         return None
+    BACKGROUND.give_way()
     return belief.feature_map.for_raw(belief.posterior(settings).roots())
 
 

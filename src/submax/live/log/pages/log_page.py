@@ -21,7 +21,8 @@ class LogPage:
     ``position``, ``at``, ``kind``, ``about_position`` and ``value`` are ``[n]``; ``value`` is the
     value of a reward, and NaN for other events. ``parts`` has the parts of those rewards that have
     some, by their places. ``decisions`` are the places of the decisions, in the order of ``made``;
-    ``feedback`` those of rewards and activations.
+    ``feedback`` those of rewards and activations. ``is_last`` says that the log ended with the page
+    when it was read; if it is not set, there may be more.
     """
 
     position: NDArray[np.int64]
@@ -34,19 +35,20 @@ class LogPage:
     feedback: NDArray[np.int64]
     made: DecisionColumns
     names: PageNames
+    is_last: bool = False
 
     def __len__(self) -> int:
         return len(self.position)
 
     @classmethod
-    def of(cls, events: EventColumns) -> "LogPage":
+    def of(cls, events: EventColumns, *, is_last: bool = False) -> "LogPage":
         """Decode a page; an ``InputError`` is raised if a body is damaged."""
         if not len(events):
             return EMPTY_PAGE
-        return cls._decoded(events)
+        return cls._decoded(events, is_last)
 
     @classmethod
-    def _decoded(cls, events: EventColumns) -> "LogPage":
+    def _decoded(cls, events: EventColumns, is_last: bool) -> "LogPage":
         decisions, feedback, rewards = places_of(events.kind)
         value = np.full(len(events), np.nan)
         value[rewards], parts = reward_values(events.body.take(rewards), events.position[rewards])
@@ -62,6 +64,7 @@ class LogPage:
             feedback,
             made,
             StoredNames(events),
+            is_last,
         )
 
     def after(self, position: int) -> int:
@@ -79,5 +82,5 @@ def places_of(kind: NDArray[np.uint8]) -> tuple[NDArray[np.int64], ...]:
     )
 
 
-EMPTY_PAGE = LogPage._decoded(NO_EVENTS)
+EMPTY_PAGE = LogPage._decoded(NO_EVENTS, is_last=True)
 """The page at the end of a log."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.running.background_work import BACKGROUND
 from submax.live.declaring.settings import Settings
 from submax.live.log.outcomes import LEARNED, WITHOUT_REWARD, Outcomes
 from submax.live.log.pages.log_page import LogPage
@@ -105,6 +106,7 @@ class AlarmWatch:
             drawn = ~page.made.holdout[first:stop]
             self._look_at_propensities(page.made.propensity[first:stop][drawn])
             self._look_at_contexts(page, first, stop)
+            BACKGROUND.give_way()
         self._look_at_rewards()
         self.state.position = int(page.position[end - 1])
 

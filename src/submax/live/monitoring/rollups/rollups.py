@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.running.background_work import BACKGROUND
 from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 from submax.live.monitoring.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.monitoring.rollups.context_sums import ContextSums, ContextSumsRecord
@@ -213,6 +214,7 @@ class Rollups:
         decisions, came = self._decisions, self._came
         self._decisions, self._came, self._count = [], [], 0
         self._add_made()
+        BACKGROUND.give_way()
         if came:
             self._delays.rewarded(*map(np.concatenate, zip(*came, strict=True)))
         # Decisions are forgotten only now, because a reward may be about a decision that was read
@@ -226,6 +228,7 @@ class Rollups:
         group = np.concatenate(holdout).astype(np.int64)
         choices = np.concatenate(action).astype(np.int64)
         for tier in self._tiers:
+            BACKGROUND.give_way()
             tier.add(times, group, choices, rows)
         self._versions.add(np.concatenate(version).astype(np.int64), group, rows)
         known = [one.propensity.min() for one in outcomes if one is not None]
@@ -237,9 +240,11 @@ class Rollups:
         if made:
             context, action, position, at = map(np.concatenate, zip(*made, strict=True))
             self._contexts.decided(context, action)
+            BACKGROUND.give_way()
             choice = action[:, 0] if self._slots else np.zeros(len(at))
             self._delays.decided(position, choice.astype(np.int64), at)
         if learned:
+            BACKGROUND.give_way()
             self._contexts.learned(*map(np.concatenate, zip(*learned, strict=True)))
 
     def copy(self) -> Self:

@@ -47,7 +47,9 @@ class EventWriter:
         entries = [(one.stream, entry) for one in appends for entry in one.entries]
         if ends is None or not _may_be_new(entries, ends):
             return None
-        events, values, written = [], [], dict[str, int]()
+        events: list[Event] = []
+        values: list[int | bytes | None] = []
+        written: dict[str, int] = {}
         for position, (stream, entry) in enumerate(entries, ends.next_position):
             event = self._event(ends.number(stream), position, entry)
             previous = written.get(stream, ends.end(stream))

@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from submax.core.errors import InputError, StoreError
+from submax.core.running.background_work import BACKGROUND
 from submax.live.serving.decision import Decision
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.web.server.deciding.durable_writes import DurableWrites
@@ -32,10 +33,15 @@ class GatheredDecisions:
 
     async def decide_many(self, requests: Sequence[Decide]) -> list[Decision]:
         """Make several decisions, all or none, which are durable afterwards."""
-        return await self._writes.write(joined(await self.draws.many(requests)))
+        with BACKGROUND.held_off():
+            return await self._writes.write(joined(await self.draws.many(requests)))
 
     async def decide(self, request: Decide) -> Decision:
         """Make a decision, which is durable afterwards."""
+        with BACKGROUND.held_off():
+            return await self._decided(request)
+
+    async def _decided(self, request: Decide) -> Decision:
         if not self.draws.is_quick_for(request):
             return await self._writes.write(await self.draws.one(request))
         loop = asyncio.get_running_loop()

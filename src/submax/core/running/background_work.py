@@ -1,0 +1,124 @@
+"""Work in the background, which decisions interrupt."""
+
+import sys
+from contextlib import AbstractContextManager, ContextDecorator, nullcontext
+from threading import Condition, Lock, local
+from time import perf_counter
+
+TURN_SECONDS = 0.00002
+"""How long a thread of Python computes before it lets another one run, while there is work in the
+background: less than 50 microseconds, which is about the precision of the system's timers. A
+decision waits for its turn several times, for example after it was written to the disk. With
+Python's own turns of 5 milliseconds, a decision that takes 0.3 milliseconds would take 20 or more
+during a fit."""
+PAUSE_SECONDS = 0.001
+"""How long background work waits for decisions at most: two to five decisions."""
+STRETCH_SECONDS = 0.0002
+"""How long background work computes at least between two pauses. So it gets a sixth of the time or
+more, however many decisions there are."""
+HALF_MICROSECOND = 5e-7
+"""Added to what is set, because Python cuts off fractions of a microsecond: without it, turns would
+become shorter by a microsecond whenever they are restored."""
+NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+class BackgroundWork(ContextDecorator):
+    """A block that computes while others decide, such as the fit of a version.
+
+    Inside a block, ``give_way`` is called between two steps, and waits while a block of
+    ``held_off`` is entered in another thread. While at least one block is entered, all threads of
+    this process take short turns: this costs processor time only if threads compete. At the end of
+    the last block turns are as long as before; whoever sets them shorter, or sets them during a
+    block, is left alone.
+    """
+
+    def __init__(
+        self,
+        turn: float = TURN_SECONDS,
+        pause: float = PAUSE_SECONDS,
+        stretch: float = STRETCH_SECONDS,
+    ) -> None:
+        self._turn, self._pause, self._stretch = turn, pause, stretch
+        self._lock = Lock()
+        self._entered, self._before, self._set = 0, 0.0, 0.0
+        self._urgent = UrgentWork()
+        self._here = ThreadState()
+
+    def __enter__(self) -> None:
+        here = self._here
+        if here.blocks == 0:
+            here.resumed = perf_counter()
+        here.blocks += 1
+        with self._lock:
+            self._entered += 1
+            if self._entered == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._turn, self._before) + HALF_MICROSECOND)
+                self._set = sys.getswitchinterval()
+
+    def __exit__(self, *_: object) -> None:
+        self._here.blocks -= 1
+        with self._lock:
+            self._entered -= 1
+            if self._entered == 0 and sys.getswitchinterval() == self._set:
+                sys.setswitchinterval(self._before + HALF_MICROSECOND)
+
+    def held_off(self) -> AbstractContextManager[None]:
+        """Return a block that background work waits for, such as a decision.
+
+        It may be entered in any thread and left in another one. It holds off nobody if there is no
+        work in the background when this is called.
+        """
+        return self._urgent if self._entered else NOTHING
+
+    @property
+    def is_held_off(self) -> bool:
+        """Whether anybody is in a block of ``held_off``."""
+        return self._urgent.count > 0
+
+    def give_way(self) -> None:
+        """Wait while background work is held off, but not for long, and not too often.
+
+        Nothing happens in a thread that is not inside a block. Locks that a decision needs must not
+        be held by the caller.
+        """
+        if not self.is_held_off:
+            return
+        here = self._here
+        if here.blocks and perf_counter() - here.resumed >= self._stretch:
+            self._urgent.wait(self._pause)
+            here.resumed = perf_counter()
+
+
+class ThreadState(local):
+    """How many blocks this thread has entered, and when it has last begun to compute."""
+
+    blocks = 0
+    resumed = 0.0
+
+
+class UrgentWork(AbstractContextManager[None]):
+    """A block that any number of threads can be in; ``count`` is how many there are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._changed = Condition(Lock())
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self.count -= 1
+            if not self.count:
+                self._changed.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until nobody is in a block, for so many seconds at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.count, seconds)
+
+
+BACKGROUND = BackgroundWork()
+"""The background work of this process."""
