@@ -74,12 +74,14 @@ def test_every_operation_refuses_an_unknown_parameter(
     assert {stream: shared_store.read(stream) for stream in shared_store.streams()} == before
 
 
-@pytest.mark.parametrize(("name", "method", "path"), ALL + TWINS)
-def test_no_operation_refuses_a_parameter_that_it_declares(http, described, name, method, path):
-    names = declared(described[name])
-    if names:
-        answer = http.request(method, place(path), params=dict.fromkeys(names, "x"))
-        assert UNKNOWN not in answer.text
+def test_no_operation_refuses_a_parameter_that_it_declares(http, described):
+    tried = set()
+    for name, method, path in ALL + TWINS:
+        for parameter in declared(described[name]):
+            answer = http.request(method, place(path), params={parameter: "x"})
+            assert UNKNOWN not in answer.text, (name, parameter)
+            tried.add(parameter)
+    assert tried == {"field", "id", "key", "next", "page", "slot", "span", "unit"}
 
 
 def test_a_misspelled_parameter_is_answered_with_the_right_one(http):
