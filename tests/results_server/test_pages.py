@@ -191,6 +191,8 @@ def test_statements_of_the_paper_have_verdicts(client, tmp_path, decoded):
         ("/nothing", 404, "not-found"),
         ("/folders/one?measure=luck", 400, "invalid-input"),
         ("/folders/one?configuration=x", 404, "not-found"),
+        ("/folders/one?mesure=reward", 400, "invalid-input"),
+        ("/index.json?measure=reward", 400, "invalid-input"),
         ("/folders/one/compare?policy=x&policy=ucb1", 400, "invalid-input"),
         ("/assets/tag/secret.js", 404, "not-found"),
     ],

@@ -20,7 +20,7 @@ def data_sections(intro: str, described: Schema) -> str:
         ]
     parts = [intro, "## Addresses", table(("address", "answer", "what it shows"), rows)]
     parts += [
-        "Some take parameters behind a `?`:",
+        "Some take parameters behind a `?`. Any other parameter is refused with the status 400:",
         table(("address", "parameter", "meaning"), parameters),
         "## Types of answers",
         *type_sections(described["components"]["schemas"]),

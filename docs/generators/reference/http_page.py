@@ -32,7 +32,10 @@ guide](../how-to/server.md) shows the interface at work.
 
 Bodies are JSON (`Content-Type: application/json`). A request whose operation needs a scope has
 a key with this scope in the header `Authorization: Bearer KEY`, unless the server has no keys
-yet. Unknown fields are refused. An error is answered by a sentence for people and by a
+yet; if the scope is `decide` or `reward`, a [key for
+browsers](../how-to/server.md#from-a-web-page) may also stand behind the address, as `?key=KEY`.
+Unknown fields are refused, and so are parameters behind the `?` that the operation does not have:
+a misspelled one is never ignored. An error is answered by a sentence for people and by a
 [code](errors.md) for programs: `{"error": "…", "code": "…"}`; nothing was changed then."""
 PAGES_INTRO = """A browser gets these addresses as pages of the dashboard. A program gets the same
 numbers as JSON, there and at the address with `.json` behind it; [their fields](dashboard-data.md)

@@ -155,6 +155,7 @@ REQUESTS = [
     request(f"{DECIDE}-many", {"requests": []}),
     request("/bandits/nobody/decide", {}),
     request("/bandits/page/decide?x=1", {"id": "d3", "context": CONTEXT}),
+    request("/bandits/page/decide?key=k", {"id": "d3", "context": CONTEXT}),
     request("/bandits/page/decide/", {}),
     request("/bandits/pag%65/decide", {"id": "d4", "context": CONTEXT}),
     request(DECIDE, {}, method="GET"),

@@ -58,7 +58,7 @@ def of_known_bandits() -> dict:
             for operation in operations.values():
                 operation["operationId"] += f"-{name}"
                 given = operation["parameters"]
-                operation["parameters"] = [one for one in given if one["name"] == "evaluation"]
+                operation["parameters"] = [one for one in given if one["name"] != "name"]
             raw["paths"][path.replace("{name}", name)] = operations
     return raw
 

@@ -105,11 +105,31 @@ def test_a_page_that_has_not_changed_is_not_sent_again(bandit):
     assert changed.headers["etag"] != tag
 
 
+@pytest.mark.parametrize(("value", "kind"), [("true", "text/html"), ("", "application/json")])
+def test_only_the_word_that_htmx_sends_asks_for_a_page(bandit, value, kind):
+    answer = bandit.get("/bandits/b/settings", headers={"hx-request": value})
+    assert answer.headers["content-type"].startswith(kind)
+
+
 def test_a_browser_at_the_address_of_a_bandit_is_sent_to_its_overview(bandit):
     response = bandit.get("/bandits/b", headers=BROWSER)
     assert response.status_code == 307
     assert response.headers["location"] == "/bandits/b/overview"
     assert bandit.get("/bandits/b").json()["name"] == "b"
+
+
+def test_what_stands_behind_the_address_of_a_bandit_goes_along_to_its_overview(bandit):
+    response = bandit.get("/bandits/b?span=2d", headers=BROWSER)
+    assert response.headers["location"] == "/bandits/b/overview?span=2d"
+    strange = bandit.get("/bandits/b%3Fspan=2d", headers=BROWSER)
+    assert strange.headers["location"] == "/bandits/b%3Fspan%3D2d/overview"
+
+
+def test_a_browser_that_gives_an_unknown_parameter_gets_a_page_that_names_it(bandit):
+    page = bandit.get("/bandits/b/arms?solt=s", headers=BROWSER)
+    assert page.status_code == 400
+    assert "This address is not valid" in page.text
+    assert "nown query parameter &#39;solt&#39;: did you mean &#39;slot&#39;?" in page.text
 
 
 def test_a_wrong_span_is_refused(bandit):
@@ -149,6 +169,12 @@ class TestSigningIn:
         assert response.status_code == 303
         assert response.headers["location"] == "/login?next=/"
         assert "Sign in" in http.get("/login?next=/", headers=BROWSER).text
+
+    def test_an_address_with_a_sign_of_queries_leads_to_the_login_as_well(self, http):
+        response = http.get("/bandits/a&b=1/overview", headers=BROWSER)
+        page = http.get(response.headers["location"], headers=BROWSER)
+        assert page.status_code == 200
+        assert 'data-then="/bandits/a&amp;b=1/overview"' in page.text
 
     def test_the_login_leads_to_no_other_site(self, http):
         for wanted in ("https://evil.example/", "//evil.example/", "/\\evil.example"):

@@ -24,6 +24,7 @@ from submax.web.results_server.result_page import Asked, ResultPage
 from submax.web.results_server.result_pages import PAGES
 from submax.web.server.access.addresses import is_loopback
 from submax.web.server.interface.answers import Failure
+from submax.web.server.interface.query import check_query
 from submax.web.server.interface.responses import ENCODER, JSON, failure
 from submax.web.server.pages.page_response import (
     address_of,
@@ -63,6 +64,7 @@ def _endpoint(one: ResultPage, folders: Folders, renderer: Renderer) -> Endpoint
         )
         try:
             check_local(request)
+            check_query(query, one.query)
             data = await run_in_threadpool(one.build, folders, asked)
             if not wants_page(request):
                 return Response(ENCODER.encode(data), media_type=JSON)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from submax.web.server.access.addresses import is_loopback
 from submax.web.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, FailedAttempts
-from submax.web.server.access.key import BROWSER_SCOPES, Key
+from submax.web.server.access.key import BROWSER_SCOPES, KEY_PARAMETER, Key
 from submax.web.server.access.origins import Origins
 from submax.web.server.access.refused_error import RefusedError
 from submax.web.server.access.trusted_proxies import TrustedProxies
@@ -104,7 +104,9 @@ def _sent_key(request: Incoming) -> tuple[str, bool]:
     if kind.lower() == "bearer" and text.strip():
         return text.strip(), False
     # A request with a query is no small one.
-    return ("" if isinstance(request, SmallRequest) else request.query_params.get("key", "")), True
+    if isinstance(request, SmallRequest):
+        return "", True
+    return request.query_params.get(KEY_PARAMETER, ""), True
 
 
 def check_origin(request: Incoming, key: Key, origins: Origins) -> None:

@@ -10,6 +10,8 @@ from submax.core.errors import InputError
 SCOPES = ("decide", "reward", "read", "admin")
 BROWSER_SCOPES = ("decide", "reward")
 """The scopes that a key in a web page may have."""
+KEY_PARAMETER = "key"
+"""The name behind the ``?`` of an address that stands before a key for browsers."""
 Scope = Literal["decide", "reward", "read", "admin"]
 MAX_NAME_LENGTH = 80
 """Characters in the name of a key, which is printed in lists."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
+from submax.web.server.access.key import KEY_PARAMETER
 from submax.web.server.interface.answers import Failure
 from submax.web.server.interface.messages import BanditName, EvaluationIdentifier, KeyIdentifier
 from submax.web.server.interface.operation import Operation
@@ -20,8 +21,13 @@ PATH_PARAMETERS = {
     "evaluation": EvaluationIdentifier,
 }
 """The types of the parameters in paths, by their names in the braces of ``Operation.path``."""
+SECURITY_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer"},
+    "browser-key": {"type": "apiKey", "in": "query", "name": KEY_PARAMETER},
+}
+"""The two places of a key: the header, or, for keys for browsers, behind the ``?``."""
 REFUSALS = {
-    "400": "Something in the request is wrong.",
+    "400": "Something in the request is wrong, such as a field or a parameter that is not known.",
     "401": "A key is needed.",
     "403": "The key does not allow this.",
     "404": "The bandit, decision, version or key does not exist.",
@@ -56,7 +62,7 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": SECURITY_SCHEMES,
         },
     }
 
@@ -88,7 +94,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
                 for status, text in REFUSALS.items()
             },
         },
-        "security": [{"key": []}] if operation.scope else [],
+        "security": _security(operation),
     }
     if operation.slow:
         found["x-slow"] = True
@@ -99,6 +105,13 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
             "content": {"application/json": {"schema": schema}},
         }
     return found
+
+
+def _security(operation: Operation) -> list[dict[str, list[str]]]:
+    """The places of a key, one of which is enough; none if no key is needed."""
+    schemes = ["key"] * (operation.scope is not None)
+    schemes += ["browser-key"] * operation.takes_key_in_query
+    return [{scheme: []} for scheme in schemes]
 
 
 def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from submax.web.dashboard.page import Page
-from submax.web.server.access.key import Key
+from submax.web.server.access.key import BROWSER_SCOPES, KEY_PARAMETER, Key
 from submax.web.server.service import Service
 
 
@@ -58,6 +58,16 @@ class Operation:
     subject: Callable[[OperationCall, Any], str] = lambda call, answer: next(
         iter(call.path.values()), ""
     )
+
+    @property
+    def takes_key_in_query(self) -> bool:
+        """Whether a key for browsers may stand behind the ``?``, for beacons without headers."""
+        return self.scope in BROWSER_SCOPES
+
+    @property
+    def query_names(self) -> frozenset[str]:
+        """All names that are allowed behind the ``?`` of the address; others are refused."""
+        return frozenset([*self.query, *[KEY_PARAMETER] * self.takes_key_in_query])
 
     @property
     def audited(self) -> bool:

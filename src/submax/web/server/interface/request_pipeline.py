@@ -30,6 +30,7 @@ from submax.web.server.interface.body import TooLargeError, limited_body
 from submax.web.server.interface.body_decoder import BodyDecoder, check_type
 from submax.web.server.interface.incoming import Endpoint, Incoming
 from submax.web.server.interface.operation import Operation, OperationCall
+from submax.web.server.interface.query import check_query
 from submax.web.server.interface.responses import ENCODER, JSON, failure
 from submax.web.server.metrics import Metrics
 from submax.web.server.observing.request_context import CURRENT, RequestContext
@@ -80,16 +81,20 @@ class RequestPipeline:
         ``respond`` makes the response from the answer; without it the answer is sent as JSON.
         """
         decoder = None if operation.body is None else BodyDecoder(operation.body)
+        declared = operation.query_names
 
         async def answer(request: Incoming) -> Response:
             key = self.authenticator.authenticated(request, operation)
+            query, encrypted = _address(request)
+            if query:
+                check_query(query, declared)
             body = None
             if decoder is not None:
                 check_type(request, key)
                 body = decoder.decode(await limited_body(request))
             if operation.scope is not None:
                 self._check_rate(request, key, operation.cost(body))
-            call = OperationCall(self._service, request.path_params, body, key, *_address(request))
+            call = OperationCall(self._service, request.path_params, body, key, query, encrypted)
             found = await operation.call(call)
             if operation.audited:
                 await self._audit(operation, call, found)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -85,7 +86,11 @@ class Pages:
         """An endpoint that sends browsers from the address of a bandit to its overview."""
 
         async def redirect(request: Incoming) -> Response:
-            return RedirectResponse(f"/bandits/{request.path_params['name']}/overview", 307)
+            assert isinstance(request, Request)
+            path = f"/bandits/{quote(request.path_params['name'], safe='')}/overview"
+            # What stands behind the ? goes along, so that the overview uses or refuses it.
+            behind = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(path + behind, 307)
 
         return _chosen(redirect, data)
 
@@ -98,7 +103,9 @@ class Pages:
                 return response
             assert isinstance(request, Request)
             if response.status_code == 401:
-                return RedirectResponse(f"/login?next={request.url.path}", 303, HEADERS)
+                # Quoted, so that a & in the address does not begin a parameter of the login.
+                wanted = quote(request.url.path, safe="/")
+                return RedirectResponse(f"/login?next={wanted}", 303, HEADERS)
             return await self._failed(request, response)
 
         return answer

@@ -42,7 +42,7 @@ def wants_page(request: Incoming) -> bool:
     """Whether a request prefers HTML to JSON; programs, which accept anything, get JSON."""
     if not isinstance(request, Request) or request.url.path.endswith(".json"):
         return False
-    if "hx-request" in request.headers:
+    if request.headers.get("hx-request") == "true":
         # A page that loads itself again; htmx sends this header and accepts anything.
         return True
     accepted = request.headers.get("accept", "").split(",")

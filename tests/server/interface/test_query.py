@@ -1,0 +1,130 @@
+"""What stands behind the ``?`` of an address: what is not declared is refused, never ignored."""
+
+import pytest
+
+from submax.live.store.memory_store import MemoryStore
+from submax.web.server.app import make_app
+from submax.web.server.interface.operations.all_operations import operations
+from submax.web.server.interface.query import LONGEST_SHOWN
+from submax.web.server.pages.operations import page_operations
+from submax.web.server.service import Service
+
+UNKNOWN = "unknown query parameter"
+ARMS = "/bandits/b/arms"
+ABOUT_THE_SERVER = [("openapi", "GET", "/openapi.json"), ("metrics", "GET", "/metrics")]
+ALL = [(one.name, one.method, one.path) for one in (*operations(), *page_operations())]
+ALL += ABOUT_THE_SERVER
+TWINS = [
+    (one.name, one.method, "/index.json" if one.path == "/" else f"{one.path}.json")
+    for one in (*operations(), *page_operations())
+    if one.page is not None
+]
+
+
+@pytest.fixture(scope="module")
+def shared_store():
+    return MemoryStore()
+
+
+@pytest.fixture(scope="module")
+def http(shared_serving, shared_store):
+    """One server for all tests: what is refused leaves it as it was."""
+    client = shared_serving(shared_store, rate=1e9)
+    body = {"name": "b", "actions": {"s": ["A", "B"], "p": ["C"]}, "policy": "random"}
+    assert client.post("/bandits", json=body).status_code == 201
+    return client
+
+
+@pytest.fixture(scope="module")
+def described(http):
+    """What the server says of each operation, by its name."""
+    paths = http.get("/openapi.json").json()["paths"]
+    return {one["operationId"]: one for methods in paths.values() for one in methods.values()}
+
+
+def place(path):
+    return path.format(name="b", id="none", evaluation="none")
+
+
+def declared(operation):
+    """The names that the description allows behind the ``?`` of an operation."""
+    names = [one["name"] for one in operation["parameters"] if one["in"] == "query"]
+    return sorted([*names, *["key"] * ({"browser-key": []} in operation["security"])])
+
+
+def error(answer):
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["code"] == "invalid-input"
+    return answer.json()["error"]
+
+
+def test_these_are_all_operations_of_the_description(described):
+    assert sorted(described) == sorted(name for name, _, _ in ALL)
+
+
+@pytest.mark.parametrize(("name", "method", "path"), ALL + TWINS)
+def test_every_operation_refuses_an_unknown_parameter(
+    http, shared_store, described, name, method, path
+):
+    before = {stream: shared_store.read(stream) for stream in shared_store.streams()}
+    said = error(http.request(method, f"{place(path)}?limt=5"))
+    names = declared(described[name])
+    allowed = f"allowed: {', '.join(names)}" if names else "this operation takes none"
+    assert said.startswith(f"{UNKNOWN} 'limt': {allowed}")
+    assert {stream: shared_store.read(stream) for stream in shared_store.streams()} == before
+
+
+def test_no_operation_refuses_a_parameter_that_it_declares(http, described):
+    tried = set()
+    for name, method, path in ALL + TWINS:
+        for parameter in declared(described[name]):
+            answer = http.request(method, place(path), params={parameter: "x"})
+            assert UNKNOWN not in answer.text, (name, parameter)
+            tried.add(parameter)
+    assert tried == {"field", "id", "key", "next", "page", "slot", "span", "unit"}
+
+
+def test_a_misspelled_parameter_is_answered_with_the_right_one(http):
+    said = error(http.get(f"{ARMS}?slot=s&pgae=2"))
+    assert said == f"{UNKNOWN} 'pgae': did you mean 'page'? allowed: page, slot, span"
+
+
+def test_a_parameter_of_an_operation_that_takes_none_is_to_be_left_out(http):
+    said = error(http.get("/healthz?verbose"))
+    assert said == f"{UNKNOWN} 'verbose': this operation takes none, so leave it out"
+
+
+@pytest.mark.parametrize("query", ["=x", "Slot=s", "slot%00=s", "%ff=1", "a;b", "slot[]=s"])
+def test_names_must_be_the_same_to_the_letter(http, query):
+    assert error(http.get(f"{ARMS}?{query}")).startswith(UNKNOWN)
+
+
+def test_a_long_name_is_repeated_only_in_part(http):
+    said = error(http.get(f"{ARMS}?{'slot' * 5000}=1"))
+    assert said.endswith("allowed: page, slot, span")
+    assert len(said) < 2 * LONGEST_SHOWN + 30
+
+
+@pytest.mark.parametrize("query", ["", "&", "&&"])
+def test_a_query_without_a_name_is_none(http, query):
+    assert http.get(f"/healthz?{query}").status_code == 200
+
+
+def test_of_a_parameter_that_is_given_twice_the_last_one_counts(http):
+    assert http.get(f"{ARMS}?slot=s&slot=p").json()["slot"] == "p"
+
+
+def test_head_is_checked_as_get_is(http):
+    assert http.request("HEAD", ARMS).status_code == 200
+    assert http.request("HEAD", f"{ARMS}?limt=5").status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/javascript/index.js", "/assets/old/dashboard.css"])
+def test_files_may_have_a_version_behind_their_name(http, path):
+    assert http.get(f"{path}?v=2").status_code == 200
+
+
+def test_without_a_key_nothing_is_said_about_parameters(opened, trial):
+    service = Service(MemoryStore(), trial)
+    service.keys.add(["admin"])
+    assert opened(make_app(service)).get("/bandits?limt=5").status_code == 401
