@@ -34,7 +34,7 @@ Bodies are JSON (`Content-Type: application/json`). A request whose operation ne
 a key with this scope in the header `Authorization: Bearer KEY`, unless the server has no keys
 yet; if the scope is `decide` or `reward`, a [key for
 browsers](../how-to/server.md#from-a-web-page) may also stand behind the address, as `?key=KEY`.
-Unknown fields are refused, and so are parameters behind the `?` that the operation does not have:
+Unknown fields are refused, and so are query parameters that the operation does not have:
 a misspelled one is never ignored. An error is answered by a sentence for people and by a
 [code](errors.md) for programs: `{"error": "…", "code": "…"}`; nothing was changed then."""
 PAGES_INTRO = """A browser gets these addresses as pages of the dashboard. A program gets the same

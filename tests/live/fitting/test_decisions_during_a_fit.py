@@ -7,9 +7,11 @@ from threading import Thread
 
 import pytest
 
+from submax.core.errors import NotFoundError
 from submax.core.running.background_work import BackgroundWork
 from submax.live.bandits import bandit as bandit_module
 from submax.live.bandits.open import open_bandit
+from submax.live.log.bandits import model_name
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.thompson import Thompson
 
@@ -94,3 +96,8 @@ def test_a_new_version_decides_without_being_read_from_the_store(tmp_path, clock
         clock.now += 2
         assert bandit.refit().version == bandit.version == 1
         assert not [name for name in names if "/models/" in name]
+        # Nobody publishes a version whose model is gone.
+        (model,) = [one.model for one in bandit._live_state.projection.versions.values()]
+        bandit.store.delete_blob(model_name(bandit.name, model))
+        with pytest.raises(NotFoundError, match="no longer in the store"):
+            bandit.publish(1)

@@ -253,7 +253,7 @@ def test_a_store_of_an_older_schema_is_refused(file, tmp_path):
     old = tmp_path / "old.db"
     shutil.copy(file, old)
     with closing(sqlite3.connect(old)) as connection, connection:
-        connection.execute("UPDATE submax_schema SET version = 4")
+        connection.execute("UPDATE submax_schema SET version = 3")
     result = invoke("doctor", old)
     assert result.exit_code == 2
-    assert "schema version 4, and this submax reads versions from 5" in result.output
+    assert "schema version 3, and this submax reads versions from 4" in result.output

@@ -3,8 +3,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
 from contextlib import closing
+from threading import Timer
 
 import pytest
 
@@ -48,6 +50,8 @@ append(number + 1)
 store.close()
 """
 NEXT = ("CREATE TABLE more (value TEXT)", "ALTER TABLE events ADD COLUMN extra TEXT")
+PATIENCE = 30.0
+"""Seconds after which a signal must have come."""
 BROKEN = ("CREATE TABLE more (value TEXT)", "INSERT INTO nowhere VALUES (1)")
 
 
@@ -190,7 +194,8 @@ def test_a_full_disk_fails_in_words_and_loses_nothing(path):
     with closing(SQLiteStore(path)) as store:
         append(store, "before")
         (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
-        store._writer.execute(f"PRAGMA max_page_count = {pages}")
+        for connection in (store._writer, store._unsynced_writer):
+            connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"store\.db cannot grow, .* free some space"):
             store.append("s", [Entry("kind", bytes(100_000), "too large")]).result()
         with pytest.raises(StoreError, match="cannot grow"):
@@ -277,6 +282,46 @@ def test_an_entry_can_be_about_one_that_is_written_with_it(path):
         (made,), (given,) = write(store, [("s", [decision]), ("s", [reward])])
         assert given.event.about_position == made.event.position
         assert given.event.about_at == made.event.at
+
+
+@pytest.fixture
+def interrupts():
+    """SIGINT raises a KeyboardInterrupt, whatever runs the tests has set."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_leaves_no_transaction_open(path, interrupts):
+    """A signal that comes while SQLite works is noticed right after it, whatever was executed."""
+    with closing(SQLiteStore(path)) as store:
+        append(store, "a")
+        for number in range(30):
+            timer = Timer(0.0005 * (number % 4), signal.raise_signal, [signal.SIGINT])
+            try:
+                timer.start()
+                while timer.is_alive():
+                    store.put_blob("blob", bytes(10_000))
+                time.sleep(PATIENCE)
+            except KeyboardInterrupt:
+                pass
+            assert append(store, f"b{number}")[0].new
+        assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert not store._writer.in_transaction
+        assert not store._unsynced_writer.in_transaction
+    with closing(SQLiteStore(path)) as store:
+        assert keys(store) == ["a", *(f"b{number}" for number in range(30))]
+
+
+def test_a_statement_in_a_transaction_that_was_left_open_is_refused(path):
+    with closing(SQLiteStore(path)) as store:
+        append(store, "a")
+        store._writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="transaction"):
+            append(store, "b")
+        assert append(store, "c")[0].new
+    with closing(SQLiteStore(path)) as store:
+        assert keys(store) == ["a", "c"]
 
 
 def test_an_event_beyond_the_last_position_is_refused(path):

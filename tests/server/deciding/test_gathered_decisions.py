@@ -106,7 +106,9 @@ def test_after_an_error_of_the_store_nothing_is_repeated(decided, store):
     assert store.sizes == [2]
 
 
-def test_a_caller_that_gives_up_does_not_disturb_the_others(store, decided):
+def test_a_caller_that_gives_up_does_not_disturb_the_others(store, decided, monkeypatch):
+    work = BackgroundWork()
+    monkeypatch.setattr(gathered_decisions, "BACKGROUND", work)
     decided()
     bandit = open_bandit(store, name="page", background=False)
 
@@ -116,7 +118,10 @@ def test_a_caller_that_gives_up_does_not_disturb_the_others(store, decided):
         first = asyncio.ensure_future(decisions.decide(request("d1")))
         second = asyncio.ensure_future(decisions.decide(request("d2")))
         await asyncio.sleep(0)
+        assert work.is_held_off
         first.cancel()
         return await second
 
-    assert asyncio.run(cancelled()).id == "d2"
+    with work:
+        assert asyncio.run(cancelled()).id == "d2"
+    assert not work.is_held_off

@@ -1,5 +1,6 @@
 """Work in the background, which decisions interrupt."""
 
+import os
 import sys
 from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from threading import Condition, Lock, local
@@ -14,8 +15,8 @@ during a fit."""
 PAUSE_SECONDS = 0.001
 """How long background work waits for decisions at most: two to five decisions."""
 STRETCH_SECONDS = 0.0002
-"""How long background work computes at least between two pauses. So it gets a sixth of the time or
-more, however many decisions there are."""
+"""How long background work goes on at least between two pauses. So it gets about a sixth of the
+time, however many decisions there are, and a fit on a busy server takes up to six times as long."""
 HALF_MICROSECOND = 5e-7
 """Added to what is set, because Python cuts off fractions of a microsecond: without it, turns would
 become shorter by a microsecond whenever they are restored."""
@@ -39,6 +40,10 @@ class BackgroundWork(ContextDecorator):
         stretch: float = STRETCH_SECONDS,
     ) -> None:
         self._turn, self._pause, self._stretch = turn, pause, stretch
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all blocks: a forked process has none of the threads that are inside of them."""
         self._lock = Lock()
         self._entered, self._before, self._set = 0, 0.0, 0.0
         self._urgent = UrgentWork()
@@ -102,7 +107,9 @@ class UrgentWork(AbstractContextManager[None]):
 
     def __init__(self) -> None:
         self.count = 0
-        self._changed = Condition(Lock())
+        # A lock that its thread may take again: garbage that is collected while it is held may be a
+        # decision that was given up, whose block ends then.
+        self._changed = Condition()
 
     def __enter__(self) -> None:
         with self._changed:
@@ -122,3 +129,5 @@ class UrgentWork(AbstractContextManager[None]):
 
 BACKGROUND = BackgroundWork()
 """The background work of this process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=BACKGROUND.forget)

@@ -42,7 +42,7 @@ class LiveState:
         self._lock, self._stale = Lock(), True
         self._followed: int | None = None
         self._taught: tuple[int, Policy[Any], Model] | None = None
-        self._read_back: tuple[str, Model] | None = None
+        self._read_back: dict[str, Model] = {}
         self.projection = SettingsProjection.of(store, name)
         self.follow()
 
@@ -95,9 +95,9 @@ class LiveState:
     def expect(self, model_hash: str, model: Model) -> None:
         """Keep a model that was read back from its bytes, whose version is going to be published.
 
-        So the version decides without being read from the store.
+        So the version begins to decide without being read from the store.
         """
-        self._read_back = model_hash, model
+        self._read_back = {model_hash: model}
 
     @property
     def own(self) -> Policy[Any] | None:
@@ -119,16 +119,21 @@ class LiveState:
     def loaded(self, version: int) -> tuple[Policy[Any], Model]:
         """The policy and the model of a version."""
         fitted = self.projection.versions[version]
-        policy = PolicySpecification(fitted.policy).build(self._own)
-        known = self._read_back
-        if known is not None and known[0] == fitted.model:
-            return policy, known[1]
         data = self._store.get_blob(model_name(self._name, fitted.model))
         if data is None:
             raise NotFoundError(
                 f"the model of version {version} is no longer in the store: choose a newer version"
             )
+        policy = self._policy_of(version)
         return policy, Model.from_bytes(data, fitted.model, policy)
+
+    def _policy_of(self, version: int) -> Policy[Any]:
+        return PolicySpecification(self.projection.versions[version].policy).build(self._own)
+
+    def _begun(self, version: int) -> tuple[Policy[Any], Model]:
+        """The policy and the model of a version that begins to decide."""
+        model = self._read_back.pop(self.projection.versions[version].model, None)
+        return self.loaded(version) if model is None else (self._policy_of(version), model)
 
     def _renew(self) -> None:
         settings, menu = self.projection.settings, self.projection.menu
@@ -148,7 +153,7 @@ class LiveState:
             if published.version == 0:
                 break
             try:
-                return published.version, *self.loaded(published.version)
+                return published.version, *self._begun(published.version)
             except InputError as error:
                 self.failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self._name, published.version, error)

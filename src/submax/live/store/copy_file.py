@@ -38,6 +38,7 @@ def write_copy(
             connection.execute("BEGIN")
             _create_tables(connection)
             numbers = {stream: number for number, stream in enumerate(ends, start=1)}
+            # Before the streams are written, so that the trigger does not change a recorded end.
             connection.executemany(INSERT, _rows(events, numbers))
             connection.executemany(
                 NEW, [(number, stream, ends.get(stream, 0)) for stream, number in numbers.items()]

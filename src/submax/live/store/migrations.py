@@ -6,8 +6,8 @@ from submax.core.errors import InputError
 
 Migration = Sequence[str]
 """Statements that are executed in one transaction."""
-FIRST = 5
-"""The schema version that the first migration leads to. Versions 1 to 4 were never released, and
+FIRST = 4
+"""The schema version that the first migration leads to. Versions 1 to 3 were never released, and
 are not read."""
 
 # The columns of events and streams are explained in `sqlite_format`.
@@ -28,13 +28,15 @@ SQLITE: Sequence[Migration] = (
             key BLOB AS (substr(record, 33, key_bytes)) VIRTUAL
         )""",
         "CREATE UNIQUE INDEX events_by_key ON events (stream, key)",
+        """CREATE TABLE blobs (
+            name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL
+        )""",
+    ),
+    (
         """CREATE TRIGGER note_end AFTER INSERT ON events BEGIN
             UPDATE streams SET last_position = new.place & 1099511627775
             WHERE number = new.place >> 40;
         END""",
-        """CREATE TABLE blobs (
-            name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL
-        )""",
     ),
 )
 

@@ -50,8 +50,8 @@ from submax.live.store.sqlite_format.statements import (
 )
 from submax.live.store.store import PAGE, PROBE, Store
 
-PROBE_BYTES = 16_384
-"""A probe needs at least as much room in the write-ahead log as a decision."""
+PAGE_BYTES = 4096
+"""The size of a page of SQLite."""
 PUT_BLOB = "INSERT OR REPLACE INTO blobs (name, data, checksum) VALUES (?, ?, ?)"
 
 
@@ -81,6 +81,9 @@ class SQLiteStore(Store):
                 self._writer = held.enter_context(closing(connected(self.path, "rwc")))
                 prepare(self._writer, self.path, migrations)
                 self._events = EventWriter(self._writer, clock)
+                self._unsynced_writer = held.enter_context(closing(connected(self.path, "rwc")))
+                with store_errors(self.path):
+                    self._unsynced_writer.execute("PRAGMA synchronous = NORMAL")
             self._reader = held.enter_context(closing(connected(self.path, "ro")))
             with store_errors(self.path):
                 check_known(str(self.path), schema_version(self._reader), migrations)
@@ -109,12 +112,9 @@ class SQLiteStore(Store):
         """
         if self._commits is None:
             raise self._read_only_error()
-        with self._writing, store_errors(self.path), ExitStack() as undone:
-            if not synced:
-                self._writer.execute("PRAGMA synchronous = NORMAL")
-                undone.callback(self._writer.execute, "PRAGMA synchronous = FULL")
-            with transaction(self._writer):
-                yield self._writer
+        connection = self._writer if synced else self._unsynced_writer
+        with self._writing, store_errors(self.path), transaction(connection):
+            yield connection
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
         return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
@@ -161,9 +161,10 @@ class SQLiteStore(Store):
             connection.execute("DELETE FROM blobs WHERE name = ?", (name,))
 
     def check_writable(self) -> None:
-        # Synced, because some disks complain only then.
+        # Synced, because some disks complain only then. A probe needs at least as much room in the
+        # write-ahead log as a decision.
         with self._transaction() as connection:
-            data = urandom(PROBE_BYTES)
+            data = urandom(4 * PAGE_BYTES)
             connection.execute(PUT_BLOB, (PROBE, data, blob_checksum(PROBE, data)))
 
     def delete_events(self, stream: str, up_to: int) -> None:

@@ -41,7 +41,10 @@ class Store(ABC):
 
     @abstractmethod
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        """The next events of a stream after a position, in order, at most ``limit`` of them."""
+        """The next events of a stream after a position, in order, at most ``limit`` of them.
+
+        There are fewer only if the stream had no more when it was read.
+        """
 
     def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
         """The same events as ``read`` by columns; a store may be faster at this."""
@@ -67,7 +70,7 @@ class Store(ABC):
     def put_blob(self, name: str, data: bytes) -> None:
         """Write a blob, and replace an earlier one of the same name.
 
-        It is durable when the next append to any stream is, if not before.
+        It is durable when the next append that writes an event is, if not before.
         """
 
     @abstractmethod

@@ -134,8 +134,11 @@ def check_paging(store: Store) -> None:
 def paged(store: Store, stream: str, limit: int) -> list[Event]:
     """Return the events of a stream, read by pages."""
     events: list[Event] = []
+    sizes = [limit]
     while page := store.read(stream, events[-1].position if events else 0, limit):
         require(len(page) <= limit, store, "a page holds no more than its limit")
+        require(sizes[-1] == limit, store, "only the last page holds less than its limit")
+        sizes.append(len(page))
         events += page
     return events
 

@@ -12,7 +12,7 @@ from submax.web.server.interface.answers import Failure
 from submax.web.server.interface.description import REFERENCE
 
 REFUSALS = {
-    "400": "A parameter behind the ? of the address is not known, or its value not allowed.",
+    "400": "A query parameter is not known, or its value not allowed.",
     "403": "The request does not come from this machine.",
     "404": "The folder or the configuration does not exist.",
     "500": "The page has a defect.",

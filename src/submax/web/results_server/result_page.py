@@ -10,7 +10,7 @@ from submax.web.results_server.folders import Folders
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request asks for: a folder's ``name``, and values by name behind the ``?``."""
+    """What a request asks for: a folder's ``name``, and the values of its query by name."""
 
     name: str
     query: Mapping[str, list[str]]

@@ -53,9 +53,10 @@ def store_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that is durable at the end of the block, or undone if the block fails."""
-    connection.execute("BEGIN IMMEDIATE")
+    """A transaction that is committed at the end of the block, or undone if the block fails."""
     try:
+        # Inside, because a signal may interrupt the program when the transaction has just begun.
+        connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("COMMIT")
     except BaseException:

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import QueuedAppend
@@ -14,11 +13,9 @@ from submax.live.store.sqlite_format.packed_key import packed
 from submax.live.store.sqlite_format.statements import ABOUT, FIND, INSERT_NEW, insert_rows
 from submax.live.store.sqlite_format.stream_ends import StreamEnds
 
-MOST_AT_ONCE = 64
+MAX_EVENTS_PER_STATEMENT = 64
 """The most events in one statement. Each number of events is a statement of its own, and the
 connection keeps the last 128 of them prepared."""
-
-insert_statement = lru_cache(MOST_AT_ONCE)(insert_rows)
 
 
 class EventWriter:
@@ -45,7 +42,9 @@ class EventWriter:
         """
         ends = self._ends
         entries = [(one.stream, entry) for one in appends for entry in one.entries]
-        if ends is None or not _may_be_new(entries, ends):
+        # Inside a transaction that was left open, the statement would not be committed.
+        is_open = self._connection.in_transaction
+        if is_open or ends is None or not _may_be_new(entries, ends):
             return None
         events: list[Event] = []
         values: list[int | bytes | None] = []
@@ -59,7 +58,7 @@ class EventWriter:
         # If the statement fails, it may have been committed nevertheless.
         self._ends = None
         try:
-            self._connection.execute(insert_statement(len(events)), values)
+            self._connection.execute(insert_rows(len(events)), values)
         except sqlite3.IntegrityError:
             # A key exists already, so that nothing was written.
             self._ends = ends
@@ -113,7 +112,7 @@ class EventWriter:
 def _may_be_new(entries: Sequence[tuple[str, Entry]], ends: StreamEnds) -> bool:
     """Whether one statement can write the entries: few, of known streams, none about another."""
     keys = {entry.key for _, entry in entries}
-    return 0 < len(entries) <= MOST_AT_ONCE and all(
+    return 0 < len(entries) <= MAX_EVENTS_PER_STATEMENT and all(
         stream in ends and (entry.about is None or entry.about not in keys)
         for stream, entry in entries
     )

@@ -7,6 +7,7 @@ column ``record`` has all of an event (``event_record``), so that many events ar
 """
 
 import sqlite3
+from functools import cache
 
 from submax.live.store.sqlite_format.event_record import AT_PLACE, AT_SIZE, record_of
 from submax.live.store.sqlite_format.event_row import (
@@ -56,6 +57,7 @@ AND place < (number + 1) << {POSITION_BITS} WHERE name = ? ORDER BY place LIMIT 
 """
 
 
+@cache
 def insert_rows(count: int) -> str:
     """Return the statement that writes several events, all of them or none."""
     return INSERT + ", (?, ?, ?)" * (count - 1)

@@ -11,7 +11,7 @@ SCOPES = ("decide", "reward", "read", "admin")
 BROWSER_SCOPES = ("decide", "reward")
 """The scopes that a key in a web page may have."""
 KEY_PARAMETER = "key"
-"""The name behind the ``?`` of an address that stands before a key for browsers."""
+"""The query parameter that holds a key for browsers."""
 Scope = Literal["decide", "reward", "read", "admin"]
 MAX_NAME_LENGTH = 80
 """Characters in the name of a key, which is printed in lists."""

@@ -25,7 +25,7 @@ SECURITY_SCHEMES = {
     "key": {"type": "http", "scheme": "bearer"},
     "browser-key": {"type": "apiKey", "in": "query", "name": KEY_PARAMETER},
 }
-"""The two places of a key: the header, or, for keys for browsers, behind the ``?``."""
+"""The two places of a key: the header or, for keys for browsers, a query parameter."""
 REFUSALS = {
     "400": "Something in the request is wrong, such as a field or a parameter that is not known.",
     "401": "A key is needed.",
@@ -109,13 +109,14 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
 
 def _security(operation: Operation) -> list[dict[str, list[str]]]:
     """The places of a key, one of which is enough; none if no key is needed."""
-    schemes = ["key"] * (operation.scope is not None)
-    schemes += ["browser-key"] * operation.takes_key_in_query
-    return [{scheme: []} for scheme in schemes]
+    if operation.scope is None:
+        return []
+    header: dict[str, list[str]] = {"key": []}
+    return [header, {"browser-key": []}] if operation.takes_key_in_query else [header]
 
 
 def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parameters in the path, and those behind the ``?`` of the address."""
+    """The parameters in the path, and those in the query."""
     in_path = [
         {
             "name": name,

@@ -53,7 +53,7 @@ class Operation:
     slow: bool = False
     """Whether a policy is tried first, so that clients should wait longer for the answer."""
     query: Mapping[str, str] = field(default_factory=dict)
-    """What each parameter behind the ``?`` of the address means."""
+    """What each query parameter means."""
     cost: Callable[[Any], float] = lambda body: 1.0
     subject: Callable[[OperationCall, Any], str] = lambda call, answer: next(
         iter(call.path.values()), ""
@@ -61,13 +61,14 @@ class Operation:
 
     @property
     def takes_key_in_query(self) -> bool:
-        """Whether a key for browsers may stand behind the ``?``, for beacons without headers."""
+        """Whether a query parameter may hold a key for browsers, for beacons without headers."""
         return self.scope in BROWSER_SCOPES
 
     @property
     def query_names(self) -> frozenset[str]:
-        """All names that are allowed behind the ``?`` of the address; others are refused."""
-        return frozenset([*self.query, *[KEY_PARAMETER] * self.takes_key_in_query])
+        """The names of all query parameters that are allowed; others are refused."""
+        names = frozenset(self.query)
+        return names | {KEY_PARAMETER} if self.takes_key_in_query else names
 
     @property
     def audited(self) -> bool:

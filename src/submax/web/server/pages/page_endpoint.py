@@ -88,7 +88,7 @@ class Pages:
         async def redirect(request: Incoming) -> Response:
             assert isinstance(request, Request)
             path = f"/bandits/{quote(request.path_params['name'], safe='')}/overview"
-            # What stands behind the ? goes along, so that the overview uses or refuses it.
+            # The query goes along, so that the overview uses or refuses it.
             behind = f"?{request.url.query}" if request.url.query else ""
             return RedirectResponse(path + behind, 307)
 

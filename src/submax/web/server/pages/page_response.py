@@ -51,6 +51,6 @@ def wants_page(request: Incoming) -> bool:
 
 
 def address_of(request: Request) -> str:
-    """The path of a request with what stands behind the ``?``."""
+    """The path of a request with its query."""
     query = request.url.query
     return f"{request.url.path}?{query}" if query else request.url.path
