@@ -5,7 +5,7 @@ import pytest
 from submax.live.store.memory_store import MemoryStore
 from submax.web.server.app import make_app
 from submax.web.server.interface.operations.all_operations import operations
-from submax.web.server.interface.query import LONGEST_SHOWN
+from submax.web.server.interface.query import MAX_REPEATED_CHARACTERS
 from submax.web.server.pages.operations import page_operations
 from submax.web.server.service import Service
 
@@ -102,7 +102,7 @@ def test_names_must_be_the_same_to_the_letter(http, query):
 def test_a_long_name_is_repeated_only_in_part(http):
     said = error(http.get(f"{ARMS}?{'slot' * 5000}=1"))
     assert said.endswith("allowed: page, slot, span")
-    assert len(said) < 2 * LONGEST_SHOWN + 30
+    assert len(said) < 2 * MAX_REPEATED_CHARACTERS + 30
 
 
 @pytest.mark.parametrize("query", ["", "&", "&&"])
