@@ -19,7 +19,7 @@ connection keeps the last 128 of them prepared."""
 
 
 class EventWriter:
-    """Writes events through the only connection that writes; one call at a time.
+    """Writes events through the only connection that writes events; one call at a time.
 
     The ends of the streams are kept in memory between two calls. If somebody else changes streams
     through the connection, ``forget_ends`` must be called.
