@@ -12,7 +12,8 @@ import submax
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.log.action_tally import ActionTally, ChoiceTally
 from submax.live.log.snapshot import Snapshot, snapshot_name
-from submax.live.monitoring.rollups.rollups import CameRewards, Rollups
+from submax.live.monitoring.rollups.counted_columns import CameRewards
+from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.monitoring.rollups.tier import RESOLUTIONS
 from submax.live.store.sqlite_store import SQLiteStore
 

@@ -19,11 +19,6 @@ HUGE = 10**400
 
 
 @pytest.fixture(scope="module")
-def shared_store():
-    return MemoryStore()
-
-
-@pytest.fixture(scope="module")
 def http(shared_serving, shared_store):
     """One server for most tests: what is refused leaves it as it was."""
     client = shared_serving(shared_store, rate=1e9)

@@ -1,4 +1,4 @@
-"""What stands behind the ``?`` of an address: what is not declared is refused, never ignored."""
+"""Query parameters that an operation does not declare are refused, never ignored."""
 
 import pytest
 
@@ -22,11 +22,6 @@ TWINS = [
 
 
 @pytest.fixture(scope="module")
-def shared_store():
-    return MemoryStore()
-
-
-@pytest.fixture(scope="module")
 def http(shared_serving, shared_store):
     """One server for all tests: what is refused leaves it as it was."""
     client = shared_serving(shared_store, rate=1e9)
@@ -47,7 +42,7 @@ def place(path):
 
 
 def declared(operation):
-    """The names that the description allows behind the ``?`` of an operation."""
+    """The query parameters that the description of an operation allows."""
     names = [one["name"] for one in operation["parameters"] if one["in"] == "query"]
     return sorted([*names, *["key"] * ({"browser-key": []} in operation["security"])])
 

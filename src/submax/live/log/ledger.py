@@ -16,7 +16,7 @@ from submax.live.log.collecting.reward_collector import AtReward, Given, RewardC
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.log_clock import LogClock
 from submax.live.log.logarithms import logarithms
-from submax.live.log.outcomes import LEARNED, NEVER_ACTIVATED, STATUSES, Observer, Outcomes
+from submax.live.log.outcomes import LEARNED, NEVER_ACTIVATED, Observer, Outcomes
 from submax.live.log.pages.acts import Acts
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
@@ -24,7 +24,8 @@ from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPa
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
 from submax.live.monitoring.lift.group_comparisons import GroupComparisons
-from submax.live.monitoring.rollups.rollups import CameRewards, LearnedDecisions, Rollups
+from submax.live.monitoring.rollups.counted_columns import CameRewards, LearnedDecisions
+from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -259,7 +260,7 @@ class Ledger:
             reward = outcomes.reward[compared]
             self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
         BACKGROUND.give_way()
-        self._count(outcomes)
+        self.counts.update(outcomes.counts())
         self._roll_up(rows, outcomes, ~np.isnan(given.reward), at)
         if self._observer is not None:
             self._observer.matured(rows.position, outcomes)
@@ -285,16 +286,6 @@ class Ledger:
         """The rewards of the slots, 0 if one did not come; None if slots have no rewards."""
         rule = self.settings.reward_parts
         return None if rule is None or rule.kind != SLOTS else np.nan_to_num(parts)
-
-    def _count(self, outcomes: Outcomes) -> None:
-        self.counts["matured"] += len(outcomes.status)
-        numbers = np.bincount(outcomes.status, minlength=len(STATUSES)).tolist()
-        for name, number in zip(STATUSES, numbers, strict=True):
-            if number:
-                self.counts[name] += number
-        by_default = int(outcomes.by_default.sum())
-        if by_default:
-            self.counts["by default"] += by_default
 
     def _tell_late(self) -> None:
         """Tell the observer which decisions late rewards were about."""

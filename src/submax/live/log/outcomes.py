@@ -1,5 +1,6 @@
 """What becomes of decisions."""
 
+from collections import Counter
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -44,6 +45,13 @@ class Outcomes(NamedTuple):
         status = np.where(rows.holdout, HELD_OUT, status)
         status = np.where(activated, status, NEVER_ACTIVATED).astype(np.uint8)
         return cls(status, reward, (status == LEARNED) & np.isnan(given), parts)
+
+    def counts(self) -> Counter[str]:
+        """Count the decisions by what became of them, without zeros."""
+        numbers = np.bincount(self.status, minlength=len(STATUSES)).tolist()
+        by_name = dict(zip(STATUSES, numbers, strict=True))
+        matured, by_default = len(self.status), int(self.by_default.sum())
+        return +Counter({"matured": matured, **by_name, "by default": by_default})
 
 
 class Observer(Protocol):

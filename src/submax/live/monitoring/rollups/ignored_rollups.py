@@ -1,12 +1,12 @@
 """Rollups of a reader that needs none."""
 
 from submax.core.arrays import Booleans, Floats
-from submax.live.monitoring.rollups.rollups import (
+from submax.live.monitoring.rollups.counted_columns import (
     CameRewards,
     CountedDecisions,
     LearnedDecisions,
-    Rollups,
 )
+from submax.live.monitoring.rollups.rollups import Rollups
 
 
 class IgnoredRollups(Rollups):

@@ -4,92 +4,33 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from threading import Lock
-from typing import NamedTuple, Protocol, Self
+from typing import Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Booleans, Floats
 from submax.core.running.background_work import BACKGROUND
 from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 from submax.live.monitoring.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.monitoring.rollups.context_sums import ContextSums, ContextSumsRecord
+from submax.live.monitoring.rollups.counted_columns import (
+    CameRewards,
+    Counted,
+    CountedDecisions,
+    LearnedDecisions,
+    Made,
+    MaturedOutcome,
+)
 from submax.live.monitoring.rollups.decision_sums import COLUMNS, made, matured
 from submax.live.monitoring.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.monitoring.rollups.tier import RESOLUTIONS, Tier, TierRecord
 from submax.schema.context_schema import ContextSchema
 
-Singles = NDArray[np.float32]
 MOST_WAITING = 8192
 """Decisions and events that wait until they are added."""
 MOST_VERSIONS = 1000
 """Versions whose sums are kept, the newest."""
-
-
-class CountedDecisions(Protocol):
-    """Columns of decisions: ``action`` begins with the index of the choice of each slot.
-
-    ``position`` is the place of each decision in the log.
-    """
-
-    @property
-    def position(self) -> Integers: ...
-    @property
-    def action(self) -> Floats: ...
-    @property
-    def propensity(self) -> Floats: ...
-    @property
-    def version(self) -> Integers: ...
-    @property
-    def holdout(self) -> Booleans: ...
-    @property
-    def context(self) -> Singles: ...
-
-
-class MaturedOutcome(NamedTuple):
-    """What became of decisions: see ``Rollups.matured``."""
-
-    reward: Floats
-    rewarded: Booleans
-    weight: Floats
-    propensity: Floats
-
-
-class Counted(NamedTuple):
-    """Decisions to be counted; ``outcome`` is None if they were made and have not matured."""
-
-    at: Floats
-    action: Floats
-    version: Integers
-    holdout: Booleans
-    outcome: MaturedOutcome | None
-
-
-class Made(NamedTuple):
-    """Decisions that were made: see ``ContextSums.decided`` and ``ChoiceDelays.decided``."""
-
-    context: Singles
-    action: Floats
-    position: Integers
-    at: Floats
-
-
-class LearnedDecisions(NamedTuple):
-    """Decisions that were learned from: see ``ContextSums.learned``."""
-
-    context: Singles
-    action: Floats
-    reward: Floats
-    weight: Floats
-
-
-class CameRewards(NamedTuple):
-    """Rewards that came: the position of each decision, and position and time of the reward."""
-
-    about: Integers
-    position: Integers
-    at: Floats
 
 
 class Rollups:
@@ -194,8 +135,8 @@ class Rollups:
             self._wait_for(len(at))
 
     def _counted(
-        self, at: Floats, decisions: CountedDecisions, outcome: "MaturedOutcome | None"
-    ) -> "Counted":
+        self, at: Floats, decisions: CountedDecisions, outcome: MaturedOutcome | None
+    ) -> Counted:
         action = decisions.action[:, : self._slots]
         return Counted(at, action, decisions.version, decisions.holdout, outcome)
 
