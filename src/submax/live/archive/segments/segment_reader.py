@@ -32,14 +32,21 @@ ID_COLUMNS = ["id", "id_high", "id_low"]
 
 
 class SegmentReader:
-    """The events of a segment, page by page, as they were given to the ``SegmentWriter``."""
+    """The events of a segment, page by page, as they were given to the ``SegmentWriter``.
+
+    All of it is read by the calling thread. Threads of Arrow would not be faster for pages of this
+    size, would take processors from decisions, and each would keep memory of its own.
+    """
 
     def __init__(self, data: bytes) -> None:
         require_extra("logs", "reading archived events", "pyarrow")
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._file: Any = pq.ParquetFile(pa.BufferReader(data))
+        # Arrow keeps freed memory for each thread. Without this, a thread that reads many segments
+        # keeps some tens of megabytes; with it, at most those of the last segment.
+        pa.default_memory_pool().release_unused()
+        self._file: Any = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         self.pages: int = self._file.num_row_groups
         names = self._file.schema_arrow.names
         self._actions = [name for name in names if name.startswith(ACTION)]
@@ -73,9 +80,7 @@ class SegmentReader:
         return [position for page in range(self.pages) for position in self._positions(page)]
 
     def _positions(self, page: int) -> list[int]:
-        # One column: threads would only wait for each other.
-        table = self._file.read_row_group(page, ["position"], use_threads=False)
-        positions: list[int] = table["position"].to_pylist()
+        positions: list[int] = self.table(page, ["position"])["position"].to_pylist()
         return positions
 
     def decision_ids(self) -> Any:
@@ -85,7 +90,7 @@ class SegmentReader:
         """
         import pyarrow.compute as pc
 
-        table = self._file.read(["kind", *ID_COLUMNS])
+        table = self._whole(["kind", *ID_COLUMNS])
         known = pc.or_(table["id"].is_valid(), table["id_high"].is_valid())
         chosen = pc.and_(pc.equal(table["kind"], DECISION), known)
         return table.filter(chosen).select(ID_COLUMNS).combine_chunks()
@@ -94,7 +99,7 @@ class SegmentReader:
         """The position of the decision with this id; None if the segment does not have it."""
         import pyarrow.compute as pc
 
-        table, halves = self._file.read(["kind", "position", *ID_COLUMNS]), halves_of(identifier)
+        table, halves = self._whole(["kind", "position", *ID_COLUMNS]), halves_of(identifier)
         same = pc.equal(table["id"], identifier)
         if halves is not None:
             by_halves = [
@@ -111,7 +116,7 @@ class SegmentReader:
 
     def page(self, number: int) -> list[Event]:
         """All events of a page."""
-        table = self._file.read_row_group(number)
+        table = self.table(number)
         columns: Columns = {name: table[name].to_pylist() for name in table.column_names}
         positions = columns["position"]
         times = all_floats(columns["time"])
@@ -134,9 +139,9 @@ class SegmentReader:
                 by_position[position] = event
         return events
 
-    def table(self, number: int) -> Any:
-        """A page as a table with the columns of a segment."""
-        return self._file.read_row_group(number)
+    def table(self, number: int, columns: list[str] | None = None) -> Any:
+        """A page as a table with the columns of a segment, or with some of them."""
+        return self._file.read_row_group(number, columns, use_threads=False)
 
     def events_of_page(self, number: int) -> int:
         """The number of events of a page."""
@@ -144,8 +149,12 @@ class SegmentReader:
 
     def log_page(self, number: int) -> LogPage:
         """The same events as ``page``, by columns."""
-        found = archived_page(self._file.read_row_group(number))
+        found = archived_page(self.table(number))
         return LogPage.of(EventColumns.of(self.page(number))) if found is None else found
+
+    def _whole(self, columns: list[str]) -> Any:
+        """Some columns of all pages, as one table."""
+        return self._file.read(columns, use_threads=False)
 
     def _body(self, columns: Columns, row: int, kind: str) -> bytes:
         body = columns["body"][row]
