@@ -12,7 +12,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import psycopg
+
+from load.free_port import free_port
 
 VARIABLE, LIBRARIES = "SUBMAX_POSTGRES", "SUBMAX_POSTGRES_LIBRARIES"
 SETTINGS = {
@@ -129,14 +130,6 @@ def programs() -> Path:
             f"its programs in {VARIABLE}"
         )
     return newest.parent
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def _environment() -> dict[str, str]:

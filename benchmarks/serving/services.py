@@ -3,9 +3,12 @@
 The three promise different things, which the table says beside the rates. The problem is the same:
 ten arms, and a context of a country and two numbers. Plain SQLite only stores; it is the rate of
 durable appends that a store on this disk can have, one transaction for each row, and one for
-sixteen rows, as if sixteen callers shared it.
+sixteen rows, as if sixteen callers shared it. ``--out services.csv`` also writes the table to a
+file.
 """
 
+import argparse
+import csv
 import json
 import os
 import signal
@@ -27,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from load.client_load import http_request
 from load.clients import Load, Target, cpu_seconds, run_clients
-from load.postgres_server import free_port
+from load.free_port import free_port
 from load.submax_server import SubmaxServer
 from measuring.claim import Claim, print_claims, print_table
 from measuring.peer_runs import HERE, PeerUnavailableError, install
@@ -59,10 +62,15 @@ class Service(NamedTuple):
     learns: str
 
 
-def measure() -> list[Claim]:
-    """Print the table and return the claims."""
+def measure(out: Path | None = None) -> list[Claim]:
+    """Print the table, write it to a file if one is named, and return the claims."""
     services = [over_http(), plain_sqlite(1), plain_sqlite(CONNECTIONS), *vowpal_wabbit()]
     show(services)
+    if out is not None:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(Service._fields)
+            writer.writerows(_texts(one) for one in services)
     own = services[0]
     fast, soon = own.rate >= 5000, own.p99_ms <= 15
     return [
@@ -75,18 +83,13 @@ def show(services: list[Service]) -> None:
     """Print rates and promises."""
     columns = ("service", "a second", "p50 ms", "p99 ms", "CPU µs")
     columns += ("durable", "propensity", "learns")
-    rows = [
-        (
-            one.name,
-            f"{one.rate:.0f}",
-            f"{one.p50_ms:.2f}",
-            f"{one.p99_ms:.2f}",
-            f"{one.cpu_us:.0f}",
-            *one[5:],
-        )
-        for one in services
-    ]
+    rows = [_texts(one) for one in services]
     print_table(f"Services with {CONNECTIONS} connections", columns, rows)
+
+
+def _texts(one: Service) -> tuple[str, ...]:
+    numbers = f"{one.rate:.0f}", f"{one.p50_ms:.2f}", f"{one.p99_ms:.2f}", f"{one.cpu_us:.0f}"
+    return one.name, *numbers, *one[5:]
 
 
 def over_http() -> Service:
@@ -213,4 +216,6 @@ def _example(taken: int | None) -> bytes:
 
 
 if __name__ == "__main__":
-    print_claims(measure())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="file of the results")
+    print_claims(measure(parser.parse_args().out))

@@ -1,7 +1,7 @@
 """Write the tables of docs/results/scale.md: ``make docs``.
 
-They come from docs/results: growth.csv, scaling.csv and partitions.csv, which the benchmarks of the
-same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as
+They come from docs/results: growth.csv, scaling.csv, services.csv and partitions.csv, which the
+benchmarks of the same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as
 a new scaling.csv.
 """
 
@@ -19,6 +19,7 @@ from published import RESULTS
 
 PAGE = Path(__file__).parents[1] / "results" / "scale.md"
 FILE, PARTITIONS = RESULTS / "scaling.csv", RESULTS / "partitions.csv"
+SERVICES = RESULTS / "services.csv"
 MONTH_SECONDS = 30 * 86_400
 MONTHLY, FAST = 1e9 / MONTH_SECONDS, 1e5
 """Decisions per second: a thousand million in a month, evenly, and a hundred thousand a second."""
@@ -167,6 +168,7 @@ def with_tables(text: str) -> str:
         "verdict": _verdict(costs),
         "space": _space(costs),
         "scaling": _scaling(),
+        "services": _services(),
         "partitions": _partitions(),
     }
     for name, part in made.items():
@@ -252,6 +254,12 @@ def _scaling() -> str:
     keys += ("server_cpu_us", "postgres_cpu_us", "cores")
     with FILE.open(encoding="utf-8", newline="") as file:
         return table(head, [tuple(row[key] for key in keys) for row in csv.DictReader(file)])
+
+
+def _services() -> str:
+    head = ("service", "a second", "p50 ms", "p99 ms", "µs of a core", "durable", "propensity")
+    with SERVICES.open(encoding="utf-8", newline="") as file:
+        return table((*head, "learns"), [tuple(row.values()) for row in csv.DictReader(file)])
 
 
 def _partitions() -> str:

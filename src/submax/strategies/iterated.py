@@ -99,31 +99,37 @@ def submax_of(value: Floats, depth: int) -> Floats:
 
 
 def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
-    """Return the mean of ``submax_of`` over the rows of a table, ``[P, M] -> [M]``.
+    """Return the mean of ``submax_of`` over the rows of tables, ``[..., P, M] -> [..., M]``.
 
     The mean of each row must be 0. This form uses few calls of numpy, because their overhead is
-    most of the time that a single decision takes.
+    most of the time that a single decision takes, and products instead of sums, which are faster
+    for few actions.
     """
-    rows, size = contrasts.shape
-    ones = _ones(size)
-    mass = np.maximum(contrasts, _ZERO)
+    *tables, rows, size = contrasts.shape
+    above, ones = contrasts.reshape(-1, size), _ones(size)
+    mass = np.maximum(above, _ZERO)
     total = mass.dot(ones)
-    if np.count_nonzero(total) < rows:
+    if np.count_nonzero(total) < len(total):
         # In some row all actions are equal.
-        return _row_mean(submax_of(contrasts, depth))
+        mean_policy: Floats = submax_of(contrasts, depth).mean(axis=-2)
+        return mean_policy
     for _ in range(depth - 1):
-        mean = (mass * contrasts).dot(ones)
+        mean = (mass * above).dot(ones)
         mean *= 1 + SUM_TOLERANCE
         mean /= total
-        gain = np.maximum(contrasts - mean[:, None], _ZERO)
+        gain = np.maximum(above - mean[:, None], _ZERO)
         gain *= mass
         gained = gain.dot(ones)
-        if np.count_nonzero(gained) < rows:
+        if np.count_nonzero(gained) < len(gained):
             # A policy without a better action does not change.
             stays = gained == 0
             gain[stays], gained[stays] = mass[stays], total[stays]
         mass, total = gain, gained
-    mixed: Floats = (1.0 / (rows * total)).dot(mass)
+    share = 1.0 / (rows * total)
+    if not tables:
+        alone: Floats = share.dot(mass)
+        return alone
+    mixed: Floats = (share.reshape(*tables, 1, rows) @ mass.reshape(contrasts.shape))[..., 0, :]
     return mixed
 
 
@@ -133,8 +139,3 @@ def _ones(size: int) -> Floats:
     ones = np.ones(size)
     ones.flags.writeable = False
     return ones
-
-
-def _row_mean(policies: Floats) -> Floats:
-    mean: Floats = policies.mean(axis=0)
-    return mean

@@ -12,6 +12,7 @@ from submax.live.archive.archive import Archive
 from submax.live.archive.compacting.recent_hashes import Hashes, RecentHashes
 from submax.live.archive.segments.archived_segment import ArchivedSegment
 from submax.live.archive.segments.id_halves import halves_of
+from submax.live.archive.segments.segment_reader import give_back_memory
 from submax.live.store.store import Store
 
 MOST_IDS = 4_000_000
@@ -63,6 +64,8 @@ class ArchivedIds:
         with suppress(InputError):
             hashes = id_hashes(self._archive.reader(segment).decision_ids())
             self._hashes.add(segment.number, hashes)
+            # The next segment may be read by another thread, which cannot do it.
+            give_back_memory()
 
 
 def hash_of_id(identifier: str) -> np.uint64:

@@ -16,7 +16,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
 from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
 from submax.policies.listed import drawn_one
-from submax.strategies.iterated import mean_submax_of, submax_of
+from submax.strategies.iterated import mean_submax_of
 
 MOST_CONTRASTS = 2**21
 """About this many contrasts of actions are held in memory at a time: 16 MB."""
@@ -81,7 +81,7 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
             for begin in range(0, rows, step):
                 part = slice(begin, begin + step)
                 contrasts = belief.drawn_contrasts(context[replica, part])
-                found[replica, part] = submax_of(contrasts, self.depth).mean(axis=1)
+                found[replica, part] = mean_submax_of(contrasts, self.depth)
         return found
 
     def expected_rewards(self, state: PosteriorState, context: Floats) -> Floats:

@@ -43,9 +43,7 @@ class SegmentReader:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        # Arrow keeps freed memory for each thread. Without this, a thread that reads many segments
-        # keeps some tens of megabytes; with it, at most those of the last segment.
-        pa.default_memory_pool().release_unused()
+        give_back_memory()
         self._file: Any = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         self.pages: int = self._file.num_row_groups
         names = self._file.schema_arrow.names
@@ -193,6 +191,16 @@ class SegmentReader:
             decoded = msgspec.msgpack.decode(eligible, type=known_type(ChoiceIndices))
             self._eligible[eligible] = decoded
         return self._eligible[eligible]
+
+
+def give_back_memory() -> None:
+    """Give the system the memory back that this thread has used for segments and no longer needs.
+
+    Arrow keeps freed memory for each thread, some tens of megabytes if it has read many segments.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _group(columns: Columns, row: int) -> GroupDraw | None:
