@@ -1,8 +1,8 @@
 """Write the tables of docs/results/scale.md: ``make docs``.
 
 They come from docs/results: growth.csv, scaling.csv, services.csv and partitions.csv, which the
-benchmarks of the same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as
-a new scaling.csv.
+benchmarks of the same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies
+files there, such as a new scaling.csv.
 """
 
 import csv
@@ -250,16 +250,28 @@ def _space(costs: Costs) -> str:
 def _scaling() -> str:
     head = ("store", "servers", "bandits", "decides/s", "factor", "p50 ms", "p99 ms")
     head += ("server µs", "database µs", "cores")
-    keys = ("store", "servers", "bandits", "decides_per_s", "scaling", "p50_ms", "p99_ms")
-    keys += ("server_cpu_us", "postgres_cpu_us", "cores")
+    names = ("store", "servers", "bandits")
+    numbers = ("decides_per_s", "scaling", "p50_ms", "p99_ms", "server_cpu_us", "postgres_cpu_us")
     with FILE.open(encoding="utf-8", newline="") as file:
-        return table(head, [tuple(row[key] for key in keys) for row in csv.DictReader(file)])
+        body = [
+            (
+                *(row[name] for name in names),
+                *(_number(float(row[name])) for name in numbers),
+                row["cores"],
+            )
+            for row in csv.DictReader(file)
+        ]
+    return table(head, body)
 
 
 def _services() -> str:
     head = ("service", "a second", "p50 ms", "p99 ms", "µs of a core", "durable", "propensity")
     with SERVICES.open(encoding="utf-8", newline="") as file:
-        return table((*head, "learns"), [tuple(row.values()) for row in csv.DictReader(file)])
+        body = [
+            (row["name"], _number(float(row["rate"])), *tuple(row.values())[2:])
+            for row in csv.DictReader(file)
+        ]
+    return table((*head, "learns"), body)
 
 
 def _partitions() -> str:
