@@ -99,11 +99,11 @@ def check_memory(samples, id_bytes):
     and one at its end. In no phase may the second be much larger than the first.
 
     The ends of phases are compared from the second one on, in which there is an archive for the
-    first time. To read an archive takes about 110 MB once, which did not grow with the log. A
-    script with one thread that reads one takes 37 MB for pyarrow, about 30 MB for pandas, which
-    pyarrow imports if it is installed, and about 40 MB for the rest, mostly memory that is no
-    longer in use; in a worker with several threads these parts vary more. So a limit on all of the
-    memory is a weak one. A stricter one is on what is in use, about 35 MB and much less noisy: it
+    first time. To read an archive takes about 95 MB once, which does not grow with the log. A
+    script with one thread that reads one takes 38 MB for pyarrow, about 30 MB for pandas, which
+    pyarrow imports if it is installed, and the rest mostly for memory that is no longer in use; in
+    a worker with several threads these parts vary more. So a limit on all of the memory is a weak
+    one. A stricter one is on what is in use, about 35 MB and much less noisy: it
     may grow by the same share, and by the ids of archived decisions.
     """
     for early, late in samples:
