@@ -1,9 +1,10 @@
 """One, two and four server processes on one PostgreSQL database, and what each decision costs.
 
 ``python benchmarks/serving/scaling.py --servers 1,2,4 --seconds 10 --out scaling.csv`` starts
-PostgreSQL in a temporary folder, the servers, and a load of 16 connections for each server. It is
-measured with one bandit that all servers share, with a bandit for each server, and with one SQLite
-file, which one process serves. On a machine with few cores the load, the servers and the database
+PostgreSQL in a temporary folder, the servers, and a load of 16 connections for each server. Bandits
+have 10 arms, 20 numbers of context and a fitted version of the default policy. It is measured with
+one bandit that all servers share, with a bandit for each server, and with one SQLite file, which
+one process serves. On a machine with few cores the load, the servers and the database
 compete for them: the processor time of a decision is then the number to trust, not the rate.
 """
 
@@ -19,13 +20,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-import submax
-
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from load.client_load import http_request
 from load.clients import Target, cpu_seconds, run_clients
+from load.fitted_bandit import fit_bandit
 from load.postgres_server import PostgresServer
 from load.submax_server import SubmaxServer
 from measuring.claim import print_table
@@ -109,25 +109,22 @@ def measured(numbers: Sequence[int], seconds: float) -> list[Row]:
 
 
 def _sqlite(path: Path, seconds: float) -> Row:
-    declare(str(path), ["bandit-0"])
+    fit_bandit(path, "bandit-0", ARMS, CONTEXT)
+    before = path.stat().st_size
     row = run(str(path), "SQLite", 1, SHARED, seconds, None)
-    return row._replace(bytes_per_decision=path.stat().st_size / row.bytes_per_decision)
+    size = (path.stat().st_size - before) / row.bytes_per_decision
+    return row._replace(bytes_per_decision=size)
 
 
 def _postgres(postgres: PostgresServer, servers: int, bandits: str, seconds: float) -> Row:
     database = f"bench_{servers}_{'shared' if bandits == SHARED else 'each'}"
     address = postgres.create(database)
-    declare(address, [f"bandit-{number}" for number in range(servers)])
+    for number in range(servers):
+        fit_bandit(address, f"bandit-{number}", ARMS, CONTEXT)
     before = postgres.size(database)
     row = run(address, "PostgreSQL", servers, bandits, seconds, postgres.process.pid)
     size = (postgres.size(database) - before) / row.bytes_per_decision
     return row._replace(bytes_per_decision=size)
-
-
-def declare(address: str, names: Sequence[str]) -> None:
-    """Declare bandits with 10 arms and 20 numbers of context."""
-    for name in names:
-        submax.open(address, name=name, actions=ARMS, context=CONTEXT, background=False).close()
 
 
 def run(

@@ -24,6 +24,7 @@ from submax.core.running.background_work import BACKGROUND
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from load.fitted_bandit import fit_bandit
 from measuring.claim import Claim, print_claims, print_table
 from measuring.process_tree import readable
 from serving.server_process import ServerProcess
@@ -53,13 +54,11 @@ def measure() -> list[Claim]:
 
 
 def over_http() -> list[Claim]:
-    """Durable decisions over HTTP, with and without a context."""
+    """Durable decisions of fitted versions over HTTP, with and without a context."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.db"
-        store = SQLiteStore(path)
         for name, context in (("plain", {}), ("context", CONTEXT)):
-            submax.open(store, name=name, actions=ARMS, context=context, background=False)
-        store.close()
+            fit_bandit(path, name, ARMS, context)
         with ServerProcess(path) as server:
             found = {}
             for name, body in (("plain", {}), ("context", {"context": ONE_CONTEXT})):

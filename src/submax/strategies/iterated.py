@@ -103,7 +103,8 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
 
     The mean of each row must be 0. This form uses few calls of numpy, because their overhead is
     most of the time that a single decision takes, and products instead of sums, which are faster
-    for few actions.
+    for few actions. Masses are not normalized between steps, so that the contrasts must be between
+    about 1e-150 and 1e150 for two steps.
     """
     *tables, rows, size = contrasts.shape
     above, ones = contrasts.reshape(-1, size), _ones(size)

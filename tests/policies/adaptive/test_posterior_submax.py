@@ -58,12 +58,14 @@ def test_submax_of_values_is_the_equation(depth, seed):
 def test_the_means_of_several_tables_are_those_of_each(depth, seed):
     value = np.random.default_rng(seed).normal(size=(2, 6, 7, 5))
     contrasts = value - value.mean(axis=-1, keepdims=True)
-    expected = [[mean_submax_of(one, depth) for one in some] for some in contrasts]
-    np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)
-    contrasts[1, 2, 3] = 0.0
-    expected[1][2] = mean_submax_of(contrasts[1, 2], depth)
+    expected = submax_of(contrasts, depth).mean(axis=-2)
     np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)
     assert mean_submax_of(contrasts[:, :0], depth).shape == (2, 0, 5)
+    contrasts[1, 2, 3] = np.nan
+    spoiled = mean_submax_of(contrasts, depth)
+    assert np.isnan(spoiled[1, 2]).all()
+    expected[1, 2] = np.nan
+    np.testing.assert_allclose(spoiled, expected, atol=1e-12)
 
 
 def test_actions_that_are_equally_good_stay_so_in_every_step(seed):

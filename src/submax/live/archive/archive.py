@@ -63,6 +63,11 @@ class Archive:
         self._pages.move_to_end(which)
         return found
 
+    def close(self) -> None:
+        """Drop the open segments and pages, which are read again when they are needed."""
+        self._readers.clear()
+        self._pages.clear()
+
     def _place(self, after: int) -> tuple[ArchivedSegment, int]:
         """The segment and the number of the page with the first event after a position."""
         place = bisect_left(self.segments, after + 1, key=lambda segment: segment.last)

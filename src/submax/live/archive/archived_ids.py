@@ -43,8 +43,8 @@ class ArchivedIds:
         """
         with self._lock, suppress(StoreError):
             self._archive.follow()
-            for segment in self._unread()[:SEGMENTS_AT_ONCE]:
-                self._add(segment)
+            if unread := self._unread()[:SEGMENTS_AT_ONCE]:
+                self._add(unread)
         with self._lock:
             return hash_of_id(identifier) in self._hashes
 
@@ -56,15 +56,19 @@ class ArchivedIds:
         newer = [one for one in unread if one.number > self._hashes.newest]
         return newer + [one for one in unread[::-1] if one.number < self._hashes.newest]
 
-    def _add(self, segment: ArchivedSegment) -> None:
-        self._read.add(segment.number)
-        if not self._hashes.has_room(segment.number, segment.decisions):
-            return
-        # The doctor tells about a segment that is damaged.
-        with suppress(InputError):
-            hashes = id_hashes(self._archive.reader(segment).decision_ids())
-            self._hashes.add(segment.number, hashes)
-            # The next segment may be read by another thread, which cannot do it.
+    def _add(self, segments: list[ArchivedSegment]) -> None:
+        try:
+            for segment in segments:
+                self._read.add(segment.number)
+                if self._hashes.has_room(segment.number, segment.decisions):
+                    # The doctor tells about a segment that is damaged.
+                    with suppress(InputError):
+                        hashes = id_hashes(self._archive.reader(segment).decision_ids())
+                        self._hashes.add(segment.number, hashes)
+        finally:
+            # A segment is read once. Only this thread can give its memory back, and another one
+            # may read the next segments.
+            self._archive.close()
             give_back_memory()
 
 

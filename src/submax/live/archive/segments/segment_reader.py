@@ -1,6 +1,7 @@
 """Reads events from a segment."""
 
 import hashlib
+import sys
 from bisect import bisect_left
 from typing import Any
 
@@ -34,8 +35,8 @@ ID_COLUMNS = ["id", "id_high", "id_low"]
 class SegmentReader:
     """The events of a segment, page by page, as they were given to the ``SegmentWriter``.
 
-    All of it is read by the calling thread. Threads of Arrow would not be faster for pages of this
-    size, would take processors from decisions, and each would keep memory of its own.
+    All of it is read by the calling thread. Arrow's own threads would not be faster for pages of
+    this size, would take processors from decisions, and each would keep memory of its own.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -43,6 +44,7 @@ class SegmentReader:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        # What this thread has read of earlier segments is no longer in use.
         give_back_memory()
         self._file: Any = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         self.pages: int = self._file.num_row_groups
@@ -196,11 +198,11 @@ class SegmentReader:
 def give_back_memory() -> None:
     """Give the system the memory back that this thread has used for segments and no longer needs.
 
-    Arrow keeps freed memory for each thread, some tens of megabytes if it has read many segments.
+    Arrow's allocator keeps freed memory for each thread, and only that thread can give it back.
     """
-    import pyarrow as pa
-
-    pa.default_memory_pool().release_unused()
+    # Nothing was read if Arrow was not imported; it may not even be installed.
+    if (arrow := sys.modules.get("pyarrow")) is not None:
+        arrow.default_memory_pool().release_unused()
 
 
 def _group(columns: Columns, row: int) -> GroupDraw | None:
