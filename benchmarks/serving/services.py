@@ -185,7 +185,7 @@ def _daemon(python: Path, what: str, taken: int | None, learns: str) -> Service:
         os.killpg(daemon.pid, signal.SIGKILL)
         daemon.wait()
     name = f"Vowpal Wabbit's daemon, {what}"
-    return _service(name, load, spent, "no", "6 digits, caller draws", learns)
+    return _service(name, load, spent, "no", "6 digits; the caller draws", learns)
 
 
 def _wait(process: int) -> None:

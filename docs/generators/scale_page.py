@@ -266,9 +266,10 @@ def _scaling() -> str:
 
 def _services() -> str:
     head = ("service", "a second", "p50 ms", "p99 ms", "µs of a core", "durable", "propensity")
+    names = ("p50_ms", "p99_ms", "cpu_us", "durable", "propensity", "learns")
     with SERVICES.open(encoding="utf-8", newline="") as file:
         body = [
-            (row["name"], _number(float(row["rate"])), *tuple(row.values())[2:])
+            (row["name"], _number(float(row["rate"])), *(row[name] for name in names))
             for row in csv.DictReader(file)
         ]
     return table((*head, "learns"), body)

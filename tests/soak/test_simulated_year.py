@@ -103,8 +103,8 @@ def check_memory(samples, id_bytes):
     script with one thread that reads one takes 38 MB for pyarrow, about 30 MB for pandas, which
     pyarrow imports if it is installed, and the rest mostly for memory that is no longer in use; in
     a worker with several threads these parts vary more. So a limit on all of the memory is a weak
-    one. A stricter one is on what is in use, about 35 MB and much less noisy: it
-    may grow by the same share, and by the ids of archived decisions.
+    one. A stricter one is on what is in use, 35 to 50 MB and much less noisy: it may grow by the
+    same share, and by the ids of archived decisions.
     """
     for early, late in samples:
         assert late["resident"] <= GROWTH * early["resident"], samples

@@ -6,6 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.background_work import BACKGROUND
+from submax.core.running.single_thread import in_one_thread
 from submax.core.running.stored import stored
 from submax.models.regression.belief_settings import (
     MAP_GROWTH,
@@ -77,6 +78,7 @@ class ContextBelief(NamedTuple):
         nothing = UniformRewards(0.0, 0.0)
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
+    @in_one_thread
     def learned(
         self, new: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
     ) -> Self:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.single_thread import in_one_thread
 from submax.core.running.stored import stored
 from submax.models.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
 from submax.models.regression.fitting import fitted
@@ -97,6 +98,7 @@ class SlotBelief(NamedTuple):
         kept = JointRows(np.zeros((0, width)), np.zeros((0, slots), np.int64), nothing, nothing)
         return cls(None, 0.0, None, None, None, None, None, None, kept, 0, 0.0)
 
+    @in_one_thread
     def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
         """Return the belief after more rows."""
         check_can_learn(self.slot_map, self.sums)
