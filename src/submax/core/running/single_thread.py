@@ -9,12 +9,9 @@ set the number of threads before numpy is imported; ``ONE_THREAD`` does it for a
 import os
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from threading import Lock
-from typing import Any, ParamSpec, Self, TypeVar
-
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
+from typing import Any, Self
 
 SINGLE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -104,19 +101,3 @@ ONE_THREAD = OneThread()
 """The blocks of this process."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=ONE_THREAD.forget)
-
-
-def in_one_thread(
-    function: Callable[Arguments, Returned],
-) -> Callable[Arguments, Returned]:
-    """Let a function that needs the linear algebra of SciPy compute in one thread."""
-
-    @wraps(function)
-    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        # Loaded before the block begins, which would not know it otherwise.
-        import scipy.linalg  # noqa: F401
-
-        with ONE_THREAD:
-            return function(*args, **kwargs)
-
-    return limited

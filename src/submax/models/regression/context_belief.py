@@ -6,8 +6,8 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.background_work import BACKGROUND
-from submax.core.running.single_thread import in_one_thread
 from submax.core.running.stored import stored
+from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.belief_settings import (
     MAP_GROWTH,
     BeliefSettings,

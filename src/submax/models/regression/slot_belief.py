@@ -6,8 +6,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.running.single_thread import in_one_thread
 from submax.core.running.stored import stored
+from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
 from submax.models.regression.fitting import fitted
 from submax.models.regression.prior import Prior, PriorStructure
