@@ -11,6 +11,7 @@ from submax.evaluation.contracts.counts import mean, some
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_map import RewardMap, reward_maps
+from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.fitting import fitted
 from submax.models.regression.prior import Prior
 from submax.models.regression.sums import Sums
@@ -43,6 +44,7 @@ class RewardModel(NamedTuple):
     shared: Floats
     powers: Floats
 
+    @in_one_thread
     def features(self, context: NDArray[np.float32]) -> Floats:
         """Return the scores of encoded contexts, ``[n, D] -> [n, 1 + choices of all slots]``.
 
@@ -80,6 +82,7 @@ class RewardModel(NamedTuple):
         return 1 + np.cumsum([0, *sizes])[:-1]
 
 
+@in_one_thread
 def fitted_models(log: Log) -> list[RewardModel]:
     """Return a Bayesian regression for each fold of ``folds_of``, fitted to the other folds.
 
