@@ -20,7 +20,10 @@ from click.testing import CliRunner  # noqa: E402 - as above
 
 from submax.cli import main as command_line  # noqa: E402 - as above
 
-HEAVY = ("numpy", "scipy", "click", "rich", "msgspec", "safetensors", "pyarrow", "matplotlib")
+HEAVY = (
+    *("numpy", "scipy", "click", "rich", "msgspec", "safetensors", "threadpoolctl"),
+    *("pyarrow", "matplotlib"),
+)
 EXPERIMENT = """
 observations = 60
 replicas = 3

@@ -1,4 +1,4 @@
-"""Models that learn in one thread."""
+"""A decorator for functions whose linear algebra uses one thread."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,7 +15,7 @@ def in_one_thread(function: Callable[Arguments, Returned]) -> Callable[Arguments
 
     @wraps(function)
     def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        # Loaded before the block begins, which would not know it otherwise.
+        # A block limits what is loaded when it begins.
         import scipy.linalg  # noqa: F401
 
         with ONE_THREAD:

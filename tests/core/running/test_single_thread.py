@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
+import numpy  # noqa: F401 - loads its library
 import pytest
+import threadpoolctl
 
 from submax.core.running.single_thread import SINGLE_THREAD, prefer_single_thread
 
@@ -21,61 +23,94 @@ def test_what_the_user_asked_for_stays(monkeypatch):
     assert found == expected
 
 
-BLOCKS = """
-import threading
+THREADS = """
 import threadpoolctl
-from submax.core.running.single_thread import ONE_THREAD
-import numpy as np
 
 def threads():
-    return sorted({one["num_threads"] for one in threadpoolctl.threadpool_info()})
+    return sorted(one["num_threads"] for one in threadpoolctl.threadpool_info())
+"""
+BLOCKS = (
+    THREADS
+    + """
+import contextlib
+import threading
+import numpy as np
+from submax.core.running.single_thread import ONE_THREAD
 
 found = [threads()]
 inside, end = threading.Event(), threading.Event()
 
 def other():
-    with ONE_THREAD:
+    with contextlib.suppress(ValueError), ONE_THREAD:
         inside.set()
         end.wait()
+        raise ValueError
 
 with ONE_THREAD:
     found.append(threads())
     begun = threading.Thread(target=other)
     begun.start()
     inside.wait()
+import scipy.linalg
+with ONE_THREAD:
+    found.append(threads())
 found.append(threads())
 end.set()
 begun.join()
 found.append(threads())
-print(found)
+somebody = threadpoolctl.threadpool_limits(1)
+with ONE_THREAD:
+    somebody.restore_original_limits()
+found.append(threads())
+print(*found)
 """
-FIT = """
+)
+USES = (
+    THREADS
+    + """
 import numpy as np
 import submax
-import threadpoolctl
-from submax.models.regression import context_belief, slot_belief
+from submax.evaluation import Log, compare
+from submax.evaluation.models import reward_model
+from submax.models.regression.feature_map import FeatureMap
+from submax.models.regression.slot_belief import SlotBelief
 
-found = []
+found = {}
 
-def recorded(check):
-    def recording(*args):
-        found.extend(
-            one["num_threads"] for one in threadpoolctl.threadpool_info()
-            if one["user_api"] == "blas"
-        )
-        return check(*args)
-    return recording
+def record(place, name, what):
+    known = getattr(place, name)
 
-for module in (context_belief, slot_belief):
-    module.check_can_learn = recorded(module.check_can_learn)
+    def recording(*args, **kwargs):
+        found.setdefault(what, set()).add(tuple(threads()))
+        return known(*args, **kwargs)
+
+    setattr(place, name, recording)
+
+record(FeatureMap, "for_raw", "fit")
+record(SlotBelief, "_solved", "slots")
+record(FeatureMap, "raw", "features")
+record(reward_model, "_fitted", "reward model")
 for actions in (["a", "b"], {"title": ["a", "b"], "image": ["c", "d"]}):
     bandit = submax.Bandit(actions=actions, context={"x": float}, seed=1)
-    for number in range(200):
-        decision = bandit.decide({"x": number / 200})
-        bandit.reward(decision.id, 1.0)
+    for number in range(300):
+        decision = bandit.decide({"x": number % 7})
+        bandit.reward(decision.id, float(number % 2))
     bandit.refit()
-print(len(found) >= 4, set(found))
+    bandit.decide_many([{"context": {"x": 1.0}}, {"context": {"x": 2.0}}])
+table = {"action": ["a", "b"] * 100, "reward": [0.0, 1.0, 1.0, 0.0] * 50}
+table |= {"propensity": [0.5] * 200, "x": [float(number % 7) for number in range(200)]}
+log = Log.read(table, columns={"context": ["x"]} | {name: name for name in list(table)[:3]})
+compare(log, ["random"], estimators=["dr"])
+print(dict(sorted(found.items())))
 """
+)
+HAS_WHEELS = sum(
+    one.get("threading_layer") == "pthreads" for one in threadpoolctl.threadpool_info()
+)
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or HAS_WHEELS < 1 or len(os.sched_getaffinity(0)) == 1,
+    reason="needs the libraries of the wheels for Linux, and two cores",
+)
 
 
 def printed(script, threads):
@@ -88,14 +123,12 @@ def printed(script, threads):
     return done.stdout.strip()
 
 
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux") or os.cpu_count() == 1,
-    reason="other systems have other libraries, and one core has no second thread",
-)
 def test_a_block_has_one_thread_until_the_last_one_ends():
-    assert printed(BLOCKS, "2") == "[[2], [1], [1], [2]]"
-    assert printed(BLOCKS, "1") == "[[1], [1], [1], [1]]"
+    assert printed(BLOCKS, "2") == "[2] [1] [1, 1] [1, 1] [2, 2] [2, 2]"
+    assert printed(BLOCKS, "1") == "[1] [1] [1, 1] [1, 1] [1, 1] [1, 1]"
 
 
-def test_beliefs_learn_in_one_thread():
-    assert printed(FIT, "2") == "True {1}"
+def test_fits_reward_models_and_several_decisions_use_one_thread():
+    # One library of numpy, and one of SciPy.
+    what = ("features", "fit", "reward model", "slots")
+    assert printed(USES, "2") == str({one: {(1, 1)} for one in what})

@@ -12,7 +12,6 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.single_thread import ONE_THREAD
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
 from submax.live.serving.checked_policy import CheckedPolicy
@@ -137,8 +136,7 @@ class Serving:
         step = max(1, MAX_PROBABILITIES // size)
         drawn = []
         for first in range(0, len(rows), step):
-            with ONE_THREAD:
-                part = self._guarded(rows[first : first + step], eligible, uniform=False)
+            part = self._guarded(rows[first : first + step], eligible, uniform=False)
             drawn += draw_rows(part, eligible, rng)
         return drawn
 
