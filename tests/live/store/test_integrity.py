@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
+from submax.core.errors import InputError
 from submax.live.bandits.open import open_bandit
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore
@@ -103,6 +104,7 @@ CHANGED_VALUES = {
     "an id": ({"key": "d d1"}, lambda event: {"key": "d other"}),
     "what a reward is about": ({"kind": "reward"}, lambda event: {"about_position": 0}),
     "the position in a record": ({"key": "d d2"}, lambda event: {"position": 1000}),
+    "the position in the first record": ({"kind": "declared"}, lambda event: {"position": 0}),
 }
 
 
@@ -114,6 +116,15 @@ def test_a_changed_value_is_found(file, change, change_events):
     result = invoke("doctor", file)
     assert result.exit_code == 1, result.output
     assert "checksum" in result.output
+
+
+def test_a_position_that_does_not_rise_is_refused(file, change_events):
+    # Whoever reads to the end would never come to it.
+    assert change_events(file, lambda event: {"position": 0}, kind="declared") == 1
+    store = SQLiteStore(file)
+    with pytest.raises(InputError, match="not in order"):
+        store.read("page/settings")
+    store.close()
 
 
 CHANGES = {

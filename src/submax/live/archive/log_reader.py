@@ -1,14 +1,11 @@
 """Reads the whole log of a bandit: the archive, and then the store."""
 
-import numpy as np
-from numpy.typing import NDArray
-
-from submax.core.errors import InputError
 from submax.core.running.background_work import BACKGROUND
 from submax.live.archive.archive import Archive
 from submax.live.log.bandits import log_stream
 from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event
+from submax.live.store.integrity.order import check_order
 from submax.live.store.store import PAGE, Store
 
 EVENTS_AT_ONCE = 20_000
@@ -36,7 +33,7 @@ class LogReader:
             return self._archive.read(after)
         page = self._store.read(self._stream, after, PAGE)
         if page:
-            _check_order(after, np.array([event.position for event in page]))
+            check_order(after, [event.position for event in page])
             self._archive.follow()
         return self._archive.read(after) if page and after < self._archive.end else page
 
@@ -46,7 +43,7 @@ class LogReader:
             return self._archive.read_page(after)
         events = self._store.read_columns(self._stream, after, EVENTS_AT_ONCE)
         if len(events):
-            _check_order(after, events.position)
+            check_order(after, events.position)
             self._archive.follow()
         if len(events) and after < self._archive.end:
             return self._archive.read_page(after)
@@ -63,12 +60,3 @@ class LogReader:
             return None
         page = self._archive.read_page(position - 1)
         return page if position in page.position else None
-
-
-def _check_order(after: int, positions: NDArray[np.int64]) -> None:
-    """Refuse positions that do not rise: whoever reads on after the last one would never end."""
-    if positions[0] <= after or (positions[1:] <= positions[:-1]).any():
-        raise InputError(
-            f"the events after position {after} are not in order, so that the store is damaged: "
-            "run submax doctor, or restore a backup"
-        )

@@ -19,6 +19,7 @@ from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.integrity.damage import blob_checksum
+from submax.live.store.integrity.order import check_order
 from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.integrity.sqlite_damage import check_copy, sqlite_damage
 from submax.live.store.locks.writer_lock import WriterLock
@@ -117,7 +118,10 @@ class SQLiteStore(Store):
             yield connection
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        return events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
+        events = events_of(self._select(READ, (stream, min(after, LAST_POSITION), limit)))
+        # Rows are in order, but a damaged record may have any position.
+        check_order(after, [event.position for event in events])
+        return events
 
     def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
         return columns_of(self._records(stream, after, limit))
