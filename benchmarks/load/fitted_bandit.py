@@ -20,7 +20,7 @@ def fit_bandit(store: str | Path, name: str, actions: Sequence[str], context: An
     """
     rng = np.random.default_rng(0)
     requests = [
-        {"context": {name: _drawn(kind, rng) for name, kind in context.items()}}
+        {"context": {variable: _drawn(kind, rng) for variable, kind in context.items()}}
         for _ in range(LEARNED)
     ]
     with submax.open(

@@ -44,8 +44,6 @@ ROW = b"x" * 200
 """A row of plain SQLite; a decision of submax has about this many bytes."""
 VW_CONTEXT = "shared |s country=fr age:31 visits:4"
 STARTED_SECONDS = 20.0
-ROWS = 5
-"""Services in a table that is published."""
 
 
 class Service(NamedTuple):
@@ -63,16 +61,17 @@ class Service(NamedTuple):
 
 def measure(out: Path | None = None) -> list[Claim]:
     """Print the table, write it to a file if one is named, and return the claims."""
-    services = [over_http(), plain_sqlite(1), plain_sqlite(CONNECTIONS), *vowpal_wabbit()]
+    own, stored = over_http(), [plain_sqlite(1), plain_sqlite(CONNECTIONS)]
+    peers = vowpal_wabbit()
+    services = [own, *stored, *peers]
     show(services)
-    if out is not None and len(services) < ROWS:
+    if out is not None and not peers:
         raise RuntimeError(f"Vowpal Wabbit does not run here, so that {out} was not written")
     if out is not None:
         with out.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(Service._fields)
             writer.writerows(_texts(one) for one in services)
-    own = services[0]
     fast, soon = own.rate >= 5000, own.p99_ms <= 15
     return [
         Claim("durable decides over HTTP a second", f"{own.rate:.0f}", "at least 5000", fast),

@@ -15,8 +15,8 @@ def in_one_thread(function: Callable[Arguments, Returned]) -> Callable[Arguments
 
     @wraps(function)
     def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        # A block limits what is loaded when it begins.
-        import scipy.linalg  # noqa: F401
+        # Imported only to load its library: a block limits what is loaded when it begins.
+        import scipy.linalg  # noqa: F401 - see above
 
         with ONE_THREAD:
             return function(*args, **kwargs)

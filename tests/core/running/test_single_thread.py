@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-import numpy  # noqa: F401 - loads its library
+import numpy  # noqa: F401 - loads its library, which OPENBLAS below lists
 import pytest
 import threadpoolctl
 
@@ -104,12 +104,16 @@ compare(log, ["random"], estimators=["dr"])
 print(dict(sorted(found.items())))
 """
 )
-HAS_WHEELS = sum(
-    one.get("threading_layer") == "pthreads" for one in threadpoolctl.threadpool_info()
-)
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or HAS_WHEELS < 1 or len(os.sched_getaffinity(0)) == 1,
-    reason="needs the libraries of the wheels for Linux, and two cores",
+OPENBLAS = [
+    one
+    for one in threadpoolctl.threadpool_info()
+    if one["internal_api"] == "openblas" and one["threading_layer"] == "pthreads"
+]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+# Other libraries are left alone, and one core has no second thread: there is nothing to see.
+needs_two_threads = pytest.mark.skipif(
+    not OPENBLAS or CORES == 1,
+    reason="needs OpenBLAS with its own threads, as in the wheels for Linux, and two cores",
 )
 
 
@@ -123,11 +127,13 @@ def printed(script, threads):
     return done.stdout.strip()
 
 
+@needs_two_threads
 def test_a_block_has_one_thread_until_the_last_one_ends():
     assert printed(BLOCKS, "2") == "[2] [1] [1, 1] [1, 1] [2, 2] [2, 2]"
     assert printed(BLOCKS, "1") == "[1] [1] [1, 1] [1, 1] [1, 1] [1, 1]"
 
 
+@needs_two_threads
 def test_fits_reward_models_and_several_decisions_use_one_thread():
     # One library of numpy, and one of SciPy.
     what = ("features", "fit", "reward model", "slots")

@@ -74,6 +74,7 @@ class OneThread:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._entered -= 1
+            # It is below 0 at the end of a block during which this process was forked.
             while self._limited and self._entered <= 0:
                 self._limited.pop().restore()
 
@@ -98,7 +99,11 @@ class BlasLibraries:
     @classmethod
     @cache
     def loaded(cls, has_scipy: bool) -> Self:
-        """Return the libraries that are loaded; SciPy has one beside that of numpy."""
+        """Return the libraries that are loaded.
+
+        They are looked for once before and once after SciPy is imported, because it has a library
+        of its own beside that of numpy.
+        """
         return cls()
 
     def limit(self) -> None:

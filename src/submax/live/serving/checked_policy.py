@@ -26,7 +26,6 @@ SIMPLER = "decisions taken more simply than asked"
 UNIFORM = "decisions by a policy that failed"
 """The name under which decisions are counted that were uniform because the policy failed."""
 LOG = logging.getLogger("submax")
-NOTHING = nullcontext()
 
 
 class CheckedPolicy:
@@ -46,8 +45,8 @@ class CheckedPolicy:
         """The probabilities of all joint actions of the model, ``[1, n, D] -> [n, M]``."""
         rows, size = context.shape[1], math.prod(map(len, self.model.active))
         try:
-            # To enter the block takes half as long as one decision does.
-            with counted_fallbacks() as simpler, ONE_THREAD if rows > 1 else NOTHING:
+            # One decision needs no limit of threads, and would take half as long again with it.
+            with counted_fallbacks() as simpler, ONE_THREAD if rows > 1 else nullcontext():
                 listed = self.policy.probabilities(self.model.state, context)
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
