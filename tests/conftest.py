@@ -7,9 +7,9 @@ import hashlib
 import os
 import platform
 import re
-import shutil
 import sqlite3
 import sys
+from collections import Counter
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -73,8 +73,10 @@ def _compile_python_once() -> None:
 _compile_python_once()
 _compile_quickly()
 prefer_single_thread()
-# What starts processes is imported by name, from several folders of tests.
-sys.path.insert(0, str(Path(__file__).with_name("processes")))
+# Several folders of tests import these modules by name.
+sys.path.insert(0, str(Path(__file__).with_name("support")))
+
+import requirements  # noqa: E402 (found on the path that the line above extends)
 
 
 @pytest.fixture
@@ -110,6 +112,8 @@ def pytest_addoption(parser) -> None:
 
 def pytest_configure(config) -> None:
     config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
+    config.addinivalue_line("markers", "soak: takes minutes; only make soak runs it")
+    config.addinivalue_line("markers", "needs: parts of tests/support/requirements.py")
     config.pluginmanager.register(ModulesWithExamples())
     config.pluginmanager.register(SharedBrowser(), "shared browser")
     config.addinivalue_line("markers", "long_training: its programs are compiled with care")
@@ -177,16 +181,31 @@ def pytest_collection(session):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items) -> None:
+def pytest_collection_modifyitems(items, config) -> None:
     """Slow tests first, so that no worker is left alone with one at the end.
 
     Tests are in a group since they compile the same programs, which is slow.
     """
+    if "SUBMAX_SOAK" not in os.environ:
+        soak = [item for item in items if item.get_closest_marker("soak")]
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soak)
     listed = set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.get_closest_marker("xdist_group") or item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
+        for fixture in requirements.FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.needs(requirements.FIXTURES[fixture]))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_runtest_setup(item) -> None:
+    """Skip a test if something that it needs is missing."""
+    needed = {name for mark in item.iter_markers("needs") for name in mark.args}
+    missing = requirements.missing(sorted(needed))
+    if missing:
+        item.user_properties.append(("missing", missing))
+        pytest.skip(requirements.reason(missing))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -210,6 +229,23 @@ def _strict(report):
     return report
 
 
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Say in one line what was skipped because it is not installed."""
+    counts = Counter(
+        name
+        for report in terminalreporter.stats.get("skipped", [])
+        for key, names in getattr(report, "user_properties", [])
+        if key == "missing"
+        for name in names
+    )
+    if counts:
+        parts = (
+            f"{name} {count} ({requirements.REQUIREMENTS[name].install})"
+            for name, count in counts.most_common()
+        )
+        terminalreporter.write_line(f"skipped: {', '.join(parts)}")
+
+
 class SharedBrowser:
     """Debian's browser, for tests of several modules; Playwright's own would be downloaded.
 
@@ -225,10 +261,14 @@ class SharedBrowser:
         if self._browser is None:
             from playwright.sync_api import sync_playwright
 
-            playwright = self._open.enter_context(sync_playwright())
-            path = shutil.which("chromium") or shutil.which("chromium-browser")
-            launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            self._browser = self._open.enter_context(launched)
+            with contextlib.ExitStack() as opening:
+                playwright = opening.enter_context(sync_playwright())
+                launched = playwright.chromium.launch(
+                    executable_path=requirements.found("browser"), args=["--no-sandbox"]
+                )
+                self._browser = opening.enter_context(launched)
+                # A browser that does not start must not leave Playwright's event loop running.
+                self._open = opening.pop_all()
         return self._browser
 
     @pytest.hookimpl(wrapper=True)

@@ -91,7 +91,7 @@ def test_the_evaluation_says_what_the_page_says(log):
     assert "By country" in report
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
+@pytest.mark.needs("curl")
 @pytest.mark.slow
 def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
     assert said_by_the_tutorial(1)[0] in printed(log, script("learn")).splitlines()

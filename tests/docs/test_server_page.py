@@ -1,9 +1,7 @@
 """The pages of the server are followed, block by block, in the order of a reader."""
 
 import json
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,18 +26,13 @@ LIFT, DELETE, DEMO = (
     "submax demo --for 60s",
 )
 """Commands that need a server, or are one: the blocks of the page and other tests run them."""
-PROGRAMS = ("curl", "nginx", "openssl")
-PATH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 
 def blocks(*languages):
     return re.findall(rf"```({'|'.join(languages)})\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
-@pytest.mark.skipif(
-    any(shutil.which(one, path=PATH) is None for one in PROGRAMS),
-    reason=f"the page needs {', '.join(PROGRAMS)}",
-)
+@pytest.mark.needs("curl", "nginx", "openssl")
 @pytest.mark.slow
 def test_a_newcomer_follows_the_pages(reader, tmp_path):
     printed = [reader.follow(*block) for block in blocks("sh", "python")]

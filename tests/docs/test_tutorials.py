@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,7 @@ def blocks(text, *languages):
     return re.findall(rf"```({'|'.join(languages)})\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.skipif(
-    any(shutil.which(one) is None for one in ("curl", "node")), reason="the page needs curl, node"
-)
+@pytest.mark.needs("curl", "node")
 @pytest.mark.slow
 def test_a_bandit_behind_http(reader):
     said = [reader.follow(*block) for block in blocks(page("behind-http"), "sh", "python", "js")]

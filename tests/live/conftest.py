@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import requirements
 
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
@@ -106,21 +107,9 @@ def _user() -> dict:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _programs() -> Path | None:
-    """Debian keeps them apart by version, and off the path."""
-    on_path = shutil.which("initdb")
-    if on_path:
-        return Path(on_path).resolve().parent
-    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
-    newest = max(found, key=lambda file: float(file.parts[-3]), default=None)
-    return None if newest is None else newest.parent
-
-
 @pytest.fixture(scope="session")
 def postgres():
-    programs = _programs()
-    if programs is None:
-        pytest.skip("there is no PostgreSQL server here: apt-get install postgresql")
+    programs = requirements.found("postgresql").resolve().parent
     # Not below pytest's own folder, which another user may not enter.
     folder = Path(tempfile.mkdtemp(prefix="submax-postgres-"))
     try:

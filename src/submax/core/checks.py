@@ -17,9 +17,11 @@ SIMILAR_WORDS = 3
 def whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> None:
     """Raise an ``InputError`` unless the value is a whole number within the limits."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InputError(f"{name} must be a whole number, at least {at_least}, not {value!r}")
+        raise InputError(
+            f"{name} must be a whole number, at least {at_least}, not {value!r}", parameter=name
+        )
     if at_most is not None and int(value) > at_most:
-        raise InputError(f"{name} must be at most {at_most}, not {value!r}")
+        raise InputError(f"{name} must be at most {at_most}, not {value!r}", parameter=name)
 
 
 def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
@@ -40,37 +42,43 @@ def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | N
 def positive(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number above zero."""
     if not (_finite(value) and value > 0):
-        raise InputError(f"{name} must be a finite number above 0, not {value!r}")
+        raise InputError(f"{name} must be a finite number above 0, not {value!r}", parameter=name)
 
 
 def non_negative(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number, zero or more."""
     if not (_finite(value) and value >= 0):
-        raise InputError(f"{name} must be a finite number, 0 or more, not {value!r}")
+        raise InputError(
+            f"{name} must be a finite number, 0 or more, not {value!r}", parameter=name
+        )
 
 
 def finite(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number."""
     if not _finite(value):
-        raise InputError(f"{name} must be a finite number, not {value!r}")
+        raise InputError(f"{name} must be a finite number, not {value!r}", parameter=name)
 
 
 def at_least(name: str, value: object, limit: float) -> None:
     """Raise an ``InputError`` unless the value is a finite number, at least the limit."""
     if not (_finite(value) and value >= limit):
-        raise InputError(f"{name} must be a finite number, at least {limit}, not {value!r}")
+        raise InputError(
+            f"{name} must be a finite number, at least {limit}, not {value!r}", parameter=name
+        )
 
 
 def probability(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a number from 0 to 1, both included."""
     if not (_finite(value) and 0 <= value <= 1):
-        raise InputError(f"{name} must be a number between 0 and 1, not {value!r}")
+        raise InputError(f"{name} must be a number between 0 and 1, not {value!r}", parameter=name)
 
 
 def below_one(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a number from 0 (included) to 1 (excluded)."""
     if not (_finite(value) and 0 <= value < 1):
-        raise InputError(f"{name} must be a number from 0 to below 1, not {value!r}")
+        raise InputError(
+            f"{name} must be a number from 0 to below 1, not {value!r}", parameter=name
+        )
 
 
 def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = "") -> None:
@@ -88,7 +96,7 @@ def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = ""
         hint = did_you_mean(value, words, count=SIMILAR_WORDS)
         first = ", ".join(words[:MAX_WORDS_LISTED])
         listed = f"one of {len(words)}, {listed_by}" if listed_by else f"{first}, …"
-    raise InputError(f"unknown {name} {value!r}: {hint}allowed: {listed}")
+    raise InputError(f"unknown {name} {value!r}: {hint}allowed: {listed}", parameter=name)
 
 
 def did_you_mean(value: str, allowed: Iterable[str], *, count: int = 1) -> str:
@@ -125,7 +133,10 @@ def instance_of(name: str, value: object, kind: type, example: str) -> None:
     if isinstance(value, type):
         raise InputError(
             f"{name} must be an instance, and the class {value.__name__} was given: "
-            f"give {value.__name__}(...)"
+            f"give {value.__name__}(...)",
+            parameter=name,
         )
     kind_name = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
-    raise InputError(f"{name} must be {kind_name} such as {example}, not {value!r:.80}")
+    raise InputError(
+        f"{name} must be {kind_name} such as {example}, not {value!r:.80}", parameter=name
+    )

@@ -7,15 +7,19 @@ from typing import ClassVar
 class SubmaxError(Exception):
     """Base class of all errors that submax raises on purpose.
 
-    The message is one sentence for people. The ``code`` is for programs: it stays the same if the
-    wording of the message changes.
+    The message is one sentence for people. Programs use the ``code``, which stays the same if the
+    wording of the message changes, and the ``parameter``: the argument, setting or field that was
+    refused, or None if no single one is to blame.
     """
 
     default_code: ClassVar[str] = "error"
 
-    def __init__(self, message: str = "", *, code: str | None = None) -> None:
+    def __init__(
+        self, message: str = "", *, code: str | None = None, parameter: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code or self.default_code
+        self.parameter = parameter
 
 
 class InputError(SubmaxError, ValueError):

