@@ -14,7 +14,7 @@ SOAK_TESTS = tests/soak tests/live tests/server tests/core/test_summary.py tests
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs site release clean
+.PHONY: reproduce quick reproduce-networks test test-fast sentences soak lint bench docs site release clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -34,6 +34,10 @@ test-fast: $(VENV)/.installed-all
 
 soak: $(VENV)/.installed-all
 	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest $(SOAK_TESTS)
+
+# Write anew what users read when something is wrong; review the difference.
+sentences: $(VENV)/.installed-all
+	PYTHONPATH=tests/support $(BIN)/python tests/sentences/test_sentences.py
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .

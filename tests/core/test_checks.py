@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.checks import at_least, non_negative, one_of, positive, probability, whole_number
 from submax.core.errors import InputError
@@ -18,7 +19,7 @@ def test_whole_numbers_pass(value):
 
 @pytest.mark.parametrize("value", [-1, 1.0, np.float64(2), Fraction(3, 2), *NOT_NUMBERS])
 def test_other_values_are_no_whole_numbers(value):
-    with pytest.raises(InputError, match="count must be a whole number, at least 0, not"):
+    with raises_code("invalid-input", "count"):
         whole_number("count", value, at_least=0)
 
 
@@ -34,7 +35,7 @@ def test_ranges(check, good, bad):
     for value in good:
         check("size", value)
     for value in [*bad, *NOT_NUMBERS, *NOT_FINITE]:
-        with pytest.raises(InputError, match=r"size must be .*, not "):
+        with raises_code("invalid-input", "size"):
             check("size", value)
 
 
@@ -42,23 +43,23 @@ def test_a_number_is_not_below_its_limit():
     for value in (0.05, 1, np.float64(3.5)):
         at_least("alpha", value, 0.05)
     for value in [0.049, 0, -1, *NOT_NUMBERS, *NOT_FINITE]:
-        with pytest.raises(InputError, match=r"alpha must be a finite number, at least 0.05, not"):
+        with raises_code("invalid-input", "alpha"):
             at_least("alpha", value, 0.05)
 
 
 def test_an_unknown_word_gets_the_nearest_suggested():
     one_of("policy", "ucb1", ["ucb1", "random"])
-    with pytest.raises(InputError, match=r"unknown policy 'ubc1': did you mean 'ucb1'\? allowed"):
+    with raises_code("invalid-input", "policy"):
         one_of("policy", "ubc1", ["ucb1", "random"])
-    with pytest.raises(InputError, match=r"unknown policy 'zzz': allowed: random, ucb1$"):
+    with raises_code("invalid-input", "policy"):
         one_of("policy", "zzz", ["ucb1", "random"])
-    with pytest.raises(InputError, match=r"allowed: none$"):
+    with raises_code("invalid-input", "key"):
         one_of("key", "x", [])
 
 
 def test_many_words_are_not_all_listed():
     words = [f"word-{number:03}" for number in range(500)]
-    with pytest.raises(InputError, match=r"allowed: word-000, word-001, .*, …$") as refusal:
+    with raises_code("invalid-input", "key") as refusal:
         one_of("key", "x", words)
     assert len(str(refusal.value)) < 300
     with pytest.raises(InputError) as refusal:

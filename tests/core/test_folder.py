@@ -4,11 +4,11 @@ import textwrap
 from typing import NamedTuple
 
 import pytest
+from refusals import raises_code
 
 from submax import policies
 from submax.core import folder
 from submax.core.conditioning.strategy import Strategy
-from submax.core.errors import InputError
 from submax.core.folder import Folder, PluginWarning
 from submax.environments import ENVIRONMENTS
 from submax.environments.arms.bernoulli import Bernoulli
@@ -87,7 +87,7 @@ def test_abstract_classes_are_not_in_a_folder():
 
 def test_a_value_without_default_must_be_given():
     assert ENVIRONMENTS.build({"kind": "bernoulli", "arms": 4}, {}) == Bernoulli(4)
-    with pytest.raises(InputError, match="environment 'few-good' needs a value for 'arms'"):
+    with raises_code("invalid-input"):
         ENVIRONMENTS.build({"kind": "few-good", "high": 0.5}, {})
 
 
@@ -124,38 +124,38 @@ def test_the_users_file_gives_the_same_class_each_time(my_file):
     ],
 )
 def test_values_of_the_users_class_are_checked(my_file, values, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         make_policy({"kind": f"{my_file}:MyPolicy", **values})
 
 
 def test_a_wrong_class_name_in_the_users_file_gets_a_suggestion(my_file):
-    with pytest.raises(InputError, match=r"unknown policy in .*: 'MyPolcy': did you mean 'MyPol"):
+    with raises_code("invalid-input"):
         POLICIES.find(f"{my_file}:MyPolcy")
 
 
 def test_an_instance_in_the_users_file_is_told_from_its_class(tmp_path):
     path = tmp_path / "with_instance.py"
     path.write_text("from submax.policies import Thompson\n\nmine = Thompson(2.0)\n")
-    with pytest.raises(InputError, match="mine is an instance of Thompson, and a class is needed"):
+    with raises_code("invalid-input"):
         POLICIES.find(f"{path}:mine")
 
 
 def test_a_missing_file_is_named():
-    with pytest.raises(InputError, match=r"there is no file 'nowhere\.py'"):
+    with raises_code("invalid-input"):
         POLICIES.find("nowhere.py:MyPolicy")
 
 
 def test_a_file_that_is_not_python_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not code")
-    with pytest.raises(InputError, match="is no Python file"):
+    with raises_code("invalid-input"):
         POLICIES.find(f"{path}:MyPolicy")
 
 
 def test_an_error_in_the_users_file_is_not_hidden_and_can_be_mended(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("1 / 0")
-    with pytest.raises(InputError, match=r"broken.py cannot be imported: ZeroDivisionError"):
+    with raises_code("invalid-input"):
         POLICIES.find(f"{path}:MyPolicy")
     path.write_text(textwrap.dedent(MY_POLICY) + "\n# mended\n")
     assert POLICIES.find(f"{path}:MyPolicy").__name__ == "MyPolicy"
@@ -164,14 +164,14 @@ def test_an_error_in_the_users_file_is_not_hidden_and_can_be_mended(tmp_path):
 def test_a_class_that_is_no_dataclass_is_refused(tmp_path):
     path = tmp_path / "plain_class.py"
     path.write_text(textwrap.dedent(MY_POLICY).replace("@dataclass(frozen=True)\n", ""))
-    with pytest.raises(InputError, match=r"must be a dataclass: write @dataclass\(frozen=True\)"):
+    with raises_code("invalid-input"):
         make_policy({"kind": f"{path}:MyPolicy"})
 
 
 def test_a_class_is_named_by_its_module_too():
     found = make_policy({"kind": "submax.policies.classic.thompson:Thompson", "alpha": 2.0})
     assert found == Thompson(alpha=2.0)
-    with pytest.raises(InputError, match="the module 'no_such_package' cannot be imported"):
+    with raises_code("invalid-input"):
         make_policy({"kind": "no_such_package:Thing"})
 
 
@@ -241,9 +241,7 @@ def test_a_package_that_adds_the_name_of_a_preset_is_warned_of(installed):
 def test_an_import_that_fails_in_the_users_file_names_the_users_line(tmp_path):
     path = tmp_path / "importing.py"
     path.write_text("\nimport no_such_module_at_all\n")
-    with pytest.raises(
-        InputError, match=r"No module named 'no_such.*importing.py, line 2"
-    ) as error:
+    with raises_code("invalid-input") as error:
         POLICIES.find(f"{path}:MyPolicy")
     assert "frozen" not in str(error.value)
 
@@ -260,7 +258,7 @@ def test_a_broken_package_is_said_and_left_out(installed, found, reason):
     installed(EntryPointOf("broken", found))
     with pytest.warns(PluginWarning, match=reason):
         assert "thompson-1-1" in policies.presets()
-    with pytest.raises(InputError, match=reason) as refused:
+    with raises_code("broken-plugin") as refused:
         make_policy({"kind": "broken"})
     assert refused.value.code == "broken-plugin"
 
@@ -284,5 +282,5 @@ def test_files_whose_names_differ_by_a_dot_are_different_modules(tmp_path):
 
 
 def test_a_part_of_another_kind_is_refused():
-    with pytest.raises(InputError, match="must be a BayesianFeatures, not Counting"):
+    with raises_code("invalid-input"):
         make_policy({"kind": "adaptive", "estimator": "counting"})

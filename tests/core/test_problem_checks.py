@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
@@ -49,7 +50,7 @@ def test_opposite_infinities_do_not_hide_each_other():
     context = np.array([[[np.inf, -np.inf]]])
     with (
         np.errstate(invalid="ignore"),
-        pytest.raises(InputError, match="number 0 of row 0, replica 0 is inf"),
+        raises_code("invalid-input"),
     ):
         PROBLEM.check_context(context)
 
@@ -77,5 +78,5 @@ def test_actions_of_the_space_pass():
 
 @pytest.mark.parametrize("shape", [(1, 2, 1), (1, 2, 3)])
 def test_actions_of_another_width_are_refused(shape):
-    with pytest.raises(InputError, match="actions have 2 parts"):
+    with raises_code("invalid-input"):
         PROBLEM.check_action(np.zeros(shape, dtype=np.int64))

@@ -1,10 +1,10 @@
 import jax
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.spaces.slots import Slots
 from submax.estimators.sequential.autoregressive import Autoregressive
@@ -76,7 +76,7 @@ def test_slots_may_depend_on_each_other(seed):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="hidden must be a whole number"):
+    with raises_code("invalid-input", "hidden"):
         Autoregressive(hidden=0)
-    with pytest.raises(InputError, match="unknown injection"):
+    with raises_code("invalid-input", "injection"):
         Autoregressive(injection="token")

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 import pytest
+from refusals import raises_code
 
-from submax import InputError
 from submax.experiments.running.study import run_study
 from submax.experiments.specification import parse
 
@@ -67,7 +67,7 @@ def test_two_processes_share_the_work_in_one_folder(whole, tmp_path):
 
 
 def test_wrong_parts_and_experiments_are_refused(tmp_path):
-    with pytest.raises(InputError, match="part must be at most 1, not 2"):
+    with raises_code("invalid-input", "part"):
         run_study(parse(FILE, "tiny"), tmp_path, part=(2, 2))
-    with pytest.raises(InputError, match="illustration is not a sweep"):
+    with raises_code("invalid-input"):
         run_study("illustration", tmp_path)

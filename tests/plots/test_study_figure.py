@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from refusals import raises_code
 
-from submax import Bernoulli, InputError, make_policy, simulate
+from submax import Bernoulli, make_policy, simulate
 from submax.cli import main
 from submax.experiments.running.cells import cells
 from submax.experiments.running.run import run_sweep
@@ -96,9 +97,9 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
     rows = pq.read_table(directory / "results.parquet").to_pylist()
     expected = [r["regret_mean"] for r in rows if r["arms"] == 4 and r["policy"] == "rcp-submax"]
     np.testing.assert_allclose(lines_of(figure)["rcp-submax"].get_ydata(), expected)
-    with pytest.raises(InputError, match=r"has 2 configurations with \{\}"):
+    with raises_code("invalid-input"):
         study_figure(directory)
-    with pytest.raises(InputError, match="unknown policy 'ucb9'"):
+    with raises_code("invalid-input", "policy"):
         study_figure(directory, StudyStyle(policies=("ucb9",)), configuration={"arms": 4})
 
 
@@ -110,7 +111,7 @@ def test_a_bound_for_a_folder_is_a_function_of_its_decisions(directory):
     line = lines_of(figure)["lower bound"]
     np.testing.assert_allclose(line.get_ydata(), lai_robbins(means, line.get_xdata()))
     assert len(line.get_xdata()) == 20
-    with pytest.raises(InputError, match=r"each of the 20 decisions .* not the shape \(60,\)"):
+    with raises_code("invalid-input"):
         study_figure(directory, configuration=one, bound=np.ones(60))
 
 

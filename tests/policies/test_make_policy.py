@@ -1,6 +1,6 @@
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.estimators.counting import Counting
 from submax.policies import make_policy, presets
 from submax.policies.classic.thompson import Thompson
@@ -100,5 +100,5 @@ def test_tables_are_built_with_their_parts():
     ],
 )
 def test_what_cannot_be_built_says_why(specification, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         make_policy(specification)

@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from refusals import raises_code
 
-from submax import InputError
 from submax.cli import main
 from submax.experiments.comparing.folder_differences import compare_folders
 from submax.experiments.comparing.paired_comparison import Finals
@@ -105,7 +105,7 @@ class TestTwoFolders:
     def test_what_cannot_be_compared_is_said(self, http, decoded, results, tmp_path):
         assert "Choose two folders" in http.get("/compare").json()["message"]
         (tmp_path / "empty").mkdir()
-        with pytest.raises(InputError, match="no finished cell"):
+        with raises_code("invalid-input"):
             compare_folders(ResultsFolder(results / "one"), ResultsFolder(tmp_path / "empty"))
         assert http.get("/compare", params={"left": "one", "right": "two"}).status_code == 404
 

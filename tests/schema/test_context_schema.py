@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import raises_code
 
 from submax.core.errors import InputError
 from submax.schema.context_schema import (
@@ -66,7 +67,7 @@ def test_nothing_declared_takes_nothing():
     schema = ContextSchema.of(None)
     assert schema.clean(None) == schema.clean({}) == []
     assert schema.encode([]).shape == (0,)
-    with pytest.raises(InputError, match="'age' is not declared; declared: none"):
+    with raises_code("invalid-input"):
         schema.clean({"age": 3})
 
 
@@ -74,13 +75,13 @@ def test_nothing_declared_takes_nothing():
     "value", ["31", None, math.nan, math.inf, -math.inf, 10**400, 2 * LARGEST, [31], {}, 1j]
 )
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(InputError, match="'age'"):
+    with raises_code("invalid-input"):
         BOTH.clean({"country": "fr", "age": value})
 
 
 @pytest.mark.parametrize("value", ["es", "", None, 1, ["fr"], "FR", "fr\x00", "x" * 100_000])
 def test_what_is_no_category_is_refused_in_a_short_sentence(value):
-    with pytest.raises(InputError, match="'country'") as refused:
+    with raises_code("invalid-input") as refused:
         BOTH.clean({"country": value, "age": 31})
     assert len(str(refused.value)) < 500
 
@@ -94,7 +95,7 @@ def test_an_unknown_or_missing_category_is_the_default_where_there_is_one(value)
 def test_a_missing_number_is_the_default_where_there_is_one_and_a_wrong_one_is_refused():
     schema = ContextSchema.of({"age": {"default": 40}})
     assert schema.clean({}) == schema.clean({"age": None}) == [40.0]
-    with pytest.raises(InputError, match="'age'"):
+    with raises_code("invalid-input"):
         schema.clean({"age": "old"})
 
 
@@ -107,20 +108,20 @@ def test_a_context_that_was_forgotten_is_described():
     )
     assert ContextSchema.of({"age": Number(default=40.0)}).clean(None) == [40.0]
     many = ContextSchema.of({f"field {number}": float for number in range(100)})
-    with pytest.raises(InputError, match=r"field 4, … must have .* 'field 4': …, …\}\)") as refused:
+    with raises_code("invalid-input") as refused:
         many.clean(None)
     assert len(str(refused.value)) < 300
 
 
 @pytest.mark.parametrize("context", [5, "fr", ["fr", 31], [("country", "fr")]])
 def test_a_context_that_is_no_table_is_refused(context):
-    with pytest.raises(InputError, match="a table of values"):
+    with raises_code("invalid-input"):
         BOTH.clean(context)
 
 
 @pytest.mark.parametrize("stranger", ["weather", 5, None, ("a", "b"), "x" * 100_000])
 def test_a_field_that_was_not_declared_is_refused_in_a_short_sentence(stranger):
-    with pytest.raises(InputError, match="is not declared; declared: country, age") as refused:
+    with raises_code("invalid-input") as refused:
         BOTH.clean({"country": "fr", "age": 31, stranger: 1})
     assert len(str(refused.value)) < 500
 
@@ -147,7 +148,7 @@ class Pairs(Mapping):
 def test_a_mapping_that_is_no_dict_may_list_a_field_twice_but_no_stranger():
     schema = ContextSchema.of({"age": float, "AGE": float})
     assert schema.clean(Pairs(("age", 1.0), ("age", 2.0), ("AGE", 3.0))) == [1.0, 1.0]
-    with pytest.raises(InputError, match="'country' is not declared"):
+    with raises_code("invalid-input"):
         schema.clean(Pairs(("age", 1.0), ("country", "fr")))
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
+from refusals import raises_code
 from safetensors.numpy import save
 
 from submax.core.errors import InputError
@@ -44,7 +45,7 @@ def test_what_was_written_is_read_back(log, policy, tmp_path):
 
 
 def refused(data):
-    with pytest.raises(InputError, match=r"'the file'") as error:
+    with raises_code("invalid-input") as error:
         Learned.from_bytes(data, "the file")
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -76,7 +77,7 @@ def test_a_file_of_another_version_is_refused(log, without):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="cannot read the policy"):
+    with raises_code("invalid-input"):
         Learned.read(tmp_path / "none.safetensors")
 
 
@@ -159,7 +160,7 @@ def test_a_policy_of_a_file_is_read_with_trust(log, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     learned = learn(log, {"kind": f"{tmp_path / 'own.py'}:Own"})
     learned.write(tmp_path / "policy.safetensors")
-    with pytest.raises(InputError, match=r"pass trust=True \(--trust\)"):
+    with raises_code("invalid-input"):
         Learned.read(tmp_path / "policy.safetensors")
     again = Learned.read(tmp_path / "policy.safetensors", trust=True)
     assert again.policy == learned.policy

@@ -2,8 +2,9 @@ import math
 
 import msgspec
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import ConflictError, InputError
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -131,13 +132,13 @@ def test_slots_that_are_not_named_keep_all_their_choices():
     ],
 )
 def test_eligible_names_that_make_no_sense_are_refused(actions, wanted, sentence):
-    with pytest.raises(InputError, match=sentence):
+    with raises_code("invalid-input"):
         Menu.of(actions).eligible(wanted)
 
 
 def test_where_all_that_is_asked_for_is_paused_the_active_ones_are_told():
     menu = changed(Menu.of(ARMS), ("pause", "A"))
-    with pytest.raises(InputError, match="active: B, C"):
+    with raises_code("invalid-input"):
         menu.eligible(["A"])
 
 
@@ -153,21 +154,21 @@ def test_a_paused_choice_can_be_resumed_and_a_retired_one_cannot():
     assert menu == Menu.of(ARMS)
     menu = changed(menu, ("retire", "A"))
     for verb in ("pause", "resume", "retire"):
-        with pytest.raises(ConflictError, match="retired for good"):
+        with raises_code("conflict"):
             changed(menu, (verb, "A"))
 
 
 @pytest.mark.parametrize("verb", ["pause", "retire", None])
 def test_a_name_is_used_once(verb):
     menu = Menu.of(ARMS) if verb is None else changed(Menu.of(ARMS), (verb, "A"))
-    with pytest.raises(ConflictError, match="the name of a choice is used once"):
+    with raises_code("conflict"):
         changed(menu, ("add", "A"))
 
 
 @pytest.mark.parametrize("verb", ["pause", "retire"])
 def test_the_last_active_choice_stays(verb):
     menu = changed(Menu.of(PAGE), ("pause", "wide", "layout"))
-    with pytest.raises(ConflictError, match="the last active choice of 'layout'"):
+    with raises_code("conflict"):
         changed(menu, (verb, "narrow", "layout"))
 
 
@@ -195,13 +196,13 @@ def test_changes_that_make_no_sense_are_refused(verb, choice, slot):
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "retire"])
 def test_a_choice_that_is_not_there_is_named(verb):
-    with pytest.raises(InputError, match="unknown choice 'D'"):
+    with raises_code("invalid-input", "choice"):
         changed(Menu.of(ARMS), (verb, "D"))
 
 
 def test_a_slot_has_no_more_than_so_many_choices():
     menu = Menu.of([str(number) for number in range(MOST_CHOICES)])
-    with pytest.raises(InputError, match=f"at most {MOST_CHOICES} choices"):
+    with raises_code("invalid-input"):
         changed(menu, ("add", "more"))
 
 

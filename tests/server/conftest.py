@@ -1,58 +1,19 @@
-import asyncio
-import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from threading import Thread
 
 import httpx
 import pytest
 from forked_command import start_command
 from forked_trial import ForkedTrial
+from in_process import InProcess
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import wait_until
 
 from submax.live.store.memory_store import MemoryStore
 from submax.web.server.app import make_app
 from submax.web.server.service import Service
 
 Events = dict[str, list]
-
-
-class InProcess:
-    """A client of an application in this process; requests may come from several threads."""
-
-    def __init__(self, app):
-        self.app = app
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever)
-        self._thread.start()
-        transport = httpx.ASGITransport(app, raise_app_exceptions=True)
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-        self._lifespan = app.router.lifespan_context(app)
-        self._wait(self._lifespan.__aenter__())
-
-    def request(self, method: str, path: str, **options) -> httpx.Response:
-        return self._wait(self._client.request(method, path, **options))
-
-    def get(self, path: str, **options) -> httpx.Response:
-        return self.request("GET", path, **options)
-
-    def post(self, path: str, **options) -> httpx.Response:
-        return self.request("POST", path, **options)
-
-    def delete(self, path: str, **options) -> httpx.Response:
-        return self.request("DELETE", path, **options)
-
-    def close(self) -> None:
-        if self._thread.is_alive():
-            self._wait(self._client.aclose())
-            self._wait(self._lifespan.__aexit__(None, None, None))
-            self._wait(self._loop.shutdown_default_executor())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-
-    def _wait(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
 
 
 @pytest.fixture
@@ -142,14 +103,6 @@ def counted(http) -> Callable[[int], float]:
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], object]:
     return wait_until
-
-
-def wait_until(condition, seconds: float = 60.0, pause: float = 0.01):
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never came to be"
-        time.sleep(pause)
-    return found
 
 
 class Server:

@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
 
 
@@ -23,5 +23,5 @@ def test_its_length_is_the_size_of_a_batch():
 
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "3", None, float("nan")])
 def test_a_bad_size_is_refused(size):
-    with pytest.raises(InputError, match="size of a batch must be a whole number, at least 1"):
+    with raises_code("invalid-input", "size of a batch"):
         BatchFlush(size)

@@ -1,9 +1,8 @@
 import os
 import sys
 
-import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError, MissingExtraError
 from submax.simulation.executors import SINGLE_THREAD, dask_executor, local_executor
 
 
@@ -28,14 +27,14 @@ def test_workers_keep_the_users_own_flags_of_xla(monkeypatch):
 
 
 def test_no_jobs_are_refused():
-    with pytest.raises(InputError, match="at least 1, not 0"), local_executor(0):
+    with raises_code("invalid-input", "jobs"), local_executor(0):
         pass
 
 
 def test_missing_dask_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(MissingExtraError, match=r"submax\[dask\]"),
+        raises_code("missing-extra"),
         dask_executor("tcp://127.0.0.1:1"),
     ):
         pass

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax import (
     Bernoulli,
     DriftingContextual,
     Geometric,
-    InputError,
     Pareto,
     make_policy,
     simulate,
@@ -90,7 +90,7 @@ def test_delays_depend_on_the_action(seed):
     assert (waits[:5000] == 0).all()
     # The variance of a geometric delay with mean m is m (m + 1).
     assert abs(waits[5000:].mean() - 20.0) < 5 * np.sqrt(20 * 21 / 5000)
-    with pytest.raises(InputError, match="means of the delay has 2 numbers, and action 2"):
+    with raises_code("invalid-input"):
         run(make_policy("random"), Geometric(1.0, means=(0.0, 1.0)))
 
 
@@ -116,9 +116,9 @@ def test_worlds_that_drift_and_contexts_are_possible(seed):
 
 
 def test_wrong_delays_are_explained():
-    with pytest.raises(InputError, match="missing must be a number between 0 and 1, not 2"):
+    with raises_code("invalid-input", "missing"):
         Geometric(missing=2)
-    with pytest.raises(InputError, match="shape must be above 1"):
+    with raises_code("invalid-input"):
         Pareto(shape=1.0)
-    with pytest.raises(InputError, match="means must be a tuple"):
+    with raises_code("invalid-input"):
         Pareto(means=())

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError, MissingExtraError
 from submax.core.running import extras
 from submax.simulation.running.result_table import ResultTable, _arrow_column, write_table
 
@@ -59,11 +59,11 @@ def test_rows_are_found_by_labels_and_by_policy(parts, tmp_path):
 def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
     parts, tmp_path, monkeypatch
 ):
-    with pytest.raises(InputError, match=r"neither finals\.parquet nor finals\.csv"):
+    with raises_code("invalid-input"):
         ResultTable.read(tmp_path, "finals")
     write_table(tmp_path, "finals", parts)
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r'pip install "submax\[logs\]"'):
+    with raises_code("missing-extra"):
         ResultTable.read(tmp_path, "finals")
 
 

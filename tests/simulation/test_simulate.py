@@ -3,12 +3,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.counts import Counts
 from submax.core.spaces.arms import Arms
 from submax.environments.arms.bernoulli import Bernoulli
@@ -240,7 +240,7 @@ class Outside(Random):
 
 @pytest.mark.parametrize("action", [(2,), (-1,), (0.0,), (0, 0)])
 def test_a_policy_that_chooses_what_does_not_exist_is_named(action):
-    with pytest.raises(InputError, match=r"actions of Outside\(.* must be int64 numbers of shape"):
+    with raises_code("invalid-input"):
         simulate(Bernoulli(2), Outside(action), observations=4, replicas=2)
 
 
@@ -259,13 +259,13 @@ class PaysTwo(Bernoulli):
 @pytest.mark.parametrize(("environment", "paid"), [(PaysNothingKnown(2), "nan"), (PaysTwo(2), "2")])
 def test_an_environment_that_pays_what_it_does_not_declare_is_named(environment, paid):
     name = type(environment).__name__
-    with pytest.raises(InputError, match=rf"{name}\(.* gave a reward of {paid}.*Binary\(\)"):
+    with raises_code("invalid-input"):
         simulate(environment, Random(), observations=4, replicas=2)
 
 
 @pytest.mark.parametrize("seed", [None, -1, 1.5, True, "7", (1, -2), (1, None)])
 def test_a_bad_seed_is_refused(seed):
-    with pytest.raises(InputError, match="seed must be a whole number, at least 0, not"):
+    with raises_code("invalid-input", "seed"):
         simulate(Bernoulli(2), Random(), observations=4, replicas=2, seed=seed)
 
 
@@ -283,5 +283,5 @@ def test_a_bad_seed_is_refused(seed):
     ],
 )
 def test_bad_numbers_are_refused(name, value):
-    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1, not"):
+    with raises_code("invalid-input"):
         simulate(Bernoulli(2), Random(), **{"observations": 10, "replicas": 2, name: value})

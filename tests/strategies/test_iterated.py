@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from refusals import raises_code
 
 from submax.core.conditioning.table import Table
-from submax.core.errors import InputError
 from submax.strategies.iterated import Iterated
 from submax.strategies.submax import SubMax
 
@@ -90,5 +90,5 @@ def test_actions_never_played_stay_out():
 
 @pytest.mark.parametrize("depth", [0, -1, 1.0, True, "2", None])
 def test_a_bad_depth_is_refused(depth):
-    with pytest.raises(InputError, match="depth must be a whole number, at least 1"):
+    with raises_code("invalid-input", "depth"):
         Iterated(depth)

@@ -1,11 +1,10 @@
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from refusals import raises_code
 from scipy import optimize
 
 from submax.core.conditioning.table import Table
-from submax.core.errors import InputError
 from submax.estimators.counting import Counting
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.optimized import Optimized, bounds
@@ -103,5 +102,5 @@ def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
 
 
 def test_without_propensities_it_refuses(small_table):
-    with pytest.raises(InputError, match="needs the logged probability of every rewarded decision"):
+    with raises_code("invalid-input"):
         Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))

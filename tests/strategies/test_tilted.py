@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy.optimize import minimize
 
 from submax.core.conditioning.table import Table
-from submax.core.errors import InputError
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.target import Target
 from submax.strategies.tilted import Tilted
@@ -56,5 +56,5 @@ def test_the_unit_of_rewards_does_not_matter(table):
 
 
 def test_a_temperature_that_is_not_positive_is_refused():
-    with pytest.raises(InputError, match=r"temperature must be .*, not 0"):
+    with raises_code("invalid-input", "temperature"):
         Tilted(0)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import raises_code
 from scipy.optimize import brentq
 
 from submax.core.conditioning.table import SampleSizes, Table
-from submax.core.errors import InputError
 from submax.strategies.tracking import Tracking, confidence
 
 FURTHEST = 60.0
@@ -277,5 +277,5 @@ def test_decisions_taken_together_demand_no_more_than_one(observations, decision
 
 def test_without_sample_sizes_it_says_what_is_missing():
     table = table_of([[1.0, 2.0], [2.0, 1.0]])._replace(sample_sizes=None)
-    with pytest.raises(InputError, match="a table without sample_sizes"):
+    with raises_code("invalid-input"):
         Tracking().probabilities(table)

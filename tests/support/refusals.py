@@ -9,7 +9,7 @@ from submax.core.errors import SubmaxError
 
 
 @contextmanager
-def refused(
+def raises_code(
     code: str = "invalid-input", parameter: str | None = None
 ) -> Iterator[pytest.ExceptionInfo[SubmaxError]]:
     """Expect an error with this code, and about this parameter if one is named."""

@@ -1,14 +1,14 @@
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 
 
 @pytest.mark.parametrize("width", [-1, 1.0, True, None])
 def test_a_bad_context_width_is_refused(width):
-    with pytest.raises(InputError, match="context_width must be a whole number"):
+    with raises_code("invalid-input", "context_width"):
         Problem(Arms(2), context_width=width)
 
 
@@ -34,5 +34,5 @@ def test_features_of_actions_are_part_of_the_problem():
     ],
 )
 def test_features_that_do_not_describe_every_choice_are_refused(features, reason):
-    with pytest.raises(InputError, match=reason):
+    with raises_code("invalid-input"):
         Problem(Slots((2, 3)), action_features=features)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
@@ -99,7 +100,7 @@ def test_a_light_new_row_stays_beside_a_heavy_old_one():
 
 
 def test_a_window_and_a_reservoir_together_are_refused():
-    with pytest.raises(InputError, match="window and reservoir were both given"):
+    with raises_code("invalid-input"):
         Memory(window=3, reservoir=3)
 
 

@@ -2,8 +2,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.running.stored import class_of, stored, tag_of
 from submax.core.spaces.arms import Arms
@@ -39,34 +39,32 @@ def test_records_of_an_own_policy_are_looked_for_in_its_module_alone():
     again, _ = read_state(data, [__name__])
     assert isinstance(again, Own)
     assert again.name == "mine"
-    with pytest.raises(InputError, match="'Own', which is not in the file of its policy"):
+    with raises_code("invalid-input"):
         read_state(data)
 
 
 def test_a_tag_belongs_to_one_class():
     assert tag_of(Prior(0.5, np.zeros((1, 3)))) == "prior"
     assert class_of("prior", {}) is Prior
-    with pytest.raises(InputError, match="the tag 'prior' of Own is also the tag of Prior"):
+    with raises_code("invalid-input"):
         stored("prior")(Own)
-    with pytest.raises(
-        InputError, match="'no-such-record', which this version of submax does not know"
-    ):
+    with raises_code("invalid-input"):
         class_of("no-such-record", {})
 
 
 def test_bytes_of_another_format_are_refused():
     data = state_bytes(Arms(2), {}).replace(b"submax-state-2", b"submax-state-1")
-    with pytest.raises(InputError, match="the state has the format 'submax-state-1'"):
+    with raises_code("invalid-input"):
         read_state(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 100, (10**9).to_bytes(8, "little")])
 def test_other_bytes_are_refused(data):
-    with pytest.raises(InputError, match="the state cannot be read"):
+    with raises_code("invalid-input"):
         read_state(data)
 
 
 @pytest.mark.parametrize("value", [np.array(["a"]), np.array([object()]), {1: 2.0}])
 def test_what_would_not_come_back_the_same_is_refused(value):
-    with pytest.raises(InputError, match=r"arrays of numbers|must be texts"):
+    with raises_code("invalid-input"):
         state_bytes(value, {})

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 
 
@@ -22,5 +22,5 @@ def test_contains_knows_the_borders(action, expected):
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "3", None, float("nan")])
 def test_anything_but_a_whole_number_of_arms_is_refused(count):
-    with pytest.raises(InputError, match="arms must be a whole number, at least 1"):
+    with raises_code("invalid-input", "arms"):
         Arms(count)

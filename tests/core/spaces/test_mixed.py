@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy import stats
 
 from submax.core.errors import InputError
@@ -63,11 +64,9 @@ def test_strangers_are_not_contained(stranger):
 
 def test_what_needs_a_list_is_refused():
     for ask in (lambda: SPACE.size, SPACE.listing, lambda: SPACE.index(np.zeros((1, 3)))):
-        with pytest.raises(InputError, match=r"^the actions of Mixed\(.*\) cannot be listed or"):
+        with raises_code("invalid-input"):
             ask()
-    with pytest.raises(
-        InputError, match=r"^someone keeps a number .*, and those of Mixed\(.*cannot be listed"
-    ):
+    with raises_code("invalid-input"):
         SPACE.check_listable("someone")
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax import Bernoulli, Gaussian, HeavyTailed, InputError, make_policy, simulate
+from submax import Bernoulli, Gaussian, HeavyTailed, make_policy, simulate
 from submax.experiments.running.cells import cells
 from submax.experiments.specification import parse
 
@@ -48,5 +49,5 @@ def test_a_list_of_means_in_toml_is_one_configuration(kind):
     ],
 )
 def test_wrong_means_are_explained(make, words):
-    with pytest.raises(InputError, match=words):
+    with raises_code("invalid-input"):
         make()

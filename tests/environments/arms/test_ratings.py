@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy import stats
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.environments.arms.ratings import Ratings
@@ -50,7 +50,7 @@ def test_values_come_as_often_as_their_chances_say(seed):
 
 @pytest.mark.parametrize("arms", [0, -3, 2.0, True, "3", None])
 def test_a_bad_number_of_arms_is_refused(arms):
-    with pytest.raises(InputError, match="arms must be a whole number, at least 1"):
+    with raises_code("invalid-input", "arms"):
         Ratings(arms)
 
 
@@ -67,11 +67,11 @@ def test_a_bad_number_of_arms_is_refused(arms):
     ],
 )
 def test_bad_values_are_refused(values, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Ratings(3, values)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_a_bad_concentration_is_refused(value):
-    with pytest.raises(InputError, match="concentration must be a finite number above 0"):
+    with raises_code("invalid-input", "concentration"):
         Ratings(3, concentration=value)

@@ -2,9 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -160,5 +160,5 @@ def test_rewards_have_the_noise_that_is_asked_for(seed):
     ],
 )
 def test_bad_parameters_are_refused(fields, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Bump(**fields)

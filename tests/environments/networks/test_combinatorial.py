@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.core.rewards.binary import Binary
 from submax.core.spaces.slots import Slots
@@ -42,9 +42,7 @@ def test_a_huge_space_has_means_and_no_best(seed):
     mean = environment.mean_reward(world, context, action)
     assert mean.shape == (2, 50)
     assert np.all((mean > 0) & (mean < 1))
-    with pytest.raises(
-        InputError, match="among 1000000000000 joint actions, at most 1048576 are allowed"
-    ):
+    with raises_code("invalid-input"):
         environment.best_reward(world, context)
 
 
@@ -76,11 +74,11 @@ def test_the_average_reward_is_that_of_the_paper():
 
 @pytest.mark.parametrize("sizes", [(), (2, 0), (2.0,), (True, 2), ("2",), [2, 3], 4])
 def test_bad_sizes_are_refused(sizes):
-    with pytest.raises(InputError, match=r"slot|sizes must be a tuple"):
+    with raises_code("invalid-input"):
         Combinatorial(sizes)
 
 
 @pytest.mark.parametrize("name", ["dimension", "hidden"])
 def test_a_bad_number_is_refused(name):
-    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1, not 0"):
+    with raises_code("invalid-input"):
         Combinatorial(**{name: 0})

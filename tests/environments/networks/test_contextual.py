@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy import special
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.core.rewards.binary import Binary
 from submax.core.spaces.arms import Arms
@@ -61,12 +61,12 @@ def test_the_average_reward_is_that_of_the_paper(shift, reported):
 @pytest.mark.parametrize("name", ["arms", "dimension", "hidden"])
 @pytest.mark.parametrize("value", [0, -3, 2.0, True, "3", None])
 def test_a_bad_number_is_refused(name, value):
-    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1"):
+    with raises_code("invalid-input"):
         Contextual(**{name: value})
 
 
 def test_a_bad_shift_is_refused():
-    with pytest.raises(InputError, match="shift must be a finite number, not nan"):
+    with raises_code("invalid-input"):
         Contextual(shift=float("nan"))
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy import special
 from scipy.optimize import minimize_scalar
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.environments.networks.pricing import Demand, Pricing
@@ -116,5 +116,5 @@ def test_rewards_are_the_price_or_nothing_as_often_as_the_chance_says(seed):
     ],
 )
 def test_bad_parameters_are_refused(fields, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Pricing(**fields)

@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax import Dueling, InputError, make_policy, simulate
+from submax import Dueling, make_policy, simulate
 
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
@@ -81,5 +82,5 @@ def test_simulations_measure_regret_by_the_best_arm_and_not_by_rewards(seed):
     ],
 )
 def test_what_is_not_a_set_of_duels_is_refused(given, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Dueling(**given)

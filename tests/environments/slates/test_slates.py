@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax import Cascade, InputError, PositionClicks
+from submax import Cascade, PositionClicks
 
 ITEMS, POSITIONS = 4, 3
 
@@ -65,5 +66,5 @@ def test_a_cascade_pays_by_the_position_of_the_click():
 
 
 def test_more_positions_than_items_are_refused():
-    with pytest.raises(InputError, match="positions must be at most 2, not 3"):
+    with raises_code("invalid-input", "positions"):
         Cascade(2, 3)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.slots import Slots
 from submax.core.spaces.space import LISTING_LIMIT
@@ -68,7 +68,7 @@ def test_an_action_is_told_in_the_words_of_the_table(seed):
         environment.problem.space.listing(), itertools.product(*CHOICES.values()), strict=True
     ):
         assert environment.describe(action) == dict(zip(CHOICES, row, strict=True))
-    with pytest.raises(InputError, match=r"\[0, 3, 0, 0\] is not in"):
+    with raises_code("invalid-input"):
         environment.describe(np.array([0, 3, 0, 0]))
 
 
@@ -163,7 +163,7 @@ def test_columns_are_equal_when_their_content_is(seed):
     ],
 )
 def test_a_bad_table_is_refused(tmp_path, text, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         _ = Designs(text_file(tmp_path, text)).problem
 
 
@@ -189,34 +189,34 @@ def test_a_bad_table_is_refused(tmp_path, text, message):
     ],
 )
 def test_bad_columns_are_refused(columns, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Designs.of(columns)
 
 
 def test_more_combinations_than_a_machine_counts_are_refused():
     columns = {f"x{slot}": np.arange(1000) for slot in range(10)}
     last = ", ".join([*(f"x{slot} = 0" for slot in range(9)), "x9 = 1"])
-    with pytest.raises(InputError, match=rf"of 1{'0' * 30} are missing, the first is \({last}\)"):
+    with raises_code("invalid-input"):
         Designs.of({**columns, "v": np.arange(1000.0)})
 
 
 def test_more_rows_than_can_be_listed_are_refused():
     rows = np.arange(LISTING_LIMIT + 1)
     columns = {"x": rows, "v": rows}
-    with pytest.raises(InputError, match="must have 1 to 1048576 rows, not 1048577"):
+    with raises_code("invalid-input"):
         Designs.of(columns)
 
 
 def test_a_bad_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"there is no file '.*none\.csv'"):
+    with raises_code("invalid-input"):
         Designs(str(tmp_path / "none.csv"))
-    with pytest.raises(InputError, match=r"must end in \.csv or \.parquet, not 'designs\.txt'"):
+    with raises_code("invalid-input"):
         Designs("designs.txt")
-    with pytest.raises(InputError, match=r"must be the path of a \.csv or \.parquet file, not 3"):
+    with raises_code("invalid-input"):
         Designs(3)
     broken = tmp_path / "broken.parquet"
     broken.write_text("no table")
-    with pytest.raises(InputError, match="cannot be read as a"):
+    with raises_code("invalid-input"):
         _ = Designs(str(broken)).problem
 
 
@@ -229,7 +229,7 @@ def test_a_bad_file_is_refused(tmp_path):
     ],
 )
 def test_bad_parameters_are_refused(tmp_path, fields, message, seed):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Designs(written(tmp_path / "designs.csv", measured(seed)), **fields)
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Designs.of(measured(seed), **fields)

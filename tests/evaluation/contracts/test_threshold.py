@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.threshold import (
     candidate_thresholds,
@@ -133,5 +133,5 @@ def test_slope_needs_no_estimate_of_the_bias(seed, evidence_of):
         assert np.isfinite(terms.value)
         # All thresholds agree for equal weights, and the smallest one is taken.
         assert terms.threshold > 0
-    with pytest.raises(InputError, match="unknown tuning 'slpe': did you mean 'slope'"):
+    with raises_code("invalid-input"):
         make_off_policy({"kind": "clipped", "tuning": "slpe"})

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from submax.core.errors import InputError
 from submax.evaluation import Log, compare
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.reward_model import FOLDS, fold_numbers
@@ -104,5 +104,5 @@ def test_equal_rewards_need_no_model():
     ],
 )
 def test_what_is_no_reward_model_says_why(given, message, seed):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         chosen_models(log_of(seed, binary=False), given)

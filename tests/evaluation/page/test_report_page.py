@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.evaluation import Log, compare
 
 HOSTILE = "<script>alert(1)</script>"
@@ -98,10 +98,10 @@ def test_overlap_counts_all_rows_and_all_weight(found):
 
 def test_a_column_that_is_not_context_is_refused():
     log = Log.read({"action": ["A", "B"] * 5, "reward": [0, 1] * 5, "propensity": [0.5] * 10})
-    with pytest.raises(InputError, match="a column of the context is allowed"):
+    with raises_code("invalid-input"):
         compare(log, ["random"], slices=["age"])
 
 
 def test_a_report_in_no_folder_is_refused(found, tmp_path):
-    with pytest.raises(InputError, match="a folder that exists"):
+    with raises_code("invalid-input"):
         found.report(tmp_path / "none" / "report.html")

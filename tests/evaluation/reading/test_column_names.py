@@ -1,6 +1,6 @@
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.evaluation.reading.columns.column_names import find_columns
 from submax.schema.choices import ARMS
 
@@ -72,5 +72,5 @@ def test_the_export_of_a_bandit_has_a_status():
     ],
 )
 def test_columns_that_make_no_sense_are_refused(columns, given, words):
-    with pytest.raises(InputError, match=words):
+    with raises_code("invalid-input"):
         find_columns(columns, given)

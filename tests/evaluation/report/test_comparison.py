@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.errors import InputError
 from submax.evaluation.choosing.learning import learn
@@ -65,9 +66,9 @@ def test_the_policy_that_wrote_the_log_is_first(log):
     assert found.policies() == [LOGGING_POLICY, "random", "linucb"]
     assert found.estimators() == ["mean", *USUAL]
     assert found.find("random", "dr").policy == "random"
-    with pytest.raises(InputError, match=r"unknown policy 'rand0m': did you mean 'random'\?"):
+    with raises_code("invalid-input", "policy"):
         found.find("rand0m", "dr")
-    with pytest.raises(InputError, match=r"unknown estimator of 'random': 'snip': did you mean"):
+    with raises_code("invalid-input", "estimator of"):
         found.find("random", "snip")
 
 
@@ -154,7 +155,7 @@ def test_estimators_of_one_kind_have_their_parameters_as_labels(log):
         "ClippedInversePropensity(threshold=2.0, tuning='error')",
         "ips",
     ]
-    with pytest.raises(InputError, match="asked for twice"):
+    with raises_code("invalid-input"):
         compare(log, ["linucb"], estimators=["ips", "ips"])
 
 
@@ -177,7 +178,7 @@ def test_arms_that_were_taken_by_turns_are_predicted_by_models_that_saw_them():
 
 
 def test_a_share_of_one_learns_nothing_to_compare(log):
-    with pytest.raises(InputError, match="share"):
+    with raises_code("invalid-input"):
         compare(log, ["linucb"], share=1.0)
 
 
@@ -253,7 +254,7 @@ def test_what_cannot_be_is_refused_before_anything_is_learned(
 ):
     monkeypatch.setattr(learned_targets, "learn_one", None)
     monkeypatch.setattr(comparison, "LoggedEvidence", None)
-    with pytest.raises(InputError, match=f"(?i){sentence}"):
+    with raises_code("invalid-input"):
         compare(log, policies, **options)
 
 

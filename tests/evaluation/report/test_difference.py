@@ -1,8 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.report.comparisons.difference import Difference
@@ -53,11 +53,11 @@ def test_by_default_differences_are_from_the_logging_policy(rng):
         expected = found.find("p", each.estimator).value - found.estimates[0].value
         assert each.value == pytest.approx(expected, abs=1e-9)
     assert found.difference("p", "snips").estimator == "snips"
-    with pytest.raises(InputError, match=r"unknown policy 'q': allowed: logging policy, p"):
+    with raises_code("invalid-input", "policy"):
         found.difference("q")
-    with pytest.raises(InputError, match=r"unknown estimator of 'p': 'snip': did you mean 'snips'"):
+    with raises_code("invalid-input", "estimator of"):
         found.difference("p", "snip")
-    with pytest.raises(InputError, match=r"no difference of 'logging policy'.*\(p\)") as refused:
+    with raises_code("not-found") as refused:
         found.difference("logging policy")
     assert refused.value.code == "not-found"
 
@@ -83,7 +83,7 @@ def test_the_rows_that_are_needed_find_the_difference_as_often_as_promised(rng):
     assert found == pytest.approx(0.8, abs=4.5 * np.sqrt(0.8 * 0.2 / logs) + 0.005)
     assert one.rows_needed() == pytest.approx(25 * one.rows_needed(effect), rel=1e-6)
     assert one._replace(value=0.0).rows_needed() == np.inf
-    with pytest.raises(InputError, match="the power is 1"):
+    with raises_code("invalid-input"):
         one.rows_needed(power=1)
 
 
@@ -94,7 +94,7 @@ def test_all_tables_become_data_frames(rng):
     assert isinstance(estimates, pd.DataFrame)
     assert estimates["policy"].tolist() == ["logging policy", "p", "p"]
     assert differences["estimator"].tolist() == ["ips", "dr"]
-    with pytest.raises(InputError, match="did you mean 'differences'"):
+    with raises_code("invalid-input", "table"):
         found.to_pandas("diferences")
     frame = log.to_pandas()
     assert frame["action"].tolist() == [str(one) for one in log.action[:, 0].astype(int)]
@@ -104,7 +104,7 @@ def test_all_tables_become_data_frames(rng):
 
 def test_a_baseline_must_be_one_of_the_policies(rng):
     log = log_of(rng)
-    with pytest.raises(InputError, match="unknown baseline 'q'"):
+    with raises_code("invalid-input", "baseline"):
         compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
 
 
@@ -121,5 +121,5 @@ def test_an_interval_has_the_wanted_half_width_with_the_rows_that_were_said(seed
     needed = estimate_of(2000).rows_needed(0.01)
     interval = estimate_of(round(needed)).interval
     assert (interval.high - interval.low) / 2 == pytest.approx(0.01, rel=0.1)
-    with pytest.raises(InputError, match="half-width"):
+    with raises_code("invalid-input", "the half-width"):
         estimate_of(10).rows_needed(0)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.evaluation import Log, compare, compare_rewards, learn
 
 ROWS = 300
@@ -69,7 +69,7 @@ def test_rows_from_which_a_policy_has_learned_are_left_out(table):
     learned = learn(log, "rcp-submax", share=0.4)
     found = compare_rewards(log, {"p": learned}, estimators=["ips"])
     assert found.comparisons["buy"].estimates[0].diagnostics.rows == 180
-    with pytest.raises(InputError, match="learned from all rows"):
+    with raises_code("invalid-input"):
         compare_rewards(log, {"p": learn(log, "rcp-submax")}, estimators=["ips"])
 
 
@@ -92,13 +92,13 @@ def test_arrays_beside_policies_that_learn(table, seed):
     ],
 )
 def test_unknown_rewards_are_refused(table, options, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         compare_rewards(several(table, "click", "buy"), ["rcp-submax"], **options)
 
 
 def test_a_log_with_one_reward_is_refused(table):
     log = Log.read(table, columns={"reward": "click"})
-    with pytest.raises(InputError, match="one column of rewards"):
+    with raises_code("invalid-input"):
         log.with_reward("click")
-    with pytest.raises(InputError, match="several"):
+    with raises_code("invalid-input"):
         compare_rewards(log, ["rcp-submax"])

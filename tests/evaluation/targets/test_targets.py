@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import raises_code
 from sklearn.linear_model import LogisticRegression
 
-from submax.core.errors import InputError
 from submax.evaluation import Log, compare, learn
 from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.function_policy import FunctionPolicy
@@ -137,7 +137,7 @@ def test_the_argmax_of_the_reward_model_is_a_policy_that_learns(made):
 )
 def test_what_is_no_policy_says_why(given, message, made):
     log, _ = made
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         compare(log, {"one": given}, estimators=["ips"])
 
 
@@ -154,5 +154,5 @@ def test_a_function_of_slots_gives_probabilities_of_joint_actions(seed):
     found = LoggedEvidence(log).about(policy).evidence.probability
     joint = 2 * log.action[:, 0] + log.action[:, 1]
     np.testing.assert_allclose(found, (joint + 1) / 10)
-    with pytest.raises(InputError, match="this log has 2 slots"):
+    with raises_code("invalid-input"):
         LoggedEvidence(log).about(FunctionPolicy(lambda columns: np.array(["a"] * 100)))

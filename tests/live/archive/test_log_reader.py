@@ -1,8 +1,8 @@
 """A log whose positions do not rise is damaged, and reading it ends."""
 
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.live.archive.log_reader import LogReader
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore
@@ -19,5 +19,5 @@ class DamagedStore(MemoryStore):
 def test_events_out_of_order_are_refused(method):
     store = DamagedStore()
     store.append("page/log", [Entry("tick", b""), Entry("tick", b"")]).result()
-    with pytest.raises(InputError, match="after position 0 are not in order"):
+    with raises_code("invalid-input"):
         getattr(LogReader(store, "page"), method)(0)

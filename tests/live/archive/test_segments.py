@@ -4,11 +4,10 @@ import hashlib
 import os
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.live.archive.segments.archived_segment import ArchivedSegment
 from submax.live.archive.segments.segment_reader import SegmentReader
 from submax.live.archive.segments.segment_writer import SegmentWriter
@@ -155,10 +154,10 @@ def test_changed_bytes_are_refused(seed):
     changed = bytearray(data)
     changed[seed % len(data)] ^= 1
     for found, state in ((bytes(changed), "damaged"), (data[:-1], "damaged"), (None, "missing")):
-        with pytest.raises(InputError, match=f"the segment is {state}, and its events"):
+        with raises_code("invalid-input"):
             SegmentReader.of(found, segment, "the segment")
 
 
 def test_a_segment_has_events():
-    with pytest.raises(InputError, match="a segment without events"):
+    with raises_code("invalid-input"):
         SegmentWriter(SETTINGS).finish()

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from refusals import raises_code
 
 import submax
 
@@ -21,7 +22,7 @@ import submax
 )
 def test_a_word_that_belongs_elsewhere_is_shown_there(word, value, place):
     for declare in (submax.Bandit, lambda *given, **words: submax.open(":memory:", **words)):
-        with pytest.raises(submax.InputError, match=f"^{word} was given to the bandit") as refusal:
+        with raises_code("invalid-input") as refusal:
             declare(["A", "B"], **{word: value})
         assert str(refusal.value).endswith(place)
 
@@ -34,5 +35,5 @@ def test_the_example_in_the_message_works():
 
 
 def test_another_word_gets_the_list_of_settings():
-    with pytest.raises(submax.InputError, match=r"unknown setting of a bandit: 'polcy': did you m"):
+    with raises_code("invalid-input"):
         submax.Bandit(["A", "B"], polcy="random")

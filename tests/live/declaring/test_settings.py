@@ -4,8 +4,8 @@ import typing
 from datetime import timedelta
 
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.live.declaring.bandit_options import BanditOptions, Declaration
 from submax.live.declaring.declared_types import DECLARED_TYPES, PLAIN_FORMS, SETTING_TYPES
 from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
@@ -61,7 +61,7 @@ def test_the_groups_of_settings_name_settings():
     ],
 )
 def test_values_outside_the_bounds_are_refused(given, message):
-    with pytest.raises(InputError, match=message):
+    with raises_code("invalid-input"):
         Settings.of({"actions": ARMS, **given})
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from threading import Thread
 
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import NotFoundError
 from submax.core.running.background_work import BackgroundWork
 from submax.live.bandits import bandit as bandit_module
 from submax.live.bandits.open import open_bandit
@@ -99,5 +99,5 @@ def test_a_new_version_decides_without_being_read_from_the_store(tmp_path, clock
         # Nobody publishes a version whose model is gone.
         (model,) = [one.model for one in bandit._live_state.projection.versions.values()]
         bandit.store.delete_blob(model_name(bandit.name, model))
-        with pytest.raises(NotFoundError, match="no longer in the store"):
+        with raises_code("not-found"):
             bandit.publish(1)

@@ -1,9 +1,10 @@
 from threading import Thread
 
 import pytest
+from refusals import raises_code
 
 import submax
-from submax.core.errors import ConflictError, InputError
+from submax.core.errors import InputError
 from submax.live.declaring.change_settings import change_settings
 from submax.live.operating.audit_log import PYTHON, AuditLog
 from submax.live.operating.guard_rail_warning import GuardRailWarning
@@ -77,7 +78,7 @@ def test_changes_are_recorded_with_who_and_when(store):
 def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, words, code):
     bandit = opened(store, guard_rails=RAILS)
     before = bandit.settings
-    with pytest.raises(InputError, match=words) as raised:
+    with pytest.raises(InputError) as raised:
         bandit.set(refit_seconds=5.0, **changes) if changes else bandit.set()
     assert raised.value.code == code
     bandit.follow()
@@ -135,7 +136,7 @@ def test_an_archived_bandit_refuses_calls_until_it_is_resumed(store):
         lambda: bandit.activate(decision.id),
         bandit.refit,
     ):
-        with pytest.raises(ConflictError, match="is archived") as raised:
+        with raises_code("archived") as raised:
             call()
         assert raised.value.code == "archived"
     assert bandit.ledger().counts["decisions"] == 1
@@ -155,7 +156,7 @@ def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, t
     assert shown.count("B") > 25
     bandit.save(tmp_path / "bandit.safetensors")
     assert submax.Bandit.load(tmp_path / "bandit.safetensors").decide({"age": 30}).propensity > 0
-    with pytest.raises(InputError, match="setting of bandits with a store"):
+    with raises_code("invalid-input"):
         bandit.set(refit_rows=3)
 
 

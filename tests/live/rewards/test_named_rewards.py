@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import raises_code
 
 import submax
 from submax.live.archive.compacting.compaction import Compaction
@@ -84,7 +85,7 @@ def test_the_same_name_without_a_key_is_the_same_reward():
     decision = bandit.decide()
     assert not bandit.reward(decision.id, 1, name="click").repeated
     assert bandit.reward(decision.id, 1, name="click").repeated
-    with pytest.raises(submax.ConflictError, match="already has the reward"):
+    with raises_code("conflict"):
         bandit.reward(decision.id, 0, name="click")
     assert learned_rewards(bandit, clock) == [1.0]
 
@@ -117,7 +118,7 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(wrong):
     bandit = opened(ManualClock())
     decision = bandit.decide()
     before = bandit.store.appended("page/log")
-    with pytest.raises(submax.InputError, match="click") as refused:
+    with raises_code("unknown-reward-name") as refused:
         wrong(bandit, decision.id)
     assert refused.value.code == UNKNOWN_NAME
     assert bandit.store.appended("page/log") == before
@@ -126,13 +127,13 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(wrong):
 
 def test_a_value_outside_the_scale_of_each_is_refused():
     bandit = opened(ManualClock())
-    with pytest.raises(submax.InputError, match="scale that was declared, 'binary'"):
+    with raises_code("invalid-input"):
         bandit.reward(bandit.decide().id, 0.5, name="click")
 
 
 def test_a_name_is_refused_if_none_was_declared():
     bandit = opened(ManualClock(), rewards="binary")
-    with pytest.raises(submax.InputError, match="leave name out") as refused:
+    with raises_code("unknown-reward-name") as refused:
         bandit.reward(bandit.decide().id, 1.0, name="click")
     assert refused.value.code == UNKNOWN_NAME
 
@@ -154,7 +155,7 @@ def test_a_name_is_refused_if_none_was_declared():
     ],
 )
 def test_a_wrong_declaration_is_refused(rewards, match):
-    with pytest.raises(submax.InputError, match=match):
+    with raises_code("invalid-input"):
         opened(ManualClock(), rewards=rewards)
 
 

@@ -11,8 +11,9 @@ from random import Random
 import psycopg
 import pyarrow.parquet as pq
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError, StoreError
+from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
 from submax.live.store.event import Entry
 from submax.live.store.migrations import POSTGRES, newest
@@ -189,7 +190,7 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
             # At once: a server that ends its sessions one by one may end the blocker's first, and
             # then the append is rightly done.
             postgres.stop(signal.SIGQUIT)
-        with pytest.raises(StoreError, match=r"was lost .* try again with the same keys"):
+        with raises_code("store-unavailable"):
             waiting.result()
         for use in (
             lambda: append(store, "k"),
@@ -197,7 +198,7 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
             lambda: store.try_lead("matter"),
             lambda: store.put_blob("name", b""),
         ):
-            with pytest.raises(StoreError, match="cannot be reached"):
+            with raises_code("store-unavailable"):
                 use()
         postgres.start()
         assert append(store, "k", "before")[0].new
@@ -240,7 +241,7 @@ def test_a_value_that_cannot_be_held_fails_alone(postgres_address, key):
             store.append("s", [Entry("kind", b"", f"with {each}"), Entry("kind", b"", each)])
             for each in ("a", key, "b")
         ]
-        with pytest.raises(InputError, match="cannot hold a value"):
+        with raises_code("invalid-input"):
             appends[1].result()
         assert [len(each.result()) for each in (appends[0], appends[2])] == [2, 2]
         assert keys(store) == ["with a", "a", "with b", "b"]
@@ -249,9 +250,9 @@ def test_a_value_that_cannot_be_held_fails_alone(postgres_address, key):
 def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         execute(postgres_address, "ALTER TABLE events RENAME TO elsewhere")
-        with pytest.raises(StoreError, match=r'cannot do this .relation "events" does not'):
+        with raises_code("store-unavailable"):
             append(store, "k")
-        with pytest.raises(StoreError, match="does not exist"):
+        with raises_code("store-unavailable"):
             keys(store)
         execute(postgres_address, "ALTER TABLE elsewhere RENAME TO events")
         assert append(store, "k")[0].new
@@ -261,13 +262,13 @@ def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_ad
 def test_a_newer_schema_is_refused_with_both_versions(postgres_address):
     PostgresStore(postgres_address).close()
     execute(postgres_address, "UPDATE submax_schema SET version = 7")
-    with pytest.raises(InputError, match=rf"version 7, .* up to {newest(POSTGRES)}: install"):
+    with raises_code("invalid-input"):
         PostgresStore(postgres_address)
 
 
 def test_a_table_of_the_same_name_is_left_alone(postgres_address):
     execute(postgres_address, "CREATE TABLE events (name TEXT)")
-    with pytest.raises(InputError, match="holds a table 'events' that is not of submax"):
+    with raises_code("invalid-input"):
         PostgresStore(postgres_address)
     assert select(postgres_address, "SELECT to_regclass('submax_schema')") == [(None,)]
 
@@ -289,7 +290,7 @@ def test_a_migration_reaches_the_newest_schema(postgres_address, filled):
 def test_a_migration_that_fails_changes_nothing(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         append(store, "before")
-    with pytest.raises(StoreError, match="nowhere"):
+    with raises_code("store-unavailable"):
         PostgresStore(postgres_address, migrations=(*POSTGRES, BROKEN))
     assert select(postgres_address, "SELECT to_regclass('more')") == [(None,)]
     with closing(PostgresStore(postgres_address)) as store:
@@ -315,7 +316,7 @@ def test_a_migration_that_fails_changes_nothing(postgres_address):
 )
 def test_a_wrong_address_is_told_in_a_sentence_without_the_password(postgres, address, why):
     password = postgres.address("").split(":")[2].split("@")[0]
-    with pytest.raises(StoreError, match=why) as refused:
+    with raises_code("store-unavailable") as refused:
         PostgresStore(address.format(port=postgres.port, password=password))
     text = str(refused.value)
     assert "\n" not in text
@@ -329,7 +330,7 @@ def test_closing_twice_does_nothing_and_writes_what_is_queued(postgres_address):
     store.close()
     store.close()
     assert all(each.done() and each.result()[0].new for each in appends)
-    with pytest.raises(StoreError, match="closed"):
+    with raises_code("store-unavailable"):
         store.try_lead("matter")
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
 from submax.models.regression.map_choice import sums_of
@@ -143,5 +143,5 @@ def test_a_belief_for_deciding_has_the_same_draws_and_refuses_to_learn(seed):
     )
     assert stored.feature_map.landmarks.size
     assert not stored.feature_map.whitening.size
-    with pytest.raises(InputError, match="stored to decide"):
+    with raises_code("invalid-input"):
         stored.learned(rows, SETTINGS, np.random.default_rng(seed))

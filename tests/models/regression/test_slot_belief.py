@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 
 SIZES = (3, 2)
@@ -75,5 +75,5 @@ def test_a_belief_for_deciding_keeps_its_draws_and_refuses_to_learn(seed):
     stored = belief.for_deciding()
     assert stored.pool is belief.pool
     assert stored.sums is stored.noise is stored.prior is None
-    with pytest.raises(InputError, match="stored to decide"):
+    with raises_code("invalid-input"):
         stored.learned(some_rows(5, seed), SETTINGS, np.random.default_rng(seed))

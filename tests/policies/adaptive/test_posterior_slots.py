@@ -2,10 +2,10 @@ import itertools
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.box import Box
@@ -127,12 +127,12 @@ def test_a_stored_state_decides_the_same(seed):
 
 
 def test_what_it_refuses():
-    with pytest.raises(InputError, match="real-valued"):
+    with raises_code("invalid-input"):
         PosteriorSlots().init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(0))
     wide = Problem(Slots((100, 100)), 200)
-    with pytest.raises(InputError, match="effects"):
+    with raises_code("invalid-input"):
         PosteriorSlots().init(wide, 1, np.random.default_rng(0))
-    with pytest.raises(InputError, match="sweeps"):
+    with raises_code("invalid-input", "sweeps"):
         PosteriorSlots(sweeps=0)
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
 from submax.core.running.state_file import read_state, state_bytes
@@ -186,16 +186,16 @@ def test_an_arm_that_was_never_seen_is_still_tried(seed):
 def test_contexts_that_are_not_finite_are_refused(number):
     problem = Problem(Arms(3), 2)
     state = SMALL.init(problem, 1, np.random.default_rng(0))
-    with pytest.raises(InputError, match="finite"):
+    with raises_code("invalid-input"):
         SMALL.act(state, np.array([[[0.0, number]]]), np.random.default_rng(0))
 
 
 def test_parameters_are_checked():
-    with pytest.raises(InputError, match="depth"):
+    with raises_code("invalid-input", "depth"):
         PosteriorSubMax(depth=0)
-    with pytest.raises(InputError, match="window"):
+    with raises_code("invalid-input"):
         BayesianFeatures(memory=Memory(window=5))
-    with pytest.raises(InputError, match="actions"):
+    with raises_code("invalid-input"):
         BayesianFeatures().init(Problem(Arms(500_000), 3), 1, np.random.default_rng(0))
 
 
@@ -224,5 +224,5 @@ def test_a_stored_state_refuses_to_learn(seed):
     context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
     state = taught(SMALL, Problem(Arms(3), 2), context, action, action == 0, seed)
     restored, _ = read_state(state_bytes(state, {}))
-    with pytest.raises(InputError, match="fit a new state"):
+    with raises_code("invalid-input"):
         SMALL.update(restored, rows(context, action, action == 0), rng)

@@ -1,8 +1,7 @@
 import numpy as np
-import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.policies.classic.arm_statistics import ArmStatistics
@@ -30,5 +29,5 @@ def test_pulls_and_rewards_are_counted_as_a_slow_loop_does(seed):
 
 
 def test_a_space_that_is_too_large_is_refused():
-    with pytest.raises(InputError, match="keeps a number for every joint action"):
+    with raises_code("invalid-input"):
         ArmStatistics.empty(Problem(Arms(2**20 + 1)), 1)

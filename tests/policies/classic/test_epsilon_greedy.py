@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.testing.rules.examples import some_feedback
@@ -33,5 +33,5 @@ def test_probabilities_are_those_of_the_definition(epsilon, rows, seed):
 
 @pytest.mark.parametrize("epsilon", [-0.01, 1.01, float("nan"), float("inf"), True, "0.1", None])
 def test_epsilon_outside_of_its_range_is_refused(epsilon):
-    with pytest.raises(InputError, match="epsilon must be a number between 0 and 1, not"):
+    with raises_code("invalid-input", "epsilon"):
         EpsilonGreedy(epsilon)

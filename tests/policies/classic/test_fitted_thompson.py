@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
@@ -204,11 +204,11 @@ def test_what_it_is_called():
 
 @pytest.mark.parametrize("scale", [Continuous(), Counts()], ids=repr)
 def test_rewards_without_bounds_are_refused(scale, seed):
-    with pytest.raises(InputError, match="needs to know the lowest and the highest reward"):
+    with raises_code("invalid-input"):
         FittedThompson().init(Problem(Arms(2), scale=scale), 1, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("value", [0, 0.09, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_a_bad_sharpness_is_refused(value):
-    with pytest.raises(InputError, match=r"sharpness must be a finite number, at least 0\.1"):
+    with raises_code("invalid-input", "sharpness"):
         FittedThompson(value)

@@ -2,9 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.policies.classic.gradient import Gradient
 from submax.testing.rules.examples import some_feedback
@@ -51,5 +51,5 @@ def test_a_huge_step_does_not_overflow(seed):
 
 @pytest.mark.parametrize("step", [0, -0.1, float("nan"), float("inf"), True, "0.1", None])
 def test_a_bad_step_is_refused(step):
-    with pytest.raises(InputError, match="step must be a finite number above 0, not"):
+    with raises_code("invalid-input", "step"):
         Gradient(step)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies.classic.ucb1 import UCB1
 from submax.simulation.batch_flush import BatchFlush
@@ -24,5 +24,5 @@ def test_with_random_ties_a_long_batch_is_better_than_chance(seed):
 
 @pytest.mark.parametrize("exploration", [-1, float("nan"), float("inf"), True, "2", None])
 def test_bad_exploration_is_refused(exploration):
-    with pytest.raises(InputError, match="exploration must be a finite number, 0 or more, not"):
+    with raises_code("invalid-input", "exploration"):
         UCB1(exploration=exploration)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
-from submax import Arms, Feedback, InputError, Problem
+from submax import Arms, Feedback, Problem
 from submax.core.running.names_file import names_file
 from submax.core.running.state_file import read_state, state_bytes
 from submax.policies import GreedyRegression
@@ -91,5 +92,5 @@ def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():
 
 
 def test_a_wrong_parameter_is_named():
-    with pytest.raises(InputError, match="depth"):
+    with raises_code("invalid-input"):
         GreedyRegression(LINEAR, {"depth": 3}).init(problem(), 1, np.random.default_rng(0))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 import submax
 from submax import Arms, Feedback, Problem
@@ -36,5 +37,5 @@ def test_a_table_makes_it():
 
 
 def test_a_negative_temperature_is_refused():
-    with pytest.raises(submax.InputError, match="temperature"):
+    with raises_code("invalid-input", "temperature"):
         Tempered(submax.make_policy("thompson-1-1"), -1.0)

@@ -2,10 +2,10 @@ import itertools
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
@@ -106,5 +106,5 @@ def test_dropout_thompson_decides_by_the_share_of_its_masks(seed):
 
 @pytest.mark.parametrize("policy", [ClimbingEpsilonGreedy(), ClimbingDropoutThompson()], ids=repr)
 def test_real_valued_parts_are_refused(policy, seed):
-    with pytest.raises(InputError, match="climbs over choices"):
+    with raises_code("invalid-input"):
         policy.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))

@@ -2,9 +2,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
@@ -65,5 +65,5 @@ def test_it_learns_which_arm_suits_which_context(taught, earned, training):
 
 @pytest.mark.parametrize("name", ["latent", "draws", "components", "largest_weight"])
 def test_bad_parameters_are_refused(name):
-    with pytest.raises(InputError, match=f"{name} must be .*, not 0"):
+    with raises_code("invalid-input"):
         GenerativePolicyGradient(**{name: 0})

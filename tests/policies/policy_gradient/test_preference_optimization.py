@@ -2,10 +2,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import raises_code
 from scipy.special import expit
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.spaces.slots import Slots
@@ -96,5 +96,5 @@ def test_before_the_first_feedback_it_is_uniform(problem, seed):
 
 @pytest.mark.parametrize("name", ["strength", "candidates"])
 def test_bad_parameters_are_refused(name):
-    with pytest.raises(InputError, match=f"{name} must be .*, not 0"):
+    with raises_code("invalid-input"):
         PreferenceOptimization(**{name: 0})

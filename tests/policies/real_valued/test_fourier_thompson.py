@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
@@ -174,12 +175,12 @@ def test_more_cells_than_can_be_compared_are_refused(seed):
 @pytest.mark.parametrize("name", ["points", "features", "draws"])
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, None])
 def test_bad_numbers_are_refused(name, value):
-    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1"):
+    with raises_code("invalid-input"):
         FourierThompson(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["length", "context_length", "scale", "ridge"])
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, None])
 def test_bad_lengths_are_refused(name, value):
-    with pytest.raises(InputError, match=f"{name} must be a finite number above 0"):
+    with raises_code("invalid-input"):
         FourierThompson(**{name: value})

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
@@ -128,11 +128,11 @@ def test_without_propensities_the_other_policy_hears_of_none(seed):
 def test_an_action_that_is_not_in_the_space_is_refused(seed):
     problem, policy = Problem(Box((0.0,), (1.0,))), Gridded()
     state = policy.init(problem, 1, np.random.default_rng(seed))
-    with pytest.raises(InputError, match="within their bounds"):
+    with raises_code("invalid-input"):
         policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
 
 
 @pytest.mark.parametrize("points", [0, -1, 2.0, True, "3", None])
 def test_a_bad_number_of_points_is_refused(points):
-    with pytest.raises(InputError, match="points must be a whole number, at least 1"):
+    with raises_code("invalid-input", "points"):
         Gridded(points=points)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.arms import Arms
@@ -63,5 +63,5 @@ def test_before_the_first_feedback_it_is_uniform(problem, seed):
 
 @pytest.mark.parametrize(("name", "value"), [("hidden", 0), ("levels", 1), ("strategy", "tilted")])
 def test_bad_parameters_are_refused(name, value):
-    with pytest.raises(InputError, match=f"{name} must be "):
+    with raises_code("invalid-input"):
         AdvantageConditioned(**{name: value})

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
@@ -98,5 +98,5 @@ def test_it_learns_which_arm_suits_which_context(learned, earned, training):
     ids=str,
 )
 def test_bad_parameters_are_refused(settings, sentence):
-    with pytest.raises(InputError, match=sentence):
+    with raises_code("invalid-input"):
         BayesReparameterized(**settings)

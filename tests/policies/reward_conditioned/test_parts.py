@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.conditioning.listed_belief import ListedBelief
-from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.estimators.counting import Counting
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
@@ -21,7 +21,7 @@ from submax.strategies.submax import SubMax
     ],
 )
 def test_parts_of_another_kind_are_refused(policy, estimator, strategy, sentence):
-    with pytest.raises(InputError, match=sentence):
+    with raises_code("invalid-input"):
         policy(estimator, strategy)
 
 
@@ -34,5 +34,5 @@ def test_parts_of_another_kind_are_refused(policy, estimator, strategy, sentence
     ],
 )
 def test_a_listed_belief_of_another_shape_is_refused(levels, prior, listed, sentence):
-    with pytest.raises(InputError, match=sentence):
+    with raises_code("invalid-input"):
         ListedBelief(Arms(3), np.zeros(levels), np.zeros(prior), np.zeros(listed))

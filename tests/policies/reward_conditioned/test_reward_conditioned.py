@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
@@ -71,12 +72,12 @@ def test_optimized_without_propensities_says_what_is_missing(seed):
     feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
     policy = RewardConditioned(Counting(), Optimized())
     state = taught(policy, problem, feedback, seed)
-    with pytest.raises(InputError, match="needs the logged probability of every rewarded decision"):
+    with raises_code("invalid-input"):
         policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
 
 
 def test_a_space_that_is_too_large_is_refused(seed):
-    with pytest.raises(InputError, match="the counting estimator keeps a number"):
+    with raises_code("invalid-input"):
         RewardConditioned().init(Problem(Slots((2000, 2000))), 1, np.random.default_rng(seed))
 
 
@@ -226,7 +227,7 @@ def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
 
 def test_a_strategy_for_other_levels_is_refused_before_any_decision(seed):
     policy = RewardConditioned(Counting(), Target((0.2, 0.3, 0.5)))
-    with pytest.raises(InputError, match="has 3 probabilities, but the problem has 2 reward"):
+    with raises_code("invalid-input"):
         policy.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
 
 
@@ -235,20 +236,17 @@ def test_strangers_are_named(listing_limit, seed):
     policy = RewardConditioned(NETWORK, SubMax(), listing_limit=listing_limit)
     rng = np.random.default_rng(seed)
     state = policy.init(CONTEXTUAL, 2, rng)
-    with pytest.raises(InputError, match=r"shape \[R, n, 2\], not \[2, 4, 3\]"):
+    with raises_code("invalid-input"):
         policy.act(state, np.zeros((2, 4, 3)), rng)
     context = np.zeros((2, 4, 2))
     context[1, 3, 0] = np.nan
-    with pytest.raises(InputError, match="number 0 of row 3, replica 1 is nan"):
+    with raises_code("invalid-input"):
         policy.act(state, context, rng)
     action = np.zeros((2, 4, 3), dtype=np.int64)
-    with pytest.raises(InputError, match="number 0 of row 3, replica 1 is nan"):
+    with raises_code("invalid-input"):
         policy.log_prob(state, context, action)
     action[0, 1] = (1, 3, 0)
-    with pytest.raises(
-        InputError,
-        match=r"the action \[1, 3, 0\] is not in .*\(2, 3, 4\)\), whose actions have 3 parts",
-    ):
+    with raises_code("invalid-input"):
         policy.log_prob(state, np.zeros((2, 4, 2)), action)
 
 

@@ -8,6 +8,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from refusals import raises_code
 
 import submax.web.server.client.messages.attempts
 from submax.client import Client
@@ -18,7 +19,6 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.web.server.client.messages.deadline_error import DeadlineError
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
 RECEIPT = {"id": "d1", "status": "accepted"}
@@ -41,7 +41,7 @@ def test_a_request_that_fails_is_sent_again_with_the_same_id(stub, client, failu
 @pytest.mark.parametrize("failure", [(503, BUSY), (429, BUSY), (0, b"")])
 def test_it_gives_up_and_says_after_how_many_attempts(stub, client, failure):
     stub.answers = [failure]
-    with pytest.raises(StoreError, match="after 4 attempts"):
+    with raises_code("store-unavailable"):
         client.reward("d1", 1.0)
     assert len(stub.seen) == 4
 
@@ -53,7 +53,7 @@ def test_a_server_that_is_not_there_is_tried_as_often(monkeypatch, kind):
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with (
             kind(address, "page", attempts=3) as client,
-            pytest.raises(StoreError, match=r"after 3 attempts .ConnectionRefusedError"),
+            raises_code("store-unavailable"),
         ):
             client.decide()
 
@@ -65,7 +65,7 @@ def test_a_server_that_does_not_answer_is_given_up_on(kind):
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with (
             kind(address, "page", attempts=2, timeout=0.1) as client,
-            pytest.raises(StoreError, match=r"after 2 attempts .TimeoutError"),
+            raises_code("store-unavailable"),
         ):
             client.decide()
 
@@ -94,7 +94,7 @@ def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, cli
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"id": 1}', b"\xff"])
 def test_an_answer_of_another_server_is_said_so(stub, client, answer):
     stub.answers = [(200, answer)]
-    with pytest.raises(StoreError, match="not one of a submax server"):
+    with raises_code("store-unavailable"):
         client.decide()
 
 
@@ -152,18 +152,18 @@ def test_numbers_of_numpy_are_sent_as_numbers(stub, client):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("nan"), np.float32("inf")])
 def test_a_number_that_is_not_finite_is_refused_and_not_sent(stub, client, value):
-    with pytest.raises(InputError, match="finite"):
+    with raises_code("invalid-input"):
         client.decide({"age": value})
-    with pytest.raises(InputError, match="finite"):
+    with raises_code("invalid-input"):
         client.reward("d1", value)
-    with pytest.raises(InputError, match="finite"):
+    with raises_code("invalid-input"):
         client.reward_many([{"id": "d1", "value": value}])
     assert stub.seen == []
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", object])
 def test_what_is_no_json_is_refused_and_not_sent(stub, client, value):
-    with pytest.raises(InputError, match="JSON"):
+    with raises_code("invalid-input"):
         client.decide({"age": value})
     assert stub.seen == []
 
@@ -192,12 +192,12 @@ def test_an_empty_id_is_sent_as_it_is(stub, client):
     ],
 )
 def test_a_client_that_cannot_work_is_not_made(kind, address, options, words):
-    with pytest.raises(InputError, match=words):
+    with raises_code("invalid-input"):
         kind(address, "page", **options)
 
 
 def test_the_name_of_a_bandit_is_checked():
-    with pytest.raises(InputError, match="the bandit was named"):
+    with raises_code("invalid-input"):
         Client("http://a", "../x")
 
 
@@ -211,7 +211,7 @@ def test_the_deadline_ends_all_attempts(stub, kind):
     stub.answers = [(503, BUSY)]
     with (
         kind(stub.address, "page", attempts=10**6, deadline=0.05) as client,
-        pytest.raises(DeadlineError, match="deadline") as raised,
+        raises_code("deadline") as raised,
     ):
         client.decide()
     assert raised.value.code == "deadline"

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import raises_code
 
 import submax
-from submax import InputError
 from submax.live.bandits.open import open_store
 from submax.live.declaring.declare import declare
 from submax.live.log.export import Export
@@ -76,9 +76,9 @@ class TestTheJob:
             {"action": pa.array([], pa.string()), "reward": pa.array([], pa.float64())}
         )
         pq.write_table(empty, tmp_path / "empty.parquet")
-        with pytest.raises(InputError, match="has no decision yet"):
+        with raises_code("invalid-input"):
             EvaluationJob(None, "shop", ["random"], str(tmp_path / "empty.parquet")).run()
-        with pytest.raises(InputError, match="nonsense"):
+        with raises_code("invalid-input", "key of policy"):
             EvaluationJob(None, "shop", [{"kind": "thompson", "nonsense": 1}], "none").run()
 
     def test_the_newest_rows_are_taken(self, tmp_path):
@@ -98,12 +98,12 @@ class TestTheJob:
     ],
 )
 def test_files_and_unknown_policies_are_refused(policy, words):
-    with pytest.raises(InputError, match=words):
+    with raises_code("invalid-input"):
         check_policies([policy])
 
 
 def test_the_same_policy_twice_is_refused():
-    with pytest.raises(InputError, match="given twice"):
+    with raises_code("invalid-input"):
         check_policies(["random", "random"])
     check_policies(["random", "linucb@greedy", "reward-model"])
 

@@ -12,14 +12,14 @@ from threading import Event
 
 import pyarrow.parquet as pq
 import pytest
+from refusals import raises_code
 
-from submax.core.errors import InputError, StoreError
+from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.web.server.exports import export_runner
 from submax.web.server.exports.export_runner import ExportRunner
-from submax.web.server.exports.too_many_exports_error import TooManyExportsError
 from submax.web.server.service import Service
 
 DECISIONS = 50
@@ -120,9 +120,9 @@ def test_an_export_runs_in_another_process_with_a_low_priority(runner, tmp_path,
 
 @pytest.mark.slow
 def test_an_export_that_fails_says_why(runner, tmp_path):
-    with pytest.raises(InputError, match="there is no bandit 'none'"):
+    with raises_code("invalid-input"):
         runner.write("none", tmp_path / "out.parquet")
-    with pytest.raises(StoreError, match="cannot be written on the server"):
+    with raises_code("store-unavailable"):
         runner.write("page", tmp_path / "none" / "out.parquet")
     # Exports that failed have given their place back: there is one, and nobody has it.
     assert runner._slots.acquire(blocking=False)
@@ -140,7 +140,7 @@ def test_an_export_whose_process_is_killed_fails_and_gives_its_place_back(
 
     monkeypatch.setattr(runner, "_started", killed)
     for _ in range(export_runner.MAX_EXPORTS + 1):
-        with pytest.raises(StoreError, match="was broken off"):
+        with raises_code("store-unavailable"):
             runner.write("page", tmp_path / "out.parquet")
 
 
@@ -154,14 +154,14 @@ def test_closing_ends_what_is_under_way_and_starts_no_more(runner, tmp_path, mon
         runner.close()
         with pytest.raises(StoreError):
             running.result(10)
-    with pytest.raises(StoreError, match="the server stops"):
+    with raises_code("store-unavailable"):
         runner.write("page", tmp_path / "out.parquet")
 
 
 def test_too_many_exports_are_told_to_wait(runner, tmp_path):
     for _ in range(export_runner.MAX_EXPORTS):
         runner._slots.acquire()
-    with pytest.raises(TooManyExportsError, match="try again when one of them has ended"):
+    with raises_code("too-many-requests"):
         runner.write("page", tmp_path / "out.parquet")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from refusals import raises_code
 
 from submax.cli import main
 from submax.core.errors import InputError
@@ -80,7 +81,7 @@ def test_a_variable_may_name_a_file_with_the_value(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("postgresql://a:b@c/d\n")
     assert ServeOptions.of({}, {"SUBMAX_STORE_FILE": str(secret)}).store == "postgresql://a:b@c/d"
-    with pytest.raises(InputError, match="SUBMAX_STORE_FILE was '/nowhere'"):
+    with raises_code("invalid-variable"):
         ServeOptions.of({}, {"SUBMAX_STORE_FILE": "/nowhere"})
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refusals import raises_code
 
-import submax
 from submax.live.bandits.open import open_bandit
 from submax.live.monitoring.alarms.alarm_desk import AlarmDesk
 from submax.live.operating.audit_log import AuditLog
@@ -152,5 +152,5 @@ def test_refits_that_fail_are_an_alarm_until_one_succeeds(monkeypatch):
     ],
 )
 def test_wrong_settings_are_refused(alarms, match):
-    with pytest.raises(submax.InputError, match=match):
+    with raises_code("invalid-input"):
         opened(ManualClock(), alarms=alarms)

@@ -4,8 +4,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
+from refusals import raises_code
 
-import submax
 from submax.live.declaring.alarm_settings import check_webhook
 from submax.live.monitoring.alarms.webhook import (
     ATTEMPTS,
@@ -111,7 +111,7 @@ def test_callers_never_wait_and_too_many_alarms_are_counted():
     ["ftp://example.com", "example.com", "http://", "http://a b", "https://user:pw@example.com", "http://x:0"],
 )  # fmt: skip
 def test_an_address_that_is_none_is_refused(address):
-    with pytest.raises(submax.InputError, match="is not allowed: give an address such as"):
+    with raises_code("invalid-input"):
         check_webhook(address)
 
 
@@ -119,7 +119,7 @@ def test_the_secret_may_be_in_a_file(tmp_path):
     (tmp_path / "secret").write_text("s3cret\n")
     given = {"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "secret")}
     assert WebhookOptions.from_environment(given).secret == "s3cret"
-    with pytest.raises(submax.InputError, match="cannot be read") as refused:
+    with raises_code("invalid-variable") as refused:
         WebhookOptions.from_environment({"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "none")})
     assert refused.value.code == "invalid-variable"
 
@@ -128,6 +128,6 @@ def test_options_come_from_the_environment():
     given = {"SUBMAX_WEBHOOK_SECRET": "x", "SUBMAX_WEBHOOK_PRIVATE": "TRUE"}
     assert WebhookOptions.from_environment(given) == WebhookOptions("x", True)
     assert WebhookOptions.from_environment({}) == WebhookOptions(None, False)
-    with pytest.raises(submax.InputError, match="SUBMAX_WEBHOOK_PRIVATE was 'maybe'") as refused:
+    with raises_code("invalid-variable") as refused:
         WebhookOptions.from_environment({"SUBMAX_WEBHOOK_PRIVATE": "maybe"})
     assert refused.value.code == "invalid-variable"

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from refusals import raises_code
 
 import submax
-from submax.core.errors import InputError
 from submax.live.log.export import Export
 from submax.live.monitoring.lift.lift_tally import LiftTally
 from submax.live.store.memory_store import MemoryStore
@@ -145,7 +145,7 @@ def test_large_samples_and_unfair_comparisons_are_cautioned_against(seed):
 
 
 def test_there_must_be_something_to_compare_with():
-    with pytest.raises(InputError, match="neither a holdout nor a control"):
+    with raises_code("invalid-input"):
         submax.Bandit(["A", "B"]).lift()
 
 

@@ -1,0 +1,44 @@
+"""An ASGI application in this process, with a client."""
+
+import asyncio
+from threading import Thread
+
+import httpx
+
+
+class InProcess:
+    """A client of an application in this process; requests may come from several threads."""
+
+    def __init__(self, app):
+        self.app = app
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever)
+        self._thread.start()
+        transport = httpx.ASGITransport(app, raise_app_exceptions=True)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+        self._lifespan = app.router.lifespan_context(app)
+        self._wait(self._lifespan.__aenter__())
+
+    def request(self, method: str, path: str, **options) -> httpx.Response:
+        return self._wait(self._client.request(method, path, **options))
+
+    def get(self, path: str, **options) -> httpx.Response:
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, **options) -> httpx.Response:
+        return self.request("POST", path, **options)
+
+    def delete(self, path: str, **options) -> httpx.Response:
+        return self.request("DELETE", path, **options)
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._wait(self._client.aclose())
+            self._wait(self._lifespan.__aexit__(None, None, None))
+            self._wait(self._loop.shutdown_default_executor())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _wait(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
