@@ -57,14 +57,16 @@ class Problem:
         """Raise an ``InputError`` unless the context is ``[R, n, D]`` and finite."""
         if context.ndim != 3 or context.shape[-1] != self.context_width:
             raise InputError(
-                f"context must have shape [R, n, {self.context_width}], not {list(context.shape)}"
+                f"context must have shape [R, n, {self.context_width}], not {list(context.shape)}",
+                parameter="context",
             )
         # The sum is a fast test: it is finite if all numbers are, unless it overflows.
         if not np.isfinite(context.sum()) and not np.isfinite(context).all():
             replica, row, column = np.argwhere(~np.isfinite(context))[0]
             raise InputError(
                 f"context must be finite, and number {column} of row {row}, replica {replica} is "
-                f"{context[replica, row, column]}"
+                f"{context[replica, row, column]}",
+                parameter="context",
             )
 
     def check_action(self, action: Actions) -> None:
@@ -72,7 +74,8 @@ class Problem:
         if not self.space.contains(action):
             raise InputError(
                 f"the action {_first_outside(self.space, action)} is not in {self.space}, whose "
-                f"actions have {self.space.slots} parts within their bounds"
+                f"actions have {self.space.slots} parts within their bounds",
+                parameter="action",
             )
 
     def _check_action_features(self) -> None:
@@ -80,19 +83,22 @@ class Problem:
         if not isinstance(features, tuple) or len(features) != len(choices):
             raise InputError(
                 f"action_features must be a tuple with rows for each of {len(choices)} slots, an "
-                f"empty tuple for a slot without features, not {features!r:.80}"
+                f"empty tuple for a slot without features, not {features!r:.80}",
+                parameter="action_features",
             )
         for slot, (rows, count) in enumerate(zip(features, choices, strict=True)):
             if not isinstance(rows, tuple) or len(rows) not in (0, count):
                 raise InputError(
                     f"action_features of slot {slot} must be a tuple with a row for each of "
-                    f"{count} choices, not {rows!r:.80}"
+                    f"{count} choices, not {rows!r:.80}",
+                    parameter="action_features",
                 )
             for choice, row in enumerate(rows):
                 if not isinstance(row, tuple) or len(row) != len(rows[0]):
                     raise InputError(
                         f"action_features of slot {slot} must be rows of {len(rows[0])} numbers, "
-                        f"as that of choice 0 is, and that of choice {choice} is {row!r:.80}"
+                        f"as that of choice 0 is, and that of choice {choice} is {row!r:.80}",
+                        parameter="action_features",
                     )
                 for number in row:
                     finite(f"a feature of choice {choice} in slot {slot}", number)

@@ -30,11 +30,15 @@ class Memory:
                 whole_number(name, rows, at_least=1)
         if self.window is not None and self.reservoir is not None:
             raise InputError(
-                "window and reservoir were both given, and only one is allowed: leave one out"
+                "window and reservoir were both given, and only one is allowed: leave one out",
+                parameter="reservoir",
             )
         number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
         if not (number and 0 < self.discount <= 1):
-            raise InputError(f"discount must be a number above 0, at most 1, not {self.discount!r}")
+            raise InputError(
+                f"discount must be a number above 0, at most 1, not {self.discount!r}",
+                parameter="discount",
+            )
 
     @property
     def forgets(self) -> bool:

@@ -36,7 +36,9 @@ class Continuous(QuantileScale):
             if bound is not None:
                 finite(f"{name}, if it is given,", bound)
         if self.low is not None and self.high is not None and not self.low < self.high:
-            raise InputError(f"low must be below high, not {self.low} and {self.high}")
+            raise InputError(
+                f"low must be below high, not {self.low} and {self.high}", parameter="low"
+            )
         check_quantiles(self.quantiles, self.asked, self.bin_edges)
 
     @property

@@ -35,11 +35,16 @@ class Discrete(Scale):
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, tuple) or len(self.values) < 2:
-            raise InputError(f"values must be a tuple of two rewards or more, not {self.values!r}")
+            raise InputError(
+                f"values must be a tuple of two rewards or more, not {self.values!r}",
+                parameter="values",
+            )
         for value in self.values:
             finite("each of values", value)
         if np.any(np.diff(self.values) <= 0):
-            raise InputError(f"values must rise from lowest to highest, not {self.values}")
+            raise InputError(
+                f"values must rise from lowest to highest, not {self.values}", parameter="values"
+            )
         if self.asked is not None:
             whole_number("asked", self.asked, at_least=2, at_most=len(self.values))
 

@@ -15,12 +15,15 @@ def check_quantiles(shares: tuple[float, float], levels: object, bin_edges: obje
     """Raise an ``InputError`` unless these are valid parameters of a `QuantileScale`."""
     if not isinstance(shares, tuple) or len(shares) != 2:
         raise InputError(
-            f"quantiles must be a tuple of two probabilities, low and high, not {shares}"
+            f"quantiles must be a tuple of two probabilities, low and high, not {shares}",
+            parameter="quantiles",
         )
     for share in shares:
         probability("each of quantiles", share)
     if not shares[0] < shares[1]:
-        raise InputError(f"quantiles must rise from low to high, not {shares}")
+        raise InputError(
+            f"quantiles must rise from low to high, not {shares}", parameter="quantiles"
+        )
     whole_number("asked", levels, at_least=2, at_most=MOST_QUANTILES)
     whole_number("bin_edges", bin_edges, at_least=2, at_most=MOST_QUANTILES)
 

@@ -54,7 +54,7 @@ class Scale(ABC):
         fits = self.contains(reward)
         if not fits.all():
             impossible = np.asarray(reward)[~fits].flat[0]
-            raise InputError(f"a reward of {self} cannot be {impossible:.12g}")
+            raise InputError(f"a reward of {self} cannot be {impossible:.12g}", parameter="reward")
 
     def known_bounds(self, who: str) -> tuple[float, float]:
         """Return the bounds; raise an ``InputError`` that names ``who`` needs them if unknown."""

@@ -85,17 +85,19 @@ def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
     tuples = isinstance(low, tuple) and isinstance(high, tuple)
     if not (tuples and low and len(low) == len(high)):
         raise InputError(
-            f"low and high must be tuples, one number for each dimension, not {low} and {high}"
+            f"low and high must be tuples, one number for each dimension, not {low} and {high}",
+            parameter="low",
         )
     for below, above in zip(low, high, strict=True):
         finite("each of low", below)
         finite("each of high", above)
         if not below < above:
-            raise InputError(f"low must be below high, not {below} and {above}")
+            raise InputError(f"low must be below high, not {below} and {above}", parameter="low")
     if not abs(_log_volume(low, high)) <= LARGEST_LOG_VOLUME:
         raise InputError(
             f"the volume between low {low} and high {high} must lie between e^-500 and e^500: "
-            "use other units"
+            "use other units",
+            parameter="high",
         )
 
 

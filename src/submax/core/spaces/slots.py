@@ -28,7 +28,10 @@ class Slots(Space):
 
     def __post_init__(self) -> None:
         if not isinstance(self.sizes, tuple) or not self.sizes:
-            raise InputError(f"sizes must be a tuple with at least one slot, not {self.sizes!r}")
+            raise InputError(
+                f"sizes must be a tuple with at least one slot, not {self.sizes!r}",
+                parameter="sizes",
+            )
         for size in self.sizes:
             whole_number("the number of choices in a slot", size, at_least=1)
 
