@@ -1,12 +1,13 @@
 """Policies that take for ever: they are refused over HTTP, and elsewhere they stop nobody."""
 
 import signal
-import time
 
 import httpx
 import pytest
+from waiting import wait_until
 
 from submax.live.bandits.open import open_bandit
+from submax.web.server.deciding import timed_draws
 
 ENDLESS = {
     "kind": "reward-conditioned",
@@ -18,90 +19,127 @@ TRAINING = {
     "estimator": {"kind": "softmax", "training": {"steps": 10**9}},
     "strategy": {"kind": "submax"},
 }
-
-
-SLEEPING = """
+STUCK = """
 import time
 from dataclasses import dataclass
 from pathlib import Path
+import numpy as np
+from submax.core.contracts.facts import Facts
 from submax.policies.classic.random import Random
 
+def wait_for(name):
+    while not Path(__file__).with_name(name).exists():
+        time.sleep(0.01)
+
 @dataclass(frozen=True)
-class Sleeping(Random):
+class Stuck(Random):
+    @property
+    def facts(self):
+        return Facts(uses_context=True)
+
     def probabilities(self, state, context):
         Path(__file__).with_name("begun").touch()
-        time.sleep(60)
-        return super().probabilities(state, context)
+        if (context == 7.0).any():
+            wait_for("go")
+        return np.tile([0.9, 0.1, 0.0], (1, context.shape[1], 1))
 """
-"""A policy whose decisions take for ever, but no processor, and which says that one has begun."""
+"""A policy that prefers the first action, and is stuck if a number of the context is 7."""
+POLICY = [0.9, 0.1]
+"""The probabilities of its actions."""
+FREE, HELD = {"context": {"age": 1.0}}, {"context": {"age": 7.0}}
 
 
 @pytest.fixture
-def serving_policy(serve, tmp_path):
-    """Start a server of a bandit with a policy, declared beside the server."""
+def declare(tmp_path):
+    """Declare a bandit with the policy beside the server."""
+    (tmp_path / "policy.py").write_text(STUCK)
 
-    def serving_policy(policy):
-        file = tmp_path / "page.db"
-        open_bandit(file, actions=["A", "B"], policy=policy, background=False).close()
-        server = serve(file)
-        server.wait_ready()
-        return server
+    def declare(store, **options):
+        policy, arms = f"{tmp_path / 'policy.py'}:Stuck", ["A", "B", "C"]
+        given = {"name": "page", "actions": arms, "context": {"age": float}, "policy": policy}
+        open_bandit(store, **given, background=False, **options).close()
 
-    return serving_policy
+    yield declare
+    (tmp_path / "go").touch()
 
 
-@pytest.mark.parametrize(
-    ("policy", "word"),
-    [(ENDLESS, "strategy.depth"), (TRAINING, "estimator.training.steps")],
-    ids=["deciding", "training"],
-)
-def test_a_policy_that_takes_for_ever_is_refused_over_http(http, policy, word):
-    body = {"name": "slow", "actions": ["A", "B"], "policy": policy}
-    answer = http.post("/bandits", json=body)
-    assert answer.status_code == 400
-    sentence = answer.json()["error"]
-    assert word in sentence
-    assert "1000000000" in sentence
-    assert "at most" in sentence
+@pytest.fixture
+def decide(declare, serving, store, monkeypatch):
+    """Decide over HTTP with the policy, for whose decisions nobody waits long."""
+    monkeypatch.setattr(timed_draws, "ONE_SECONDS", 0.3)
+    monkeypatch.setattr(timed_draws, "MANY_SECONDS", 2.0)
+
+    def opened(**options):
+        declare(store, **options)
+        http = serving(store)
+
+        def decide(*requests, **one):
+            if not requests:
+                return http.post("/bandits/page/decide", json={**HELD, **one}).json()
+            body = {"requests": list(requests)}
+            return http.post("/bandits/page/decide-many", json=body).json()["decisions"]
+
+        decide.http = http
+        return decide
+
+    return opened
+
+
+@pytest.mark.parametrize("policy", [ENDLESS, TRAINING], ids=["deciding", "training"])
+def test_a_policy_that_takes_for_ever_is_refused_over_http(http, policy):
+    answer = http.post("/bandits", json={"name": "slow", "actions": ["A", "B"], "policy": policy})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
     assert http.get("/bandits").json() == {"bandits": []}
 
 
-def test_a_decision_that_takes_for_ever_is_uniform_after_a_deadline_and_sigterm_ends_it(
-    serving_policy,
-):
-    server = serving_policy(ENDLESS)
-    begin = time.monotonic()
-    answer = server.post("/bandits/page/decide", json={}, timeout=8)
-    assert answer.json()["propensity"] == 0.5
-    assert time.monotonic() - begin < 6
-    # The policy still computes, so that further decisions do not wait for it.
-    begin = time.monotonic()
-    many = {"requests": [{}] * 10}
-    found = server.post("/bandits/page/decide-many", json=many, timeout=8).json()
-    assert [one["propensity"] for one in found["decisions"]] == [0.5] * 10
-    assert time.monotonic() - begin < 1.5
-    assert server.get("/healthz", timeout=2).status_code == 200
-    shown = server.get("/bandits/page").json()
-    assert shown["failures"]["decisions after the deadline"] == 11
+def test_decisions_of_a_stuck_policy_are_uniform_and_counted_until_it_goes_on(decide, tmp_path):
+    decide = decide()
+    assert decide()["propensity"] == pytest.approx(1 / 3)
+    # The policy is still stuck, and nobody waits for it any more.
+    found = decide(*[FREE] * 50)
+    assert [one["propensity"] for one in found] == pytest.approx([1 / 3] * 50)
+    chosen = decide(id="d1", eligible=["B"])
+    assert (chosen["id"], chosen["action"], chosen["propensity"]) == ("d1", "B", 1.0)
+    assert decide(id="d1")["repeated"]
+    assert decide.http.post("/bandits/page/decide", json={"context": {}}).status_code == 400
+    shown = decide.http.get("/bandits/page").json()
+    assert shown["failures"]["decisions after the deadline"] == 53
     kind = 'kind="decisions_after_the_deadline"'
-    metrics = server.get("/metrics").text
-    assert f'submax_failures_total{{bandit="page",{kind}}} 11.0' in metrics
-    ends_soon(server)
+    metrics = decide.http.get("/metrics").text
+    assert f'submax_failures_total{{bandit="page",{kind}}} 53.0' in metrics
+    (tmp_path / "go").touch()
+    wait_until(lambda: decide(**FREE)["propensity"] in POLICY)
+
+
+def test_decisions_that_were_drawn_in_time_are_kept(decide):
+    found = [one["propensity"] for one in decide()(*[FREE] * 11, HELD)]
+    assert found[0] in POLICY
+    assert found[-1] == pytest.approx(1 / 3)
+
+
+def test_uniform_decisions_keep_to_the_guard_rails(decide):
+    decide = decide(guard_rails={"control": "A", "control_share": 0.5, "minimum": 0.01})
+    decide()
+    found = {one["action"]: one["propensity"] for one in decide(*[FREE] * 100)}
+    assert found == pytest.approx({"A": 0.5, "B": 0.25, "C": 0.25})
+
+
+def test_one_stuck_policy_does_not_stop_other_bandits(decide, store):
+    open_bandit(store, name="other", actions=["A", "B"], background=False).close()
+    decide = decide()
+    decide()
+    assert decide.http.post("/bandits/other/decide", json={}).status_code == 200
+    assert decide.http.get("/healthz").status_code == 200
 
 
 def test_sigterm_ends_the_server_while_a_request_waits_for_such_a_decision(
-    serving_policy, tmp_path
+    declare, serve, tmp_path
 ):
-    (tmp_path / "policy.py").write_text(SLEEPING)
-    server = serving_policy(f"{tmp_path / 'policy.py'}:Sleeping")
+    declare(tmp_path / "page.db")
+    server = serve(tmp_path / "page.db")
+    server.wait_ready()
     with pytest.raises(httpx.ReadTimeout):
-        server.post("/bandits/page/decide-many", json={"requests": [{}, {}]}, timeout=0.5)
-    assert (tmp_path / "begun").exists()
-    ends_soon(server)
-
-
-def ends_soon(server):
+        server.post("/bandits/page/decide", json=HELD, timeout=0.2)
+    wait_until((tmp_path / "begun").exists)
     server.signal(signal.SIGTERM)
-    begin = time.monotonic()
-    assert server.ended(12) == 0
-    assert time.monotonic() - begin < 10
+    assert server.ended(30) == 0
