@@ -72,7 +72,8 @@ class Menu(msgspec.Struct, frozen=True):
         if not is_list(actions):
             raise InputError(
                 "actions must be a list of names, or a table of slots such as "
-                f"{{'title': ['A', 'B']}}, not {actions!r:.60}"
+                f"{{'title': ['A', 'B']}}, not {actions!r:.60}",
+                parameter="actions",
             )
         return cls((slot_of(ARMS, actions),))
 
@@ -162,7 +163,8 @@ class Menu(msgspec.Struct, frozen=True):
             if not left:
                 raise InputError(
                     f"no choice is eligible{of_slot(slot.name)}: of those asked for, none is "
-                    f"active; active: {', '.join(active_names(slot)) or 'none'}"
+                    f"active; active: {', '.join(active_names(slot)) or 'none'}",
+                    parameter="eligible",
                 )
         return eligible
 
@@ -170,11 +172,14 @@ class Menu(msgspec.Struct, frozen=True):
         if self.plain:
             return {ARMS: wanted}
         if not isinstance(wanted, Mapping):
-            raise InputError(f"eligible must be a table of slots, not {wanted!r:.60}")
+            raise InputError(
+                f"eligible must be a table of slots, not {wanted!r:.60}", parameter="eligible"
+            )
         for name in wanted:
             if name in [part.name for part in self.ranges]:
                 raise InputError(
-                    f"{name!r} is a range of numbers, which cannot be restricted: leave it out"
+                    f"{name!r} is a range of numbers, which cannot be restricted: leave it out",
+                    parameter="eligible",
                 )
             one_of("slot", str(name), [slot.name for slot in self.slots])
         return wanted
@@ -184,7 +189,8 @@ class Menu(msgspec.Struct, frozen=True):
             return active
         if not is_list(names):
             raise InputError(
-                f"eligible{of_slot(slot.name)} must be a list of names, not {names!r:.60}"
+                f"eligible{of_slot(slot.name)} must be a list of names, not {names!r:.60}",
+                parameter="eligible",
             )
         known = {choice.name: index for index, choice in enumerate(slot.choices)}
         for name in names:

@@ -82,14 +82,16 @@ class Bandit(ShadowedBandit):
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise InputError(
                 f"rng must be a numpy.random.Generator, not {rng!r:.60}: leave it out, or give "
-                "numpy.random.default_rng(1)"
+                "numpy.random.default_rng(1)",
+                parameter="rng",
             )
         check_words(options)
         for word in STORE_ONLY:
             if word in options:
                 raise InputError(
                     f"{word} was given, and a bandit in memory has no versions to fit: leave it "
-                    "out, or use submax.open with a file; learn_share says how often it learns"
+                    "out, or use submax.open with a file; learn_share says how often it learns",
+                    parameter=word,
                 )
         store = MemoryStore(clock)
         declaration = {"reward_wait": 0.0, **options}

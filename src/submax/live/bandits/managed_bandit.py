@@ -85,7 +85,8 @@ class ManagedBandit(BanditBase):
             if word in changes:
                 raise InputError(
                     f"{word} was given, and it is a setting of bandits "
-                    f"{'with a store' if in_memory else 'in memory'}: leave it out"
+                    f"{'with a store' if in_memory else 'in memory'}: leave it out",
+                    parameter=word,
                 )
         policy = changes.get("policy")
         own = policy if isinstance(policy, Policy) else self._live_state.own

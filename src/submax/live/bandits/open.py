@@ -58,7 +58,8 @@ def open_bandit(
         if word in declaration:
             raise InputError(
                 f"{word} was given, and it is for bandits in memory, submax.Bandit(…): a bandit "
-                "with a store fits versions, so give refit_rows and refit_seconds"
+                "with a store fits versions, so give refit_rows and refit_seconds",
+                parameter=word,
             )
     name = name if name is not None else default_name(place)
     check_bandit(name)

@@ -32,7 +32,8 @@ class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not 0 < self.false_alarms < 1:
             raise InputError(
                 f"false_alarms is {self.false_alarms}, and a chance above 0 and below 1 is needed: "
-                "give one such as 0.01"
+                "give one such as 0.01",
+                parameter="false_alarms",
             )
         if self.webhook is not None:
             check_webhook(self.webhook)
@@ -49,5 +50,6 @@ def check_webhook(address: str) -> None:
     if not good or not address.isascii() or not address.isprintable() or " " in address:
         raise InputError(
             f"the webhook {address!r:.80} is not allowed: give an address such as "
-            "https://hooks.example.com/submax, without a user name and password"
+            "https://hooks.example.com/submax, without a user name and password",
+            parameter="webhook",
         )

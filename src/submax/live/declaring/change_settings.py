@@ -36,7 +36,8 @@ def change_settings(
         if word in changes:
             raise InputError(
                 f"{word} cannot be set for a bandit that exists: add, pause, resume or retire "
-                "choices instead"
+                "choices instead",
+                parameter=word,
             )
     if not changes:
         raise InputError("no setting was given: give at least one, such as refit_rows=200")

@@ -132,7 +132,8 @@ def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> S
     if "actions" not in given:
         there = f"; there are: {', '.join(others)}" if others else ""
         raise InputError(
-            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}"
+            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}",
+            parameter="actions",
         )
     settings = Settings.of(given)
     settings.check(settings.build_policy(_own(given)))
@@ -164,12 +165,14 @@ def settings_again(
     if again.menu.declaration != menu.declaration:
         raise InputError(
             "this bandit was declared with other actions: leave them out, and use add, pause and "
-            "retire"
+            "retire",
+            parameter="actions",
         )
     if "action_features" in given and again.menu != menu:
         raise InputError(
             "this bandit was declared with other action_features: leave them out; a choice that is "
-            "added brings its own"
+            "added brings its own",
+            parameter="action_features",
         )
     names = [name for name in given if name not in ("actions", "action_features")]
     settings = projection.settings_with(again, names)

@@ -32,7 +32,7 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             self._check(menu)
         except InputError as error:
-            raise InputError(str(error), code="guard-rail") from error
+            raise InputError(str(error), code="guard-rail", parameter=error.parameter) from error
 
     def _check(self, menu: Menu) -> None:
         below_one("minimum", self.minimum)
@@ -40,13 +40,19 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         below_one("holdout", self.holdout)
         whole_number("burn_in", self.burn_in, at_least=0)
         if (self.control is None) != (self.control_share == 0):
-            raise InputError("control and control_share belong together: give both or neither")
+            raise InputError(
+                "control and control_share belong together: give both or neither",
+                parameter="control_share",
+            )
         if (self.baseline is None) != (self.holdout == 0):
-            raise InputError("holdout and baseline belong together: give both or neither")
+            raise InputError(
+                "holdout and baseline belong together: give both or neither", parameter="holdout"
+            )
         if self.aa_test and not self.holdout:
             raise InputError(
                 "aa_test was given without a holdout, and it compares the holdout with the other "
-                "decisions: give holdout and baseline too"
+                "decisions: give holdout and baseline too",
+                parameter="aa_test",
             )
         for action in (self.control, self.baseline):
             if action is not None:
@@ -54,15 +60,18 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.control is not None and self.control_share < self.minimum:
             raise InputError(
                 f"control_share {self.control_share} is below minimum {self.minimum}, which holds "
-                "for the control too: raise control_share or lower minimum"
+                "for the control too: raise control_share or lower minimum",
+                parameter="control_share",
             )
         if menu.can_list and self.minimum * (size := menu.space(menu.active).size) > 1:
             raise InputError(
                 f"minimum {self.minimum} is more than each of {size} joint actions can have: give "
-                f"at most {1 / size:.4g}, one over their number"
+                f"at most {1 / size:.4g}, one over their number",
+                parameter="minimum",
             )
         if not menu.can_list and (self.minimum or self.control_share):
             raise InputError(
                 f"minimum and control are for up to {LISTED} joint actions without real-valued "
-                "parts; burn_in and holdout work for all"
+                "parts; burn_in and holdout work for all",
+                parameter="minimum" if self.minimum else "control_share",
             )

@@ -22,14 +22,16 @@ def refuse_misplaced(word: str, value: object) -> None:
     if word in GuardRails.__struct_fields__:
         raise InputError(
             f"{word} was given to the bandit, and it is one of the guard rails: give "
-            f"guard_rails={{{word!r}: {value!r:.40}}}"
+            f"guard_rails={{{word!r}: {value!r:.40}}}",
+            parameter=word,
         )
     kinds = _kinds_with(POLICIES, word)
     if kinds:
         example = f"policy={{'kind': {kinds[0]!r}, {word!r}: {value!r:.40}}}"
         raise InputError(
             f"{word} was given to the bandit, and it is a parameter of a policy "
-            f"({_few(kinds)}): give it with the policy, {example}"
+            f"({_few(kinds)}): give it with the policy, {example}",
+            parameter=word,
         )
     for folder in (STRATEGIES, ESTIMATORS):
         kinds = _kinds_with(folder, word)
@@ -38,7 +40,8 @@ def refuse_misplaced(word: str, value: object) -> None:
             raise InputError(
                 f"{word} was given to the bandit, and it is a parameter of the {folder.word} of a "
                 f"policy ({_few(kinds)}): give it with the policy, "
-                f"policy={{'kind': 'reward-conditioned', {part}}}"
+                f"policy={{'kind': 'reward-conditioned', {part}}}",
+                parameter=word,
             )
 
 

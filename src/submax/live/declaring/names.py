@@ -29,7 +29,8 @@ def check_bandit(name: object) -> None:
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
         raise InputError(
             f"the bandit was named {short_repr(name)}, and a name has up to 64 small letters, "
-            "digits, '-' and '_': give such a name"
+            "digits, '-' and '_': give such a name",
+            parameter="name",
         )
 
 

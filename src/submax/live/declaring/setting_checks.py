@@ -49,12 +49,14 @@ def _check_sum(settings: "Settings", scale: Scale) -> None:
     if not isinstance(scale, (Counts, Continuous)):
         raise InputError(
             f"combine='sum' was given with {settings.rewards['kind']} rewards, and rewards that "
-            "are summed need a scale that holds the sum: declare rewards='counts' or 'continuous'"
+            "are summed need a scale that holds the sum: declare rewards='counts' or 'continuous'",
+            parameter="combine",
         )
     if isinstance(scale, Continuous) and scale != Continuous():
         raise InputError(
             f"combine='sum' was given with {scale}, and rewards that are summed need a continuous "
-            "scale without bounds: declare rewards='continuous'"
+            "scale without bounds: declare rewards='continuous'",
+            parameter="combine",
         )
 
 
@@ -65,12 +67,14 @@ def _check_parts(settings: "Settings", parts: RewardParts) -> None:
     if settings.menu.plain or settings.menu.ranges:
         raise InputError(
             "rewards of the kind 'slots' were declared, and they are for actions that are a "
-            "table of slots with names of choices: declare such actions, or other rewards"
+            "table of slots with names of choices: declare such actions, or other rewards",
+            parameter="rewards",
         )
     if settings.default_reward:
         raise InputError(
             f"default_reward={settings.default_reward:g} was given with a reward for each slot, of "
-            "which 0 and None are allowed: leave default_reward out"
+            "which 0 and None are allowed: leave default_reward out",
+            parameter="default_reward",
         )
 
 
@@ -81,7 +85,8 @@ def _check_sticky(settings: "Settings") -> None:
         raise InputError(
             f"sticky={settings.sticky:g} seconds was given with archive_after={longest:g}, after "
             "which the action of a unit is forgotten: give a shorter sticky, or a longer "
-            "archive_after"
+            "archive_after",
+            parameter="sticky",
         )
 
 
@@ -91,13 +96,15 @@ def _check_without_wait(settings: "Settings") -> None:
         raise InputError(
             f"no_reward_after={settings.no_reward_after:g} was given with reward_wait="
             f"{settings.reward_wait:g}; it is allowed only with reward_wait=0, since otherwise "
-            "reward_wait says when a decision has no reward: leave one of them out"
+            "reward_wait says when a decision has no reward: leave one of them out",
+            parameter="no_reward_after",
         )
     if settings.reward_wait == 0 and settings.combine != "first":
         raise InputError(
             f"combine={settings.combine!r} was given with reward_wait=0, with which a decision is "
             "learned from at its first reward, so that only 'first' is allowed: leave combine "
-            "out, or set a reward_wait in which all rewards of a decision come"
+            "out, or set a reward_wait in which all rewards of a decision come",
+            parameter="combine",
         )
 
 
@@ -116,7 +123,7 @@ def check_bounds(settings: "Settings") -> None:
         elif meta.ge == 0:
             non_negative(name, value)
         if meta.le is not None and isinstance(value, float) and value > meta.le:
-            raise InputError(f"{name} must be at most {meta.le:g}, not {value!r}")
+            raise InputError(f"{name} must be at most {meta.le:g}, not {value!r}", parameter=name)
 
 
 @cache

@@ -151,7 +151,9 @@ class Requests:
             check_identifier("the id of a decision", id)
             identifier = str(id)
         if not isinstance(activate, bool):
-            raise InputError(f"activate must be true or false, not {activate!r:.60}")
+            raise InputError(
+                f"activate must be true or false, not {activate!r:.60}", parameter="activate"
+            )
         if unit is not None:
             check_identifier("the unit of a decision", unit)
         values = serving.settings.context.clean(context)
