@@ -1,0 +1,185 @@
+"""How the library runs in a process: its threads, its fallbacks, its end, and what it needs."""
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
+
+import numpy  # noqa: F401 - loads its library, which OPENBLAS below lists
+import pytest
+import threadpoolctl
+from refusals import raises_code
+from waiting import wait_until
+
+from submax.core.running.background_work import BackgroundWork
+from submax.core.running.extras import require_extra
+from submax.core.running.fallback import FallbackWarning, counted_fallbacks, fall_back, standing_for
+from submax.core.running.single_thread import SINGLE_THREAD, prefer_single_thread
+
+LONG = 60.0
+"""Seconds that no test here ever waits."""
+
+
+def printed(script, **environment):
+    """What a script prints in a process of its own."""
+    words, variables = [sys.executable, "-c", script], {**os.environ, **environment}
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_work_waits_for_decisions_but_not_for_ever():
+    work, ended, steps = BackgroundWork(pause=LONG, stretch=0.0), Event(), []
+
+    def compute(work):
+        with work:
+            while not ended.is_set():
+                work.give_way()
+                steps.append(1)
+
+    def goes_on():
+        before = len(steps)
+        wait_until(lambda: len(steps) > before + 1)
+
+    patient = Thread(target=compute, args=(work,), daemon=True)
+    patient.start()
+    goes_on()
+    with work.held_off():
+        with work.held_off():
+            # One step may have begun before.
+            most = len(steps) + 1
+        time.sleep(0.02)
+        assert len(steps) <= most
+    goes_on()
+    ended.set()
+    patient.join()
+    ended.clear()
+    impatient = BackgroundWork(pause=0.001, stretch=0.0)
+    hurried = Thread(target=compute, args=(impatient,), daemon=True)
+    hurried.start()
+    goes_on()
+    with impatient.held_off():
+        goes_on()
+    ended.set()
+    hurried.join()
+
+
+def test_the_number_of_threads_that_the_user_asked_for_stays(monkeypatch):
+    for name in SINGLE_THREAD:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    prefer_single_thread()
+    found = {name: os.environ[name] for name in SINGLE_THREAD}
+    for name in SINGLE_THREAD:
+        monkeypatch.delenv(name)
+    assert found == {**SINGLE_THREAD, "OMP_NUM_THREADS": "3"}
+
+
+OPENBLAS = [
+    one
+    for one in threadpoolctl.threadpool_info()
+    if one["internal_api"] == "openblas" and one["threading_layer"] == "pthreads"
+]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+BLOCK = """
+import numpy
+import threadpoolctl
+from submax.core.running.single_thread import ONE_THREAD
+
+def threads():
+    return [one["num_threads"] for one in threadpoolctl.threadpool_info()]
+
+with ONE_THREAD:
+    inside = threads()
+print(inside, threads())
+"""
+
+
+# Other libraries are left alone, and one core has no second thread: there is nothing to see.
+@pytest.mark.skipif(
+    not OPENBLAS or CORES == 1,
+    reason="needs OpenBLAS with its own threads, as in the wheels for Linux, and two cores",
+)
+def test_a_block_has_one_thread_and_leaves_as_many_as_before():
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    assert printed(BLOCK, **dict.fromkeys(names, "2")) == "[1] [2]"
+
+
+ENDING = """
+from submax.core.running.quick_end import end_without_collection
+
+class Told:
+    def __del__(self):
+        print("collected")
+
+{before}
+in_a_cycle = Told()
+in_a_cycle.itself = in_a_cycle
+del in_a_cycle
+print("written without a line end", end="")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "collected"), [("end_without_collection()", 0), ("", 1)], ids=["asked", "not asked"]
+)
+def test_garbage_is_left_to_the_system_if_that_was_asked(before, collected):
+    found = printed(ENDING.format(before=before))
+    assert found.count("collected") == collected
+    # What was printed is there in any case.
+    assert "written without a line end" in found
+
+
+def test_what_is_missing_is_refused_as_an_import_error():
+    require_extra("neural", "this", "numpy", "scipy")
+    with raises_code("missing-extra") as refused:
+        require_extra("neural", "this", "numpy", "there_is_no_such_module")
+    assert isinstance(refused.value, ImportError)
+    assert "submax[neural]" in str(refused.value)
+
+
+class Simpler(FallbackWarning):
+    """A kind of its own."""
+
+
+def test_where_nobody_counts_a_fallback_is_a_warning_from_where_it_happened():
+    def strategy():
+        fall_back(Simpler, "optimistic instead", 7)
+
+    with pytest.warns(Simpler) as told:
+        strategy()
+    assert told[0].message.decisions == 7
+    assert told[0].filename == __file__
+    restored = pickle.loads(pickle.dumps(told[0].message))
+    assert (str(restored), restored.decisions) == (str(told[0].message), 7)
+
+
+def test_decisions_of_all_fallbacks_are_counted_without_a_warning():
+    with counted_fallbacks() as counts:
+        fall_back(FallbackWarning, "uniform instead", 3)
+        fall_back(Simpler, "optimistic instead", 40)
+        # What is solved once stands for all decisions that share it.
+        with standing_for(100):
+            fall_back(FallbackWarning, "uniform instead", 3)
+    assert counts == [3, 40, 300]
+
+
+def test_an_error_ends_the_counting_of_fallbacks():
+    with pytest.raises(KeyError), counted_fallbacks():
+        raise KeyError("arm")
+    with pytest.warns(FallbackWarning):
+        fall_back(FallbackWarning, "uniform instead", 1)
+
+
+def test_threads_count_fallbacks_for_themselves():
+    def count(decisions):
+        with counted_fallbacks() as counts:
+            for _ in range(200):
+                fall_back(FallbackWarning, "uniform instead", decisions)
+        return sum(counts)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(count, range(1, 9))) == [200 * each for each in range(1, 9)]
