@@ -126,7 +126,8 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     if not sign or not key or not given:
         raise InputError(
             f"--search is {text!r}, and must have the form KEY=16,32 or KEY=0.1..10: name a "
-            "parameter and the values to try"
+            "parameter and the values to try",
+            parameter="search",
         )
     logarithmic = given.endswith(LOGARITHMIC)
     plain = given.removesuffix(LOGARITHMIC)
@@ -137,7 +138,8 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     if not numbers or not low < high or (logarithmic and not low > 0):
         raise InputError(
             f"--search {text!r} is not a range: give two numbers LOW..HIGH with LOW below HIGH, "
-            "and LOW above 0 if it ends in :log"
+            "and LOW above 0 if it ends in :log",
+            parameter="search",
         )
     return key, Range(low, high, logarithmic)
 
@@ -145,7 +147,8 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
 def _check(base: Mapping[str, Any], search: Search) -> None:
     if not search:
         raise InputError(
-            "search is empty: name at least one parameter with a range or a list of values to try"
+            "search is empty: name at least one parameter with a range or a list of values to try",
+            parameter="search",
         )
     for path, wanted in search.items():
         for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:

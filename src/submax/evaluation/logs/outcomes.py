@@ -24,13 +24,15 @@ def with_reward(log: "Log", reward: Reward) -> "Log":
     if log.outcomes is None:
         raise InputError(
             f"the reward {reward!r} is asked for, and this log has one column of rewards; several "
-            "are allowed: read the log with columns={'reward': ['click', 'buy']}"
+            "are allowed: read the log with columns={'reward': ['click', 'buy']}",
+            parameter="reward",
         )
     weights = {reward: 1.0} if isinstance(reward, str) else dict(reward)
     if not weights:
         raise InputError(
             "the combination of rewards is empty, and needs at least one of "
-            f"{', '.join(log.outcome_names)}: give weights such as {{'{log.outcome_names[0]}': 1}}"
+            f"{', '.join(log.outcome_names)}: give weights such as {{'{log.outcome_names[0]}': 1}}",
+            parameter="reward",
         )
     for name, weight in weights.items():
         one_of("reward", str(name), log.outcome_names)

@@ -20,7 +20,8 @@ def check_split(share: float, by: By, seed: int, decisions: int) -> None:
     if not 0 < share < 1:
         raise InputError(
             f"the share is {share!r}, and must be above 0 and below 1: give 0.5 to learn from "
-            "half of the rows"
+            "half of the rows",
+            parameter="share",
         )
     if decisions < 2:
         raise InputError(

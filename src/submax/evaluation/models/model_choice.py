@@ -65,7 +65,8 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
         name, models = _fitted(log, fold, one, seed)
         if name in found:
             raise InputError(
-                f"two reward models are called {name}, and each needs its own name: leave one out"
+                f"two reward models are called {name}, and each needs its own name: leave one out",
+                parameter="reward_model",
             )
         found[name] = models
     if len(found) == 1:

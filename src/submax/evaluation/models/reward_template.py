@@ -43,7 +43,8 @@ class RewardTemplate:
         if inspect.isclass(given) or not callable(getattr(given, "fit", None)):
             raise InputError(
                 f"the reward model is {given!r:.60}; an object with the methods fit and predict "
-                f"(or predict_proba) is allowed, or a dotted name: give {EXAMPLE!r}"
+                f"(or predict_proba) is allowed, or a dotted name: give {EXAMPLE!r}",
+                parameter="reward_model",
             )
         return cls(type(given).__name__, copied(given))
 
@@ -64,7 +65,8 @@ class RewardTemplate:
             raise InputError(
                 f"the reward model {self.name} is a classifier, and the log has {len(values)} "
                 f"different rewards; up to {MOST_CLASSES} are allowed: give a regressor, such as "
-                f"{EXAMPLE!r}"
+                f"{EXAMPLE!r}",
+                parameter="reward_model",
             )
         try:
             weights = {} if count is None else {"sample_weight": count}
@@ -72,6 +74,7 @@ class RewardTemplate:
         except Exception as error:
             raise InputError(
                 f"the reward model {self.name} cannot be fitted to {len(reward)} rows "
-                f"({one_line(error)}); any that can be is allowed: change its parameters"
+                f"({one_line(error)}); any that can be is allowed: change its parameters",
+                parameter="reward_model",
             ) from error
         return model, values if classifies else None

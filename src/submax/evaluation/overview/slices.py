@@ -41,7 +41,8 @@ def check_slices(columns: Sequence[str], log: Log) -> None:
     """Refuse a column that is not a field of the context."""
     if isinstance(columns, str):
         raise InputError(
-            f"slices is {columns!r}, and must be a list of columns: put it into a list, [...]"
+            f"slices is {columns!r}, and must be a list of columns: put it into a list, [...]",
+            parameter="slices",
         )
     known = log.schema.context.names
     for column in columns:
@@ -49,7 +50,8 @@ def check_slices(columns: Sequence[str], log: Log) -> None:
             raise InputError(
                 f"the slice is by {column!r}; a column of the context is allowed "
                 f"({listed(known) or 'this log has none'}): name one of them, or add the column to "
-                "the context"
+                "the context",
+                parameter="slices",
             )
 
 

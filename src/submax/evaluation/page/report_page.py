@@ -33,7 +33,8 @@ def check_report(path: Path) -> None:
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise InputError(
             f"the report is {str(path)!r}; the path of a file in a folder that exists is allowed: "
-            "give a name such as report.html"
+            "give a name such as report.html",
+            parameter="path",
         )
 
 

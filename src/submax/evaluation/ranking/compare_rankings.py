@@ -98,13 +98,15 @@ def _targets(
     for name, policy in policies.items():
         if name in targets or name == LOGGING_POLICY:
             raise InputError(
-                f"two policies are called {name!r}, and each needs its own name: rename one"
+                f"two policies are called {name!r}, and each needs its own name: rename one",
+                parameter="policies",
             )
         targets[name] = policy
     if not targets:
         raise InputError(
             "no policy is given; columns (Slates.read(..., policies={'new': 'new_probability'})) "
-            "and objects (PlackettLuce) are allowed: give at least one"
+            "and objects (PlackettLuce) are allowed: give at least one",
+            parameter="policies",
         )
     return targets
 
@@ -117,7 +119,8 @@ def _estimators(given: Sequence[str | RankingEstimator]) -> dict[str, RankingEst
     found = {one.short: one for one in made or (kind() for kind in RANKING_ESTIMATORS.values())}
     if len(found) < len(given):
         raise InputError(
-            "an estimator is given twice, and each kind may be given once: leave one out"
+            "an estimator is given twice, and each kind may be given once: leave one out",
+            parameter="estimators",
         )
     return found
 
@@ -162,7 +165,8 @@ class _Evaluation(NamedTuple):
             if lacking is not None and asked:
                 raise InputError(
                     f"the estimator {label} needs {lacking}, which are not known for {name!r}: "
-                    "give policies and logging as objects, or leave the estimator out"
+                    "give policies and logging as objects, or leave the estimator out",
+                    parameter="estimators",
                 )
             if lacking is not None:
                 note = f"{label} is left out: it needs {lacking}"

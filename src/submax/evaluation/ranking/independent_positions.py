@@ -28,7 +28,8 @@ class IndependentPositions(RankingPolicy):
             raise InputError(
                 f"the table has the shape {table.shape} and sums from {sums.min():.3g} to "
                 f"{sums.max():.3g}; probabilities [positions, items] that add up to 1 at each "
-                "position are allowed: normalize them"
+                "position are allowed: normalize them",
+                parameter="table",
             )
         object.__setattr__(self, "table", table if table.ndim == 3 else table[None])
 

@@ -32,7 +32,8 @@ class PlackettLuce(RankingPolicy):
         if scores.ndim != 2 or not np.isfinite(scores).all() or not scores.size:
             raise InputError(
                 f"the scores have the shape {scores.shape}; finite numbers [items] or "
-                "[slates, items] are allowed: give a score for each item"
+                "[slates, items] are allowed: give a score for each item",
+                parameter="scores",
             )
         object.__setattr__(self, "scores", scores)
 

@@ -75,13 +75,15 @@ class SlateEvidence:
             raise InputError(
                 f"the policy cannot rank these slates ({one_line(error)}); one for {wanted[0]} "
                 f"slates of {wanted[1]} positions and {wanted[2]} items is allowed: give a number "
-                f"for each of the items {known}, in this order"
+                f"for each of the items {known}, in this order",
+                parameter="policies",
             ) from error
         if table.shape != wanted:
             raise InputError(
                 f"the policy ranks {table.shape[2]} items on {table.shape[1]} positions, and the "
                 f"log has {wanted[2]} items on {wanted[1]} positions: give a number for each of "
-                f"the items {known}, in this order"
+                f"the items {known}, in this order",
+                parameter="policies",
             )
         return table
 

@@ -68,7 +68,8 @@ def _names(columns: list[str], given: Mapping[str, str]) -> dict[str, str]:
         elif role not in OPTIONAL:
             raise InputError(
                 f"no column is called {role!r}, and slates need one. There are: "
-                f"{', '.join(columns)[:200]}. Say which column it is: columns={{{role!r}: NAME}}"
+                f"{', '.join(columns)[:200]}. Say which column it is: columns={{{role!r}: NAME}}",
+                parameter=role,
             )
     return found
 
@@ -150,7 +151,8 @@ def _places(
     if len(np.unique(place)) < len(place):
         raise InputError(
             "two rows have the same slate and position, and each position of a slate has one row: "
-            f"check the columns {names['slate']!r} and {names['position']!r}"
+            f"check the columns {names['slate']!r} and {names['position']!r}",
+            parameter="position",
         )
     return place, positions
 

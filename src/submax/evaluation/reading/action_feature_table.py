@@ -37,7 +37,8 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
         raise InputError(
             f"the action features in {source.name} have the columns "
             f"{', '.join(source.columns)[:200]}, and must have a column 'action', or the columns "
-            "'slot' and 'choice', and a column for each feature: add or rename columns"
+            "'slot' and 'choice', and a column for each feature: add or rename columns",
+            parameter="action_features",
         )
     table = _read(source)
     names = zip(*(map(as_name, table.column(key).to_pylist()) for key in keys), strict=True)
@@ -73,7 +74,8 @@ def _read(source: Source) -> Any:
     bad.refuse(source.name, rows + len(bad.lines))
     if not rows:
         raise InputError(
-            f"the table of action features in {source.name} has no rows: add a row for each action"
+            f"the table of action features in {source.name} has no rows: add a row for each action",
+            parameter="action_features",
         )
     return pa.Table.from_batches(batches)
 
@@ -88,7 +90,8 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
         row = int(np.argmax(read.wrong))
         raise InputError(
             f"the action feature {name!r} is {short_repr(column[row].as_py())} in row {row + 1} "
-            "and a number in others: give finite numbers to all choices, or texts to all"
+            "and a number in others: give finite numbers to all choices, or texts to all",
+            parameter="action_features",
         )
     return [None if np.isnan(value) else float(value) for value in read.values]
 
@@ -104,7 +107,8 @@ def _by_name(
         if choice in choices:
             raise InputError(
                 f"row {row + 1} of the action features describes {choice!r}{of_slot(slot)}, which "
-                "an earlier row describes: leave one of the two rows out"
+                "an earlier row describes: leave one of the two rows out",
+                parameter="action_features",
             )
         cells = {name: column[row] for name, column in columns.items()}
         choices[choice] = {name: cell for name, cell in cells.items() if cell is not None}
@@ -117,6 +121,7 @@ def _complete(keys: list[tuple[str | None, ...]]) -> Iterator[tuple[str, ...]]:
         if len(names) < len(key):
             raise InputError(
                 f"row {row + 1} of the action features does not name a choice: add the name, or "
-                "leave the row out"
+                "leave the row out",
+                parameter="action_features",
             )
         yield names

@@ -33,7 +33,8 @@ def arrays_table(
         if len(column) != len(rewards):
             raise InputError(
                 f"{name} has {len(column)} rows and reward has {len(rewards)}: give arrays of the "
-                "same length"
+                "same length",
+                parameter=name,
             )
     return {name: np.ascontiguousarray(column) for name, column in table.items()}
 
@@ -44,12 +45,14 @@ def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], lis
         if not isinstance(feedback, Mapping) or feedback.get(name) is None:
             raise InputError(
                 f"the bandit feedback has no key {name!r}: give the dictionary of Open Bandit "
-                "Pipeline, with 'action' and 'reward'"
+                "Pipeline, with 'action' and 'reward'",
+                parameter=name,
             )
     if np.ndim(feedback["action"]) != 1:
         raise InputError(
             f"the actions of the bandit feedback have {np.ndim(feedback['action'])} dimensions, "
-            "and must be one array [n_rounds]: for several slots use Log.from_arrays"
+            "and must be one array [n_rounds]: for several slots use Log.from_arrays",
+            parameter="action",
         )
     table = arrays_table(
         feedback["action"], feedback["reward"], feedback.get("pscore"), feedback.get("context")
@@ -73,8 +76,8 @@ def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InputError(f"{name} must be an array: {error}") from error
+        raise InputError(f"{name} must be an array: {error}", parameter=name) from error
     if array.ndim not in dimensions:
         wanted = " or ".join("[N]" if count == 1 else f"[N, {name}s]" for count in dimensions)
-        raise InputError(f"{name} must have the shape {wanted}, not {array.shape}")
+        raise InputError(f"{name} must have the shape {wanted}, not {array.shape}", parameter=name)
     return array

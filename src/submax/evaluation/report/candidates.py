@@ -46,7 +46,8 @@ def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, 
     if isinstance(policies, (str, Path, Learned, Policy, TargetPolicy, np.ndarray)):
         raise InputError(
             f"policies is one {type(policies).__name__}, and must be a list of policies or a "
-            "table from names to policies: put it into a list, [...]"
+            "table from names to policies: put it into a list, [...]",
+            parameter="policies",
         )
     pairs = (
         policies.items()
@@ -58,7 +59,8 @@ def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, 
         if name in named or name == LOGGING_POLICY:
             raise InputError(
                 f"two policies are called {name!r}: give them as a table with a name for each, "
-                "{'first': ..., 'second': ...}"
+                "{'first': ..., 'second': ...}",
+                parameter="policies",
             )
         named[name] = policy
     return named
@@ -99,7 +101,8 @@ def as_target(given: Any) -> TargetPolicy:
         return GivenProbabilities(given)
     raise InputError(
         f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
-        "probabilities, a function or a fitted classifier is allowed: give one of them"
+        "probabilities, a function or a fitted classifier is allowed: give one of them",
+        parameter="policies",
     )
 
 

@@ -33,7 +33,8 @@ def chosen_estimators(
     """
     if isinstance(given, (str, Mapping)):
         raise InputError(
-            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]"
+            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]",
+            parameter="estimators",
         )
     made = [make_off_policy(one) for one in given]
     kinds = [one.short for one in made]
@@ -42,21 +43,27 @@ def chosen_estimators(
         if one.uses_slots and not has_slots(schema):
             raise InputError(
                 f"the estimator {one.short} needs a log of several slots without real-valued "
-                "parts, and this log has none: leave the estimator out"
+                "parts, and this log has none: leave the estimator out",
+                parameter="estimators",
             )
         if one.uses_groups and group_index(schema) is None:
             raise InputError(
                 f"the estimator {one.short} needs actions of which some have the same features, "
-                "and this log has none: give action_features, or leave the estimator out"
+                "and this log has none: give action_features, or leave the estimator out",
+                parameter="estimators",
             )
         if one.uses_sessions and not has_sessions:
             raise InputError(
                 f"the estimator {one.short} needs a log with sessions, and this log has none: name "
-                "the column, --column session=NAME, or leave the estimator out"
+                "the column, --column session=NAME, or leave the estimator out",
+                parameter="estimators",
             )
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
-            raise InputError(f"the estimator {label} is asked for twice: leave one of the two out")
+            raise InputError(
+                f"the estimator {label} is asked for twice: leave one of the two out",
+                parameter="estimators",
+            )
         labelled[label] = one
     return labelled
 

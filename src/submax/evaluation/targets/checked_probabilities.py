@@ -31,7 +31,8 @@ def checked_probabilities(given: Any, rows: int, schema: Schema, what: str) -> F
         raise InputError(
             f"{what} are of the shape {list(table.shape)}; [{rows}, {size}] is allowed, a row for "
             f"each decision and a column for each action ({_names(schema)}), or the name of one "
-            "action for each decision: give an array of this shape"
+            "action for each decision: give an array of this shape",
+            parameter="policies",
         )
     table = table.astype(np.float64)
     sums = table.sum(axis=1)
@@ -41,7 +42,8 @@ def checked_probabilities(given: Any, rows: int, schema: Schema, what: str) -> F
         raise InputError(
             f"{what}, row {row}: the probabilities are from {table[row].min():g} to "
             f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such rows); "
-            "numbers of at least 0 that add up to 1 are allowed: divide each row by its sum"
+            "numbers of at least 0 that add up to 1 are allowed: divide each row by its sum",
+            parameter="policies",
         )
     result: Floats = table / sums[:, None]
     return result
@@ -52,7 +54,8 @@ def _of_choices(chosen: Any, schema: Schema, what: str) -> Floats:
     if len(menu.slots) != 1:
         raise InputError(
             f"{what} are one action for each decision, and this log has {len(menu.slots)} slots; "
-            "probabilities of all joint actions are allowed: give an array [rows, joint actions]"
+            "probabilities of all joint actions are allowed: give an array [rows, joint actions]",
+            parameter="policies",
         )
     names = [choice.name for choice in menu.slots[0].choices]
     index = {name: place for place, name in enumerate(names)}
@@ -61,7 +64,8 @@ def _of_choices(chosen: Any, schema: Schema, what: str) -> Floats:
         row = places.index(-1)
         raise InputError(
             f"{what}, row {row}: {str(chosen[row])!r} is not an action of the log; allowed: "
-            f"{listed(names)}: give one of them for each decision"
+            f"{listed(names)}: give one of them for each decision",
+            parameter="policies",
         )
     return np.eye(len(names))[places]
 

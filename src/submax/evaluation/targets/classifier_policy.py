@@ -29,7 +29,8 @@ class ClassifierPolicy(TargetPolicy):
             raise InputError(
                 f"the policy is a {self.name} that is not fitted; a fitted classifier whose "
                 "classes are actions is allowed: fit it before, or let a policy learn with it, "
-                '{"kind": "reward-conditioned", "estimator": {"kind": "classifier", …}}'
+                '{"kind": "reward-conditioned", "estimator": {"kind": "classifier", …}}',
+                parameter="policies",
             )
 
     def probabilities(
@@ -41,14 +42,16 @@ class ClassifierPolicy(TargetPolicy):
         if unknown or len(schema.menu.slots) != 1:
             raise InputError(
                 f"the classes of {self.name} are {listed(classes)}; the actions of the log, "
-                f"{listed(names)}, are allowed: fit it to the names of actions"
+                f"{listed(names)}, are allowed: fit it to the names of actions",
+                parameter="policies",
             )
         try:
             found = self._classifier.predict_proba(self._inputs(schema, context))
         except Exception as error:
             raise InputError(
                 f"{self.name} cannot predict the rows of the log ({one_line(error)}); a classifier "
-                f"of the fields {listed(schema.context.names)} is allowed: fit it to these columns"
+                f"of the fields {listed(schema.context.names)} is allowed: fit it to these columns",
+                parameter="policies",
             ) from error
         table = np.zeros((len(context), len(names)))
         table[:, [names.index(one) for one in classes]] = found

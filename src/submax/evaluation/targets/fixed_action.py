@@ -27,7 +27,8 @@ class FixedAction(TargetPolicy):
         if action not in names:
             raise InputError(
                 f"the policy is {ALWAYS}{action}, and the actions of the log are {listed(names)}: "
-                f"name one of them, or {ALWAYS}{EVERY} for each{did_you_mean(action, names)}"
+                f"name one of them, or {ALWAYS}{EVERY} for each{did_you_mean(action, names)}",
+                parameter="policies",
             )
         self.name, self._place, self._size = f"{ALWAYS}{action}", names.index(action), len(names)
 
@@ -52,7 +53,10 @@ def with_every_action(candidates: Mapping[str, Any], schema: Schema) -> dict[str
             added = {f"{prefix}{action}": f"{ALWAYS}{action}" for action in _names(schema, one)}
         for twice in added.keys() & found.keys():
             if not isinstance(found[twice], str) or found[twice] != added[twice]:
-                raise InputError(f"two policies are called {twice}: give one of them another name")
+                raise InputError(
+                    f"two policies are called {twice}: give one of them another name",
+                    parameter="policies",
+                )
         found |= added
     return found
 
@@ -62,6 +66,7 @@ def _names(schema: Schema, policy: str) -> list[str]:
         raise InputError(
             f"{policy} was given, and this log has several slots or real-valued actions; one "
             "action is a policy for plain actions: give a function or an array of probabilities in "
-            "Python"
+            "Python",
+            parameter="policies",
         )
     return [choice.name for choice in schema.menu.slots[0].choices]

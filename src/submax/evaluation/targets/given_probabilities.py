@@ -23,7 +23,8 @@ class GivenProbabilities(TargetPolicy):
         if len(self._table) != rows:
             raise InputError(
                 f"{self.name} has {len(self._table)} rows, and the log has {rows}; a row for each "
-                "row of the log is allowed: compute the probabilities for all rows, in their order"
+                "row of the log is allowed: compute the probabilities for all rows, in their order",
+                parameter="policies",
             )
 
     def of_rows(self, numbers: Integers) -> "GivenProbabilities":

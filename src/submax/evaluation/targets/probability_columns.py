@@ -19,7 +19,8 @@ def check_pattern(pattern: str) -> None:
     if pattern.count(ANY) != 1 or any(sign in pattern for sign in "?[]"):
         raise InputError(
             f"the policy is {COLUMNS}{pattern}; a pattern with one {ANY}, which stands for the "
-            f"name of the action, is allowed: write {COLUMNS}prob_{ANY}"
+            f"name of the action, is allowed: write {COLUMNS}prob_{ANY}",
+            parameter="policies",
         )
 
 
@@ -35,7 +36,8 @@ def probability_columns(log: Log, pattern: str) -> GivenProbabilities:
         raise InputError(
             f"{COLUMNS}{pattern} was given, and this log has several slots or real-valued actions; "
             "columns of probabilities are allowed for plain actions: give an array [rows, joint "
-            "actions] in Python"
+            "actions] in Python",
+            parameter="policies",
         )
     before, after = (len(part) for part in pattern.split(ANY))
     place = {
@@ -50,7 +52,8 @@ def probability_columns(log: Log, pattern: str) -> GivenProbabilities:
         raise InputError(
             f"{COLUMNS}{pattern}: {found}, and the actions of the log are {listed(names)}; one "
             "column for each action is allowed: declare all actions, and read the columns with "
-            f"columns={{'probability': {pattern!r}}}"
+            f"columns={{'probability': {pattern!r}}}",
+            parameter="policies",
         )
     table = log.probability[:, np.array([place[one] for one in names])]
     return GivenProbabilities(table, f"{COLUMNS}{pattern}")

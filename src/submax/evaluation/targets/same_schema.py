@@ -14,5 +14,6 @@ def check_same_schema(learned: Learned, log: Log) -> None:
     if not same_menu or learned.schema.context != log.schema.context:
         raise InputError(
             "the policy was learned for other actions or contexts than this log has: read the "
-            "log with its schema, Log.read(..., schema=learned.schema)"
+            "log with its schema, Log.read(..., schema=learned.schema)",
+            parameter="policies",
         )

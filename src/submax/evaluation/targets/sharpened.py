@@ -26,7 +26,8 @@ class Sharpened(TargetPolicy):
         if not temperature >= 0 or not np.isfinite(temperature):
             raise InputError(
                 f"the temperature of {name} is {temperature!r}; a number of at least 0 is allowed "
-                "(0 is greedy, 1 the policy itself): change it"
+                "(0 is greedy, 1 the policy itself): change it",
+                parameter="policies",
             )
 
     @property

@@ -18,5 +18,6 @@ def parsed_variant(text: str) -> tuple[str, float] | None:
     except ValueError:
         raise InputError(
             f"the variant of {text!r} is {variant!r}; {GREEDY!r} and '{TEMPERATURE}0.5' are "
-            f"allowed: write {policy}{SIGN}{GREEDY}"
+            f"allowed: write {policy}{SIGN}{GREEDY}",
+            parameter="policies",
         ) from None

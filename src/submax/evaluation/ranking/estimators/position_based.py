@@ -54,7 +54,8 @@ class PositionBased(RankingEstimator):
             if theta.shape != (positions,) or not (theta > 0).any() or (theta < 0).any():
                 raise InputError(
                     f"the examination is {self.examination!r}; {positions} numbers, one for each "
-                    "position and none below 0, are allowed: give them, or None to estimate them"
+                    "position and none below 0, are allowed: give them, or None to estimate them",
+                    parameter="examination",
                 )
             return theta
         assert evidence.logged_placed is not None

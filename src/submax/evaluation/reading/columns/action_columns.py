@@ -65,7 +65,8 @@ class ActionColumns:
             raise InputError(
                 f"column {column!r} has more than {MOST_CHOICES} different actions, which is the "
                 "most that a slot may have: if they are real numbers, declare an interval, "
-                f"{self._as_interval(column)}"
+                f"{self._as_interval(column)}",
+                parameter=column,
             )
         return code
 

@@ -115,7 +115,8 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
     twice, times = Counter(columns).most_common(1)[0] if columns else ("", 0)
     if times > 1:
         raise InputError(
-            f"the log has {times} columns called {twice!r}: give each column a different name"
+            f"the log has {times} columns called {twice!r}: give each column a different name",
+            parameter=twice,
         )
     outcomes = _outcomes(columns, given)
     if outcomes:
@@ -126,7 +127,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         _check_successes(given, count)
         single["reward"] = successes
     if single["reward"] is None:
-        raise InputError(_missing("reward", columns))
+        raise InputError(_missing("reward", columns), parameter="reward")
     actions = _actions(columns, given)
     slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
     exported = STATUS if set(columns) >= EXPORTED else None
@@ -154,7 +155,7 @@ def _outcomes(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str
         return {}
     found = _table("reward", columns, wanted)
     if not found:
-        raise InputError(_missing("reward", columns))
+        raise InputError(_missing("reward", columns), parameter="reward")
     return found
 
 
@@ -163,7 +164,8 @@ def _session(columns: Sequence[str], given: Mapping[str, Any], count: str | None
     if session is not None and count is not None:
         raise InputError(
             "a column of sessions and one of counts are given, and only one of them is allowed, "
-            "because the decisions of a session follow each other: give a row for each decision"
+            "because the decisions of a session follow each other: give a row for each decision",
+            parameter="session",
         )
     return session
 
@@ -180,7 +182,8 @@ def _check_successes(given: Mapping[str, Any], count: str | None) -> None:
         other = "a column of rewards is" if given.get("reward") else "no column of counts is"
         raise InputError(
             f"a column of successes is given and {other}; successes and counts are allowed "
-            "together, without rewards: give --column count=NAME --column successes=NAME"
+            "together, without rewards: give --column count=NAME --column successes=NAME",
+            parameter="successes",
         )
 
 
@@ -211,7 +214,8 @@ def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str 
         return None
     if not isinstance(wanted, str):
         raise InputError(
-            f"the column of the {role} is {wanted!r}, and must be the name of one column"
+            f"the column of the {role} is {wanted!r}, and must be the name of one column",
+            parameter=role,
         )
     one_of(f"column for the {role}", wanted, columns)
     return wanted
@@ -227,7 +231,7 @@ def _actions(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]
         wanted = {ARMS: wanted}
     found = _table("action", columns, wanted)
     if not found:
-        raise InputError(_missing("action", columns))
+        raise InputError(_missing("action", columns), parameter="action")
     return found
 
 
@@ -254,7 +258,8 @@ def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
     if not isinstance(wanted, Mapping):
         raise InputError(
             f"the columns of the {role} are {wanted!r}, and must be a list of columns or a table "
-            "from names to columns"
+            "from names to columns",
+            parameter=role,
         )
     for name in wanted.values():
         one_of(f"column for the {role}", str(name), columns)
@@ -269,7 +274,8 @@ def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
     if not found:
         raise InputError(
             f"no column matches {wanted!r}, which is given for the {role}. There are: "
-            f"{listed(columns)}. Change the pattern, or name the columns"
+            f"{listed(columns)}. Change the pattern, or name the columns",
+            parameter=role,
         )
     return found
 

@@ -74,7 +74,8 @@ class ContextColumns:
             raise InputError(
                 f"column {column!r} has more than {MOST_UNDECLARED} different values, too many for "
                 "a category that is not declared: leave it out of the context, or declare its "
-                "categories"
+                "categories",
+                parameter=column,
             )
         return code
 

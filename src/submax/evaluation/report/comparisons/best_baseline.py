@@ -16,7 +16,8 @@ def check_several(policies: Sequence[str]) -> None:
         raise InputError(
             f"the baseline is {BEST!r}, and the policies that can be evaluated are "
             f"{', '.join(policies) or 'none'}: give at least two, such as always=* for every "
-            "action of the log"
+            "action of the log",
+            parameter="baseline",
         )
 
 

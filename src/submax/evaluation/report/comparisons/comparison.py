@@ -220,12 +220,14 @@ def _check(log: Log | PartedLog, interval: str, level: float, slices: Sequence[s
     if not 0 < level < 1:
         raise InputError(
             f"the level of an interval is {level!r}, and must be between 0 and 1: "
-            "give 0.95 for intervals of 95 %"
+            "give 0.95 for intervals of 95 %",
+            parameter="level",
         )
     if isinstance(log, PartedLog) and slices:
         raise InputError(
             "slices are not computed for a log that is read in parts; a log in memory is allowed: "
-            "read it whole (--read whole, Log.read)"
+            "read it whole (--read whole, Log.read)",
+            parameter="slices",
         )
 
 

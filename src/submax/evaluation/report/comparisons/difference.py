@@ -50,7 +50,8 @@ class Difference(NamedTuple):
         """
         if not 0 < power < 1:
             raise InputError(
-                f"the power is {power!r}; a number between 0 and 1 is allowed: give 0.8"
+                f"the power is {power!r}; a number between 0 and 1 is allowed: give 0.8",
+                parameter="power",
             )
         size = abs(self.value if effect is None else effect)
         if size == 0:

@@ -95,7 +95,8 @@ def compare_rewards(
         if name in rewards:
             raise InputError(
                 f"the combination {name!r} has the name of a column of rewards, and needs one of "
-                "its own: give it another name"
+                "its own: give it another name",
+                parameter="combinations",
             )
         rewards[name] = weights
     logs = {name: log.with_reward(one) for name, one in rewards.items()}
@@ -103,7 +104,8 @@ def compare_rewards(
     if learning not in logs:
         raise InputError(
             f"learn_from is {learn_from!r}; one of {', '.join(logs) or 'several rewards'} is "
-            "allowed: read the log with several columns of rewards, and name one of them"
+            "allowed: read the log with several columns of rewards, and name one of them",
+            parameter="learn_from",
         )
     given = with_every_action(named(policies), log.schema)
     candidates = {name: checked(one, logs[learning]) for name, one in given.items()}
@@ -149,7 +151,8 @@ def _evaluated_part(
     if not unseen.any():
         raise InputError(
             "the policies have learned from all rows of this log, and rows that none of them has "
-            "learned from are needed: learn them from a share of the rows"
+            "learned from are needed: learn them from a share of the rows",
+            parameter="policies",
         )
     kept = numbers[unseen]
     targets = {
