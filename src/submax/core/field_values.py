@@ -38,14 +38,20 @@ def converted(where: str, value: Any, wanted: Any) -> Any:
     if origin is tuple and not isinstance(value, tuple):
         raise InputError(
             f"{where} must be a list, not {value!r}; if a list stands for several "
-            "configurations, write a list within a list, [[...]]"
+            "configurations, write a list within a list, [[...]]",
+            parameter=_name(where),
         )
     plain = origin or wanted
     is_type = isinstance(plain, type) and isinstance(value, plain)
     if not is_type or (isinstance(value, bool) and plain is not bool):
         name = getattr(plain, "__name__", str(wanted))
-        raise InputError(f"{where} must be of type {name}, not {value!r}")
+        raise InputError(f"{where} must be of type {name}, not {value!r}", parameter=_name(where))
     return value
+
+
+def _name(where: str) -> str:
+    """The name of a field, with which the place of a value begins."""
+    return where.partition(" of ")[0]
 
 
 def _record(where: str, table: Mapping[str, Any], wanted: Any) -> Any:
@@ -65,7 +71,7 @@ def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
         except InputError:
             continue
     names = " or ".join(map(_type_name, options))
-    raise InputError(f"{where} must be of type {names}, not {value!r}")
+    raise InputError(f"{where} must be of type {names}, not {value!r}", parameter=_name(where))
 
 
 def _type_name(option: Any) -> str:

@@ -114,7 +114,9 @@ class Folder(Generic[Kind]):
             one_of(f"key of {self.word} {table['kind']!r}:", key, fields)
         for name, field in fields.items():
             if name not in values and required(field):
-                raise InputError(f"{self.word} {table['kind']!r} needs a value for {name!r}")
+                raise InputError(
+                    f"{self.word} {table['kind']!r} needs a value for {name!r}", parameter=name
+                )
         types_of = typing.get_type_hints(found)
         made = {
             key: nested[key].build({"kind": value} if isinstance(value, str) else value, nested)
@@ -132,7 +134,9 @@ class Folder(Generic[Kind]):
         try:
             return found(**made)
         except InputError as error:
-            raise InputError(f"{self.word} {table['kind']!r}: {error}") from None
+            raise InputError(
+                f"{self.word} {table['kind']!r}: {error}", parameter=error.parameter
+            ) from None
 
     def exported(self, class_name: str) -> type[Kind]:
         """The class of this name in the folder, for ``from submax.policies import Thompson``."""
