@@ -27,13 +27,6 @@ class TooEarly(BatchFlush):
 
 
 @dataclass(frozen=True)
-class TooMany(BatchFlush):
-    def schedule(self, observations):
-        for _ in range(observations):
-            yield Step(1, 2)
-
-
-@dataclass(frozen=True)
 class DecidesNothing(BatchFlush):
     def schedule(self, observations):
         yield Step(observations, 0)
@@ -65,7 +58,6 @@ class NegativeLength(BatchFlush):
     [
         (DropsTheRest(3), "the decisions must add up to the observations"),
         (TooEarly(3), "no reward may come back before its decision is taken"),
-        (TooMany(3), "no reward may come back before its decision is taken"),
         (DecidesNothing(3), "every step must take at least one decision"),
         (TakesBack(3), "give back no fewer than 0 rewards"),
         (AtRandom(30), "the schedule must be the same twice"),

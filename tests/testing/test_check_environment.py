@@ -9,9 +9,6 @@ from submax.environments.networks.contextual import Contextual
 from submax.environments.networks.truth_network import TruthNetwork
 from submax.testing import check_environment
 
-FAR_FROM_THE_MEAN = (
-    r"the average of 1000 rewards .* found 0\.\d+, expected at most 0\.\d+ .*The problem: Problem"
-)
 UNSEEDED = np.random.default_rng(0)
 
 
@@ -19,12 +16,6 @@ UNSEEDED = np.random.default_rng(0)
 class PaysTheNextArm(Bernoulli):
     def reward(self, world, context, action, rng):
         return Bernoulli.reward(self, world, context, (action + 1) % self.arms, rng)
-
-
-@dataclass(frozen=True)
-class PaysTenPercentMore(Bernoulli):
-    def reward(self, world, context, action, rng):
-        return Bernoulli.reward(self, world + 0.1, context, action, rng)
 
 
 @dataclass(frozen=True)
@@ -71,12 +62,6 @@ class MovesInSecret(Bernoulli):
 
 
 @dataclass(frozen=True)
-class OneWorldForAll(Bernoulli):
-    def reset(self, replicas, rng):
-        return np.repeat(Bernoulli.reset(self, 1, rng), replicas, axis=0)
-
-
-@dataclass(frozen=True)
 class OneNetworkForAll(Contextual):
     def reset(self, replicas, rng):
         world = Contextual.reset(self, 1, rng)
@@ -117,24 +102,13 @@ class OneColumnOfBest(Bernoulli):
 @pytest.mark.parametrize(
     ("environment", "rule"),
     [
-        (
-            PaysTheNextArm(3),
-            FAR_FROM_THE_MEAN,
-        ),
-        (
-            PaysTenPercentMore(3),
-            FAR_FROM_THE_MEAN,
-        ),
-        (
-            MeansAboveOne(3),
-            r"mean_reward must lie within .* of Binary\(\); found 1\.\d+, expected at most 1\.",
-        ),
+        (PaysTheNextArm(3), "the average of 1000 rewards .*expected at most"),
+        (MeansAboveOne(3), r"mean_reward must lie within .* of Binary\(\)"),
         (PaysTwo(3), r"rewards must be those of Binary\(\)"),
         (OtherMeanAtOnce(3), "outcome must be what reward and mean_reward give"),
         (BestIsAverage(3), "no action may be better than best_reward"),
         (MovesInSecret(3), r"does not drift, and its mean rewards change.*found 0"),
         (BestIsOne(3), "some action must earn best_reward"),
-        (OneWorldForAll(3), "different replicas must not all meet the same"),
         (OneNetworkAndContextForAll(), "different replicas must not all meet the same"),
         (WithoutSeed(3), "the same seed must give the same world"),
         (WideContexts(3), "contexts must have shape"),

@@ -1,4 +1,4 @@
-"""In CI nothing is skipped unseen: what the tests' own configuration makes of it."""
+"""What the tests' own configuration makes of a test whose requirements are missing."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).parents[1]
 FILES = {
     "test_some.py": """
 import pytest
@@ -25,19 +26,40 @@ def test_known_to_fail():
 """,
     "test_other.py": 'import pytest\n\npytest.importorskip("no_such_package")\n',
 }
+NEEDS = {
+    "test_needs.py": """
+import pytest
+
+@pytest.mark.needs("postgresql")
+def test_with_a_server():
+    assert False
+"""
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("strict", "status", "summary"),
-    [("", 0, "3 skipped, 1 xfailed"), ("1", 1, "1 failed, 1 xfailed, 2 errors")],
-    ids=["skipped", "strict"],
+    ("files", "variable", "status", "said"),
+    [
+        (FILES, {}, 0, "3 skipped, 1 xfailed"),
+        # In CI nothing is skipped unseen.
+        (FILES, {"SUBMAX_TEST_STRICT": "1"}, 1, "1 failed, 1 xfailed, 2 errors"),
+        (
+            NEEDS,
+            {"SUBMAX_TEST_WITHOUT": "all"},
+            0,
+            "skipped: postgresql 1 (apt-get install postgresql)",
+        ),
+    ],
+    ids=["skipped", "strict", "needs"],
 )
-def test_a_test_that_would_be_skipped_fails_in_ci(strict, status, summary, tmp_path):
+def test_a_test_that_misses_something(files, variable, status, said, tmp_path):
     for name in ("conftest.py", "slow.txt"):
-        shutil.copy(Path(__file__).parents[1] / name, tmp_path)
-    for name, text in FILES.items():
+        shutil.copy(TESTS / name, tmp_path)
+    shutil.copytree(TESTS / "support", tmp_path / "support")
+    for name, text in files.items():
         (tmp_path / name).write_text(text)
+    unset = {"SUBMAX_TEST_STRICT": "", "SUBMAX_TEST_WITHOUT": ""}
     done = subprocess.run(
         [
             sys.executable,
@@ -48,13 +70,10 @@ def test_a_test_that_would_be_skipped_fails_in_ci(strict, status, summary, tmp_p
             "--continue-on-collection-errors",
         ],
         cwd=tmp_path,
-        env={**os.environ, "SUBMAX_TEST_STRICT": strict, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, **unset, **variable, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert summary in done.stdout, done.stdout
+    assert said in done.stdout, done.stdout
     assert done.returncode == status
-    if strict:
-        assert "nothing may be missing here" in done.stdout
-        assert "there is no PostgreSQL server here" in done.stdout
