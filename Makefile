@@ -51,7 +51,6 @@ docs: $(VENV)/.installed-all
 	$(BIN)/python docs/generators/cli_page.py
 	$(BIN)/python -m docs.generators.reference
 	$(BIN)/python docs/generators/options_table.py
-	$(BIN)/python docs/generators/choice_page.py
 	$(BIN)/python clients/typescript/generate.py
 	$(BIN)/python docs/generators/tuning_page.py
 	$(BIN)/python docs/generators/growth_page.py

@@ -17,7 +17,7 @@ from submax.experiments.storing.results import FINAL_TABLE
 
 ADAPTIVE = "rcp-adaptive"
 RECOMMENDED = {"pricing-rivals": "fourier-thompson"}
-"""What `submax recommend` names for an experiment, if it is another policy than the default."""
+"""The recommended policy of an experiment, if it is another one than the default."""
 TABLE = "differences"
 
 

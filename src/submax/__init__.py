@@ -99,7 +99,6 @@ if TYPE_CHECKING:
         UnknownDecisionWarning as UnknownDecisionWarning,
     )
     from submax.policies import make_policy as make_policy
-    from submax.recommendation.recommend import recommend as recommend
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
@@ -190,7 +189,6 @@ _HOME = {
     "identify": "submax.simulation.identify",
     "make_policy": "submax.policies",
     "open": "submax.live.bandits.open",
-    "recommend": "submax.recommendation.recommend",
     "simulate": "submax.simulation.simulate",
     "stored": "submax.core.running.stored",
 }

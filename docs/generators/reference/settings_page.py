@@ -15,7 +15,6 @@ from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
 from submax.live.declaring.settings import Settings
 from submax.live.monitoring.alarms.webhook_options import PRIVATE, SECRET
-from submax.web.results_server.options import OPTIONS as DASHBOARD_OPTIONS
 from submax.web.server.running.serve_options import KEY, OPTIONS, STORE
 from submax.web.server.running.server_option import ServerOption
 
@@ -41,9 +40,6 @@ command line comes first. A variable whose name ends in `{by_file}` names a file
 such as a secret of a container: `SUBMAX_STORE{by_file}`. Commands that need a store and no other
 argument, such as `submax keys add` and `submax status`, read `SUBMAX_STORE` and
 `SUBMAX_STORE{by_file}`, too."""
-DASHBOARD = """## Of the dashboard of results
-
-Options of `submax dashboard`."""
 OTHERS = {
     KEY: "The key that commands send to a server.",
     KEY + BY_FILE: "A file with this key.",
@@ -73,7 +69,7 @@ def page() -> str:
     others = table(("variable", "meaning"), [(f"`{one}`", text) for one, text in OTHERS.items()])
     store = [("`STORE`", f"`{STORE.variable}`", "", STORE.allowed, cell(STORE.help))]
     parts += [SERVER.format(by_file=BY_FILE), _options(store, OPTIONS)]
-    parts += [DASHBOARD, _options([], DASHBOARD_OPTIONS), "## Other variables", others]
+    parts += ["## Other variables", others]
     return "\n\n".join(parts) + "\n"
 
 

@@ -11,7 +11,7 @@ from submax.core.folder import Folder
 
 WITH_ALL_METHODS = ("Bandit", "Client", "AsyncClient", "Log", "Comparison")
 """Classes whose inherited methods are listed too, because callers use all of them."""
-PACKAGES = {"core", "environments", "live", "policies", "recommendation", "schema", "web"}
+PACKAGES = {"core", "environments", "live", "policies", "schema", "web"}
 PACKAGES |= {"simulation", "strategies"}
 """The packages whose names in ``submax`` are on the pages below."""
 
@@ -75,7 +75,7 @@ def _learning_pages(top: Mapping[str, list[PublicName]]) -> dict[str, PythonPage
             "The classes are in `submax.policies`. Their methods are those of "
             "[Policy](contracts.md).",
             policies.POLICIES,
-            [*top["policies"], *top["recommendation"]],
+            top["policies"],
         ),
         "strategies": _folder_page(
             "Strategies",

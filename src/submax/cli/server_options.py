@@ -1,4 +1,4 @@
-"""The options of ``submax serve`` and ``submax dashboard``, made from tables of options."""
+"""The options of ``submax serve``, made from a table of options."""
 
 from collections.abc import Sequence
 

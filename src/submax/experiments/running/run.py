@@ -6,9 +6,6 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from submax.experiments.comparing.paired_comparison import Finals
-from submax.experiments.following.noted_run import NotedRun
-from submax.experiments.following.planned_cell import planned
-from submax.experiments.following.run_record import recorded_run
 from submax.experiments.running.cells import Cell, cells, run_cell
 from submax.experiments.running.illustration import illustrate
 from submax.experiments.running.replica_blocks import (
@@ -64,17 +61,15 @@ def run_sweep(
     claim_directory(directory, specification, **{BLOCKS: counts})
     store = CellStore(directory / CELLS)
     blocks = all_in_blocks(chosen, counts)
-    with recorded_run(directory, planned(chosen, counts)) as notes:
-        run = NotedRun(run_cell, notes)
-        sweep({cell.key: cell for cell in blocks}, run, store, executor, finished)
-        write_results(directory, _stored(specification, counts, store))
-        section, finals = specification.statements, Finals.read(directory)
-        write_statements(directory, statements_of(section, finals))
-        write_environment_checks(
-            directory, list(environment_checks(section, finals, specification.observations))
-        )
-        seconds = round(time.perf_counter() - begin, 2)
-        close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
+    sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
+    write_results(directory, _stored(specification, counts, store))
+    section, finals = specification.statements, Finals.read(directory)
+    write_statements(directory, statements_of(section, finals))
+    write_environment_checks(
+        directory, list(environment_checks(section, finals, specification.observations))
+    )
+    seconds = round(time.perf_counter() - begin, 2)
+    close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
 
 
 def run_offline(
@@ -91,12 +86,10 @@ def run_offline(
     begin = time.perf_counter()
     claim_directory(directory, specification)
     store = RowsStore(directory / CELLS)
-    with recorded_run(directory, planned(chosen)) as notes:
-        run = NotedRun(estimate_cell, notes)
-        sweep({cell.key: cell for cell in chosen}, run, store, executor, finished)
-        keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
-        write_offline(directory, [row for key in keys for row in store.read(key)])
-        close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+    sweep({cell.key: cell for cell in chosen}, estimate_cell, store, executor, finished)
+    keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
+    write_offline(directory, [row for key in keys for row in store.read(key)])
+    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
 def run_illustration(specification: Specification, directory: Path) -> None:

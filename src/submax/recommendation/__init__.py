@@ -1,1 +1,0 @@
-"""Which policy fits a problem: rules with their evidence, and the answers they are chosen by."""
