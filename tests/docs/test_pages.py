@@ -4,7 +4,6 @@ A block ``text`` below a block of Python shows what it prints, and must be what 
 """
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -54,12 +53,6 @@ def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs, request):
     assert found == text, f"run: python {GENERATOR} {page}"
 
 
-def test_an_output_that_is_wrong_is_written_anew(tmp_path, with_outputs):
-    page = "```python\nname = 'A'\n```\n\n```python\nprint(name)\n```\n\n```text\nB\n```\n"
-    assert with_outputs(page, tmp_path) == page.replace("B", "A")
-    assert "page" not in sys.modules
-
-
 @pytest.mark.parametrize("folder", ["tutorials", "how-to", "explanation"])
 def test_every_page_is_listed(folder):
     listed = re.findall(
@@ -74,22 +67,3 @@ def test_the_parts_of_examples_are_in_the_examples():
     assert len(parts) == 4
     for name, part in parts:
         assert part in (ROOT / name).read_text(encoding="utf-8"), name
-
-
-@pytest.mark.slow
-def test_figures_are_drawn(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(DOCS / "generators"))
-    import explanation_figures
-
-    small = {"VISITS": (25, 50), "LOOKS": 200, "REPLICAS": 2, "BATCHES": 5}
-    for name, value in small.items():
-        monkeypatch.setattr(explanation_figures, name, value)
-    explanation_figures.draw(tmp_path)
-    drawn = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png")}
-    shown = {
-        str((page.parent / figure).relative_to(DOCS))
-        for folder in ("tutorials", "explanation")
-        for page in (DOCS / folder).glob("*.md")
-        for figure in re.findall(r"!\[.*?\]\(((?:figures/)?[\w-]+\.png)\)", page.read_text())
-    }
-    assert drawn == shown

@@ -1,7 +1,6 @@
-"""The published results were made with the settings of today's experiments, and the pages too."""
+"""The published results were made with the settings of today's experiments."""
 
 import csv
-from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -78,29 +77,6 @@ def test_whatever_is_decidedly_ahead_is_named_in_the_readme(name):
     readme = (GENERATORS.parents[1] / "README.md").read_text(encoding="utf-8")
     ahead = {cell[-1] for cell, one in differences_of(name).items() if one.is_less}
     assert {policy for policy in ahead if f"`{policy}`" not in readme} == set()
-
-
-@pytest.mark.parametrize(
-    ("generator", "file"),
-    [
-        ("report_page", "README.md"),
-        ("beyond_page", "beyond.md"),
-        ("bakeoff_page", "bakeoff.md"),
-        ("rivals_page", "rivals.md"),
-    ],
-)
-def test_pages_are_current(generator, file):
-    from published import RESULTS
-
-    written = (RESULTS / file).read_text(encoding="utf-8")
-    assert written == import_module(generator).page(), "run: make docs"
-
-
-@pytest.mark.parametrize("name", ["tuning_page", "growth_page", "scale_page"])
-def test_tables_of_pages_are_current(name):
-    page = import_module(name)
-    written = page.PAGE.read_text(encoding="utf-8")
-    assert written == page.with_tables(written), "run: make docs"
 
 
 def test_every_claim_that_does_not_hold_has_a_reason():

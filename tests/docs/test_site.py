@@ -1,7 +1,6 @@
 """The site is built once, and everything on it is looked at: links, loads, pages, search."""
 
 import html
-import json
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -101,24 +100,6 @@ def test_nothing_is_loaded_from_elsewhere(pages, built):
     for path in (built / "assets").rglob("*.js"):
         found = ADDRESS.findall(path.read_text(encoding="utf-8"))
         assert not [one for one in found if not one.startswith(known)], path
-
-
-def test_every_tutorial_is_a_notebook_with_the_same_code(built):
-    for page in (DOCS / "tutorials").glob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-        book = json.loads((built / "tutorials" / f"{page.stem}.ipynb").read_text(encoding="utf-8"))
-        cells = [one["source"] for one in book["cells"] if one["cell_type"] == "code"]
-        assert cells == [one.strip("\n") for one in code]
-
-
-def test_every_diagram_is_drawn(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT)
-    from docs.generators.site.diagrams import FOLDER, all_diagrams, drawing_name
-
-    needed = {drawing_name(source) for source in all_diagrams()}
-    drawn = {path.name for path in FOLDER.iterdir()}
-    assert needed == drawn, "draw them: see docs/generators/site/diagrams.py"
 
 
 def test_search_finds_words_on_pages_that_are_opened_as_files(browser, built):
