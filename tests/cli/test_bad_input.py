@@ -21,98 +21,78 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def refused(result: Result, *words: str) -> None:
-    """One sentence with the words, status 2."""
+def refused(result: Result, *facts: str) -> None:
+    """Status 2, and a message with the names and values that help the user."""
     assert result.exit_code == 2, result.output
     assert "Traceback" not in result.output
     message = " ".join(result.stderr.split())
-    for word in words:
-        assert word in message, message
+    for fact in facts:
+        assert fact in message, message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "facts"),
     [
-        (["bernuli"], ["'bernuli'", "did you mean 'bernoulli'?", "illustration"]),
-        (["bernoulli", "--only", "arm=3"], ["'arm'", "did you mean 'arms'?", "policy"]),
+        (["bernuli"], ["'bernuli'", "'bernoulli'"]),
+        (["bernoulli", "--only", "arm=3"], ["'arm'", "'arms'"]),
         (["bernoulli", "--only", "arms=11"], ["arms=11", "10, 100, 500"]),
-        (["bernoulli", "--only", "arms=nan"], ["arms=nan"]),
         (["bernoulli", "--only", "policy=ucb2"], ["policy=ucb2", "ucb1-pending"]),
         (["bernoulli", "--only", "arms"], ["'arms'", "KEY=VALUE"]),
-        (["bernoulli", "--replicas", "0"], ["replicas", "at least 1", "0"]),
+        (["bernoulli", "--replicas", "0"], ["replicas", "0"]),
         (["bernoulli", "--replicas", "many"], ["'many'"]),
-        (["bernoulli", "--seed", "-1"], ["seed", "at least 0", "-1"]),
-        (["bernoulli", "--jobs", "0"], ["jobs", "at least 1"]),
         (["all", "bernuli"], ["'bernuli'"]),
-        (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["both given"]),
+        (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["--scheduler"]),
         ([], ["NAME"]),
     ],
 )
-def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_path):
+def test_wrong_options_are_refused_and_nothing_is_written(arguments, facts, tmp_path):
     out = tmp_path / "out"
-    refused(invoke("reproduce", *arguments, "--out", out), *words)
+    refused(invoke("reproduce", *arguments, "--out", out), *facts)
     assert not out.exists()
 
 
+POLICIES = '["random"]'
+
+
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "facts"),
     [
-        (("arms = 3", "arms = 0"), ["arms", "at least 1", "0"]),
+        (("arms = 3", "arms = 0"), ["arms"]),
         (("arms = 3", "arms = 2.5"), ["arms", "2.5"]),
         (("arms = 3", "arms = []"), ["arms", "[]"]),
-        (("arms = 3", "arms = 3\nalpha = 0"), ["alpha", "above 0"]),
+        (("arms = 3", "arms = [3, 3]"), ["[environment]"]),
         (("arms = 3", "arms = 3\nalpha = nan"), ["alpha", "nan"]),
-        (("arms = 3", "arms = 3\nbeta = inf"), ["beta", "inf"]),
-        (("arms = 3", "arms = 3\nalfa = 1"), ["'alfa'", "did you mean 'alpha'?"]),
-        (("arms = 3", ""), ["'bernoulli'", "arms must be", "means"]),
+        (("arms = 3", "arms = 3\nalfa = 1"), ["'alfa'", "'alpha'"]),
+        (("arms = 3", ""), ["'bernoulli'", "arms", "means"]),
+        (("arms = 3", "arms = "), ["own.toml"]),
         (('kind = "bernoulli"', ""), ["'kind'", "bernoulli"]),
-        (('kind = "bernoulli"', 'kind = "bernouli"'), ["'bernouli'", "did you mean"]),
-        (("observations = 20", "observations = 0"), ["observations", "at least 1"]),
-        (("observations = 20", 'observations = "x"'), ["observations", "whole number"]),
+        (('kind = "bernoulli"', 'kind = "bernouli"'), ["'bernouli'", "'bernoulli'"]),
+        (("observations = 20", 'observations = "x"'), ["observations"]),
         (("observations = 20", ""), ["observations"]),
-        (("observations = 20", "observation = 20"), ["'observation'", "'observations'?"]),
-        (('["random"]', '["randon"]'), ["'randon'", "did you mean 'random'?"]),
-        (('["random"]', "[]"), ["policies", "at least one"]),
-        (('["random"]', '["random", "random"]'), ["two policies", "'random'"]),
-        (('["random"]', '[{ kind = "epsilon-greedy", epsilon = 2 }]'), ["epsilon", "2"]),
-        (('["random"]', '[{ kind = "epsilon-greedy", epsilon = nan }]'), ["epsilon", "nan"]),
-        (('["random"]', '[{ kind = "thompson", alpha = -1 }]'), ["alpha", "-1"]),
-        (('["random"]', '[{ kind = "gradient", step = "x" }]'), ["step", "'x'"]),
-        (('["random"]', '[{ kind = "mine.py:Mine" }]'), ["mine.py", "no file"]),
-        (('["random"]', "[3]"), ["policies"]),
+        (("observations = 20", "observation = 20"), ["'observation'", "'observations'"]),
+        (("observations = 20", "observations = 20\nreplicas = 1000000000"), ["1000000"]),
+        ((POLICIES, '["randon"]'), ["'randon'", "'random'"]),
+        ((POLICIES, "[]"), ["policies"]),
+        ((POLICIES, "[3]"), ["policies"]),
+        ((POLICIES, '["random", "random"]'), ["'random'"]),
+        ((POLICIES, '[{ kind = "random", name = "" }]'), ["name", "''"]),
+        ((POLICIES, '[{ kind = "epsilon-greedy", epsilon = 2 }]'), ["epsilon", "2"]),
+        ((POLICIES, '[{ kind = "gradient", step = "x" }]'), ["step", "'x'"]),
+        ((POLICIES, '[{ kind = "mine.py:Mine" }]'), ["mine.py"]),
         (("[environment]", '[delay]\nkind = "lag"\nsteps = -1\n[environment]'), ["steps", "-1"]),
-        (("[environment]", '[delay]\nkind = "batch-flush"\nsize = 0\n[environment]'), ["size"]),
         (("[environment]", "reference = { arm = 3 }\n[environment]"), ["'arm'", "reference"]),
-        (("arms = 3", "arms = [3, 3]"), ["same value twice"]),
-        (
-            (
-                '["random"]\n[environment]\nkind = "bernoulli"\narms = 3',
-                '["ucb1"]\n[environment]\nkind = "bernoulli"\narms = 2000000',
-            ),
-            ["2000000", "1048576"],
-        ),
-        (("observations = 20", "observations = 2.5"), ["observations = 2.5"]),
-        (("observations = 20", "observations = 20\nreplicas = 1000000000"), ["at most 1000000"]),
-        (('["random"]', '[{ kind = "random", name = "" }]'), ["name", "''"]),
-        (
-            (
-                '["random"]',
-                '[{ kind = "reward-conditioned", strategy = { kind = "target", '
-                "distribution = [0.5, 0.25, 0.25] } }]",
-            ),
-            ["distribution", "3 probabilities", "2 reward levels"],
-        ),
-        (("arms = 3", "arms = "), ["not valid TOML"]),
-        (
-            ('"bernoulli"\narms = 3', '"classification"\nfile = "sklearn:digit"'),
-            ["data set 'sklearn:digit'", "did you mean 'sklearn:digits'?", "sklearn:wine"],
-        ),
+        ((f'{POLICIES}\n[environment]\nkind = "bernoulli"\narms = 3',
+          '["ucb1"]\n[environment]\nkind = "bernoulli"\narms = 2000000'), ["2000000", "1048576"]),
+        ((POLICIES, '[{ kind = "reward-conditioned", strategy = { kind = "target", '
+                    "distribution = [0.5, 0.25, 0.25] } }]"), ["distribution", "3", "2"]),
+        (('"bernoulli"\narms = 3', '"classification"\nfile = "sklearn:digit"'),
+         ["'sklearn:digit'", "'sklearn:digits'"]),
     ],
-)
-def test_wrong_files_are_refused_and_nothing_is_written(change, words, tmp_path):
+)  # fmt: skip
+def test_wrong_files_are_refused_and_nothing_is_written(change, facts, tmp_path):
     file, out = tmp_path / "own.toml", tmp_path / "out"
     file.write_text(OWN.replace(*change))
-    refused(invoke("simulate", file, "--out", out), *words)
+    refused(invoke("simulate", file, "--out", out), *facts)
     assert not out.exists()
 
 
@@ -128,11 +108,11 @@ def test_without_the_package_of_a_set_the_extra_is_named(monkeypatch, tmp_path):
 FAULTS = {
     "syntax": ("def init(self", "def init(self,,", ["SyntaxError", "line"]),
     "exit": ("import numpy as np", "raise SystemExit(0)", ["SystemExit"]),
-    "missing": ("def update", "def upgrade", ["needs the methods update"]),
+    "missing": ("def update", "def upgrade", ["update"]),
     "raises": ("return table", "return 1 / 0", ["ZeroDivisionError", "line"]),
-    "nan": ("= 1.0", "= np.nan", ["sum to 1", "nan"]),
-    "half": ("= 1.0", "= 0.5", ["sum to 1", "0.5"]),
-    "shape": ("np.zeros((len(context), 1,", "np.zeros((1, 1,", ["must have shape"]),
+    "nan": ("= 1.0", "= np.nan", ["nan"]),
+    "half": ("= 1.0", "= 0.5", ["0.5"]),
+    "shape": ("np.zeros((len(context), 1,", "np.zeros((1, 1,", ["shape"]),
 }
 
 
@@ -148,10 +128,6 @@ def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, tmp_path):
     file.write_text(OWN.replace('["random"]', '[{ kind = "first_arm.py:FirstArm" }]'))
     refused(invoke("simulate", file, "--out", out), *words)
     assert not out.exists()
-
-
-def test_file_that_is_not_there(tmp_path):
-    refused(invoke("simulate", tmp_path / "none.toml"), "none.toml")
 
 
 @pytest.mark.slow
@@ -171,19 +147,19 @@ def test_directory_with_files_of_others(tmp_path):
     file.write_text(OWN)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("do not lose")
-    refused(invoke("simulate", file, "--out", tmp_path), "not results of submax", "--out")
+    refused(invoke("simulate", file, "--out", tmp_path), "own", "--out")
     assert _contents(tmp_path / "own") == {"thesis.txt": b"do not lose"}
 
 
 def test_place_that_cannot_be_written(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(OWN)
-    refused(invoke("simulate", file, "--out", file / "below"), "cannot write", "below")
+    refused(invoke("simulate", file, "--out", file / "below"), "below")
     locked = tmp_path / "locked"
     locked.mkdir()
     locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.geteuid() != 0:  # root may write everywhere
-        refused(invoke("simulate", file, "--out", locked), "cannot write")
+        refused(invoke("simulate", file, "--out", locked), "locked")
 
 
 def test_scheduler_that_does_not_answer(tmp_path):
@@ -193,17 +169,6 @@ def test_scheduler_that_does_not_answer(tmp_path):
         invoke("simulate", file, "--out", out, "--scheduler", "nonsense"), "'nonsense'", "tcp://"
     )
     assert not out.exists()
-
-
-def test_plot_of_what_is_no_result(tmp_path):
-    refused(invoke("plot", tmp_path), "manifest.json")
-
-
-def test_policies_are_listed():
-    result = invoke("policies")
-    assert result.exit_code == 0
-    for name in ("rcp-submax", "thompson-1-99", "ucb1-pending"):
-        assert name in result.output
 
 
 def _contents(directory: Path) -> dict[str, bytes]:
