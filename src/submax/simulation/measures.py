@@ -107,7 +107,8 @@ def _period_ends(trace: Trace, periods: int) -> Integers:
     if len(np.unique(np.maximum(places, 0))) < periods:
         raise InputError(
             f"the trace keeps {points} decisions, too few for {periods} periods: take fewer "
-            "periods, or simulate with more points"
+            "periods, or simulate with more points",
+            parameter="periods",
         )
     return places
 

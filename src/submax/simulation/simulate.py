@@ -183,7 +183,8 @@ def _check_parts(environment: object, policy: object, delay: object) -> None:
     if isinstance(policy, str):
         raise InputError(
             f"policy must be a Policy, and the name {policy!r} was given: make a policy from a "
-            f"name with submax.make_policy({policy!r})"
+            f"name with submax.make_policy({policy!r})",
+            parameter="policy",
         )
     instance_of("policy", policy, Policy, "make_policy('rcp-submax')")
     instance_of("delay", delay, Delay, "BatchFlush(100)")
@@ -195,7 +196,8 @@ def _check_length(environment: Environment[Any], observations: int) -> None:
     if most is not None and observations > most:
         raise InputError(
             f"{environment} allows at most {most} decisions, not {observations}: "
-            f"set observations to {most} or fewer"
+            f"set observations to {most} or fewer",
+            parameter="observations",
         )
 
 

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax import DescribedArms, LinearContextual, LogisticContextual
 from submax.experiments.running.cells import cells
@@ -61,9 +60,3 @@ def test_given_features_and_parameters_are_tables_in_toml():
     """
     (cell,) = cells(parse(text, "linear"))
     assert cell.labels["parameters"] == "1x0x0x1"
-    with raises_code("invalid-input"):
-        LinearContextual(3, 2, parameters=((1.0, 0.0),))
-    with raises_code("invalid-input"):
-        LinearContextual(parameters=((1.0, 0.0),))
-    with raises_code("invalid-input"):
-        DescribedArms(2, 1, features=((1.0, 2.0),))

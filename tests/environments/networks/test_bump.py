@@ -2,14 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.box import Box
-from submax.core.spaces.mixed import Mixed
 from submax.core.spaces.slots import Slots
-from submax.environments.networks.bump import Bump, Bumps
+from submax.environments.networks.bump import Bump
 
 ENVIRONMENTS = [
     Bump(),
@@ -48,26 +43,6 @@ def one_mean(environment, world, replica, context, action):
         distance += (value - 0.5 - 0.3 * np.sin(phase)) ** 2
     heights = [world.height[replica, row] for row in rows] or [1.0]
     return np.mean(heights) * np.exp(-distance / (2 * environment.width**2))
-
-
-def test_the_problem_is_a_box_or_slots_and_a_box():
-    assert Bump().problem == Problem(Box((0.0,), (1.0,)), 2, Continuous())
-    space = Mixed((2, 3), (0.0, 0.0), (1.0, 1.0))
-    assert Bump(2, (2, 3), 0).problem == Problem(space, 0, Continuous())
-
-
-def test_means_by_hand():
-    environment = Bump(1, sizes=(2,), context=1, width=0.5)
-    world = Bumps(
-        np.array([[np.pi / 2]]),
-        np.array([[[np.pi / 2]]]),
-        np.array([[[0.0], [np.pi]]]),
-        np.array([[0.4, 1.0]]),
-    )
-    context = np.array([[[-1.0], [-1.0], [-2.0], [-2.0]]])
-    action = np.array([[[0, 0.5], [1, 1.0], [0, 0.2], [1, 0.8]]])
-    mean = environment.mean_reward(world, context, action)
-    assert np.allclose(mean, [[0.4, np.exp(-0.5), 0.4, 1.0]], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=repr)
@@ -143,22 +118,3 @@ def test_rewards_have_the_noise_that_is_asked_for(seed):
     noise = outcome.reward - outcome.mean
     assert abs(noise.mean()) < 6 * 0.7 / np.sqrt(noise.size)
     assert abs(np.mean(noise**2) - 0.49) < 6 * 0.49 * np.sqrt(2 / noise.size)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"dimensions": 0}, "dimensions must be a whole number, at least 1, not 0"),
-        ({"dimensions": 1.5}, "dimensions must be a whole number, at least 1"),
-        ({"sizes": [2, 3]}, "sizes must be a tuple of whole numbers"),
-        ({"sizes": (2, 0)}, "the number of choices in a slot must be a whole number, at least 1"),
-        ({"context": -1}, "context must be a whole number, at least 0, not -1"),
-        ({"width": 0.0}, "width must be a finite number above 0"),
-        ({"width": float("nan")}, "width must be a finite number above 0"),
-        ({"noise": -0.1}, "noise must be a finite number, 0 or more"),
-        ({"noise": float("inf")}, "noise must be a finite number, 0 or more"),
-    ],
-)
-def test_bad_parameters_are_refused(fields, message):
-    with raises_code("invalid-input"):
-        Bump(**fields)

@@ -1,18 +1,9 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy import special
 from scipy.optimize import minimize_scalar
 
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.box import Box
 from submax.environments.networks.pricing import Demand, Pricing
-
-
-def test_the_problem_is_a_price_with_a_context():
-    expected = Problem(Box((2.0,), (30.0,)), 4, Continuous(low=0.0, high=30.0))
-    assert Pricing(2.0, 30.0, 4).problem == expected
 
 
 def test_means_by_hand():
@@ -101,20 +92,3 @@ def test_rewards_are_the_price_or_nothing_as_often_as_the_chance_says(seed):
     chance = mean[:, 0] / 3.0
     error = np.sqrt(chance * (1 - chance) / 10_000)
     assert np.all(np.abs((reward > 0).mean(axis=1) - chance) < 6 * error + 12 / 10_000)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"low": -1.0}, "low must be a finite number, 0 or more, not -1"),
-        ({"low": float("nan")}, "low must be a finite number, 0 or more"),
-        ({"high": float("inf")}, "high must be a finite number above 0"),
-        ({"high": "3"}, "high must be a finite number above 0"),
-        ({"low": 3.0, "high": 3.0}, "low must be below high, not 3.0 and 3.0"),
-        ({"context": -1}, "context must be a whole number, at least 0, not -1"),
-        ({"context": 1.0}, "context must be a whole number, at least 0"),
-    ],
-)
-def test_bad_parameters_are_refused(fields, message):
-    with raises_code("invalid-input"):
-        Pricing(**fields)

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax import Dueling, make_policy, simulate
 
@@ -63,24 +62,3 @@ def test_simulations_measure_regret_by_the_best_arm_and_not_by_rewards(seed):
     error = np.std(of_pairs) * math.sqrt(number)
     assert abs(trace.final_regret.sum() - number * np.mean(of_pairs)) < 5 * error
     assert abs(trace.final_reward.sum() - number / 2) < 5 * math.sqrt(number / 4)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "arms must be a whole number, at least 2"),
-        ({"utilities": (1.0,)}, "at least 2 arms"),
-        ({"utilities": (1.0, 0.0), "arms": 3}, "leave out arms"),
-        ({"utilities": (1.0, 0.0), "preferences": ORDERED}, "give one of them"),
-        ({"utilities": (1.0, math.inf)}, "each of utilities must be a finite number"),
-        ({"preferences": CYCLE}, 'give winner = "copeland"'),
-        ({"utilities": (1.0, 1.0, 0.0)}, 'give winner = "copeland"'),
-        ({"preferences": ((0.5, 0.7), (0.4, 0.5))}, "give numbers that add up to 1"),
-        ({"preferences": ((0.5, 1.7), (-0.7, 0.5))}, "a square table of probabilities"),
-        ({"arms": 2, "winner": "cordorcet"}, "did you mean 'condorcet'"),
-        ({"arms": 2, "weak": "yes"}, "weak must be true or false"),
-    ],
-)
-def test_what_is_not_a_set_of_duels_is_refused(given, message):
-    with raises_code("invalid-input"):
-        Dueling(**given)

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax import Cascade, PositionClicks
 
@@ -63,8 +62,3 @@ def test_a_cascade_pays_by_the_position_of_the_click():
     environment = Cascade(3, 3)
     clicks = np.array([[[False, True, True], [True, False, False], [False, False, False]]])
     np.testing.assert_allclose(environment.reward_of(clicks), [[2 / 3, 1.0, 0.0]])
-
-
-def test_more_positions_than_items_are_refused():
-    with raises_code("invalid-input", "positions"):
-        Cascade(2, 3)

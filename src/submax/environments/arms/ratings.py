@@ -34,7 +34,8 @@ class Ratings(ArmEnvironment[Floats]):
         whole_number("arms", self.arms, at_least=1)
         if not isinstance(self.values, tuple) or not all(map(_is_number, self.values)):
             raise InputError(
-                f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}"
+                f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}",
+                parameter="values",
             )
         Discrete(self.values)
         positive("concentration", self.concentration)

@@ -17,7 +17,8 @@ def checked_rows(name: str, rows: object, count: int, width: int) -> Floats:
     if table.shape != (count, width) or not np.isfinite(table).all():
         raise InputError(
             f"{name} must be {count} rows of {width} finite numbers, one row for each arm, not "
-            f"{rows!r:.80}{_advice(table)}"
+            f"{rows!r:.80}{_advice(table)}",
+            parameter=name,
         )
     return table
 

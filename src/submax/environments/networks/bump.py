@@ -65,7 +65,8 @@ class Bump(Environment[Bumps]):
         whole_number("dimensions", self.dimensions, at_least=1)
         if not isinstance(self.sizes, tuple):
             raise InputError(
-                f"sizes must be a tuple of whole numbers, such as (3, 2), not {self.sizes!r}"
+                f"sizes must be a tuple of whole numbers, such as (3, 2), not {self.sizes!r}",
+                parameter="sizes",
             )
         if self.sizes:
             Slots(self.sizes)

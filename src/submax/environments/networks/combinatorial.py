@@ -34,7 +34,8 @@ class Combinatorial(NetworkEnvironment):
     def __post_init__(self) -> None:
         if not isinstance(self.sizes, tuple):
             raise InputError(
-                f"sizes must be a tuple of whole numbers, such as (2, 4, 8), not {self.sizes!r}"
+                f"sizes must be a tuple of whole numbers, such as (2, 4, 8), not {self.sizes!r}",
+                parameter="sizes",
             )
         Slots(self.sizes)
         check_truth(self.dimension, self.shift, self.hidden)

@@ -61,7 +61,8 @@ class Pricing(Environment[Demand]):
         if not self.low < self.high:
             raise InputError(
                 f"low must be below high, not {self.low} and {self.high}: exchange the two, or "
-                "widen the range of prices"
+                "widen the range of prices",
+                parameter="low",
             )
         whole_number("context", self.context, at_least=0)
 

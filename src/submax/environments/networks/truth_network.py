@@ -33,7 +33,7 @@ def check_truth(dimension: object, shift: object, hidden: object) -> None:
     whole_number("hidden", hidden, at_least=1)
     number = isinstance(shift, (int, float)) and not isinstance(shift, bool)
     if not (number and math.isfinite(shift)):  # type: ignore[arg-type]  # it is a number here
-        raise InputError(f"shift must be a finite number, not {shift!r}")
+        raise InputError(f"shift must be a finite number, not {shift!r}", parameter="shift")
 
 
 def draw_network(

@@ -60,14 +60,17 @@ class Dueling(Environment[Floats]):
         non_negative("spread", self.spread)
         one_of("winner", self.winner, LOSSES)
         if not isinstance(self.weak, bool):
-            raise InputError(f"weak must be true or false, without quotes, not {self.weak!r}")
+            raise InputError(
+                f"weak must be true or false, without quotes, not {self.weak!r}", parameter="weak"
+            )
         object.__setattr__(self, "arms", self._counted_arms())
         given = self._given()
         if given is not None and self.winner == "condorcet" and not has_condorcet_winner(given):
             raise InputError(
                 f"no arm of {self.preferences or self.utilities} beats every other arm with a "
                 'probability above 1/2, which winner = "condorcet" needs: give winner = "copeland" '
-                'or "borda"'
+                'or "borda"',
+                parameter="winner",
             )
 
     def _counted_arms(self) -> int:
@@ -76,7 +79,8 @@ class Dueling(Environment[Floats]):
         if len(given) > 1:
             raise InputError(
                 "utilities and preferences were both given, and preferences follow from "
-                "utilities: give one of them"
+                "utilities: give one of them",
+                parameter="preferences",
             )
         if not given:
             whole_number("arms", self.arms, at_least=2)
@@ -84,12 +88,14 @@ class Dueling(Environment[Floats]):
         if not isinstance(given[0], tuple) or len(given[0]) < 2:
             raise InputError(
                 f"utilities and preferences are tuples with an entry for each of at least 2 arms, "
-                f"not {given[0]!r:.80}: give for example utilities = (1.0, 0.5, 0.0)"
+                f"not {given[0]!r:.80}: give for example utilities = (1.0, 0.5, 0.0)",
+                parameter="utilities" if self.utilities is not None else "preferences",
             )
         if self.arms not in (0, len(given[0])):
             raise InputError(
                 f"arms is {self.arms}, and {len(given[0])} arms are given: leave out arms, which "
-                "follows from them"
+                "follows from them",
+                parameter="arms",
             )
         return len(given[0])
 

@@ -29,7 +29,8 @@ def checked_preferences(rows: object) -> Floats:
     if not square or not np.all((table >= 0) & (table <= 1)):
         raise InputError(
             "preferences must be a square table of probabilities, a row for each arm, such as "
-            f"((0.5, 0.7), (0.3, 0.5)), not {rows!r:.80}"
+            f"((0.5, 0.7), (0.3, 0.5)), not {rows!r:.80}",
+            parameter="preferences",
         )
     wrong = np.argwhere(np.abs(table + table.T - 1) > ROUNDING)
     if len(wrong):
@@ -37,7 +38,8 @@ def checked_preferences(rows: object) -> Floats:
         raise InputError(
             f"preferences say that arm {first} beats arm {second} with probability "
             f"{table[first, second]:g}, and {second} beats {first} with {table[second, first]:g}: "
-            "give numbers that add up to 1, and 0.5 for an arm against itself"
+            "give numbers that add up to 1, and 0.5 for an arm against itself",
+            parameter="preferences",
         )
     return table
 

@@ -53,7 +53,8 @@ class Adversarial(Environment[Position]):
         if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
             raise InputError(
                 "rewards must be finite numbers [T, K], a row for each decision and a column for "
-                f"each arm, not of shape {table.shape}"
+                f"each arm, not of shape {table.shape}",
+                parameter="rewards",
             )
         made = object.__new__(cls)
         name = hashlib.sha256(table.tobytes()).hexdigest()[:16]

@@ -65,7 +65,9 @@ class Classification(Environment[int | RowOrders]):
     def __post_init__(self) -> None:
         for name in ("file", "label"):
             if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} must be a text in quotes, not {getattr(self, name)!r}")
+                raise InputError(
+                    f"{name} must be a text in quotes, not {getattr(self, name)!r}", parameter=name
+                )
         self._check_rest()
         if not is_packaged(self.file):
             check_file(self.file)
@@ -74,7 +76,8 @@ class Classification(Environment[int | RowOrders]):
         if self.label != "label":
             raise InputError(
                 f"label = {self.label!r} names a column of a file, but the data set {self.file} "
-                "has labels of its own: leave out label"
+                "has labels of its own: leave out label",
+                parameter="label",
             )
 
     @classmethod
@@ -138,7 +141,8 @@ class Classification(Environment[int | RowOrders]):
             raise InputError(
                 f"decision {end} needs a new row, but {self.file} has only {len(features)} rows "
                 f"and replacement is false: set observations to {len(features)} or fewer, or "
-                "replacement = true"
+                "replacement = true",
+                parameter="observations",
             )
         return features.take(world.order[:, world.position : end], axis=0)
 
@@ -184,7 +188,8 @@ class Classification(Environment[int | RowOrders]):
         for name in ("standardize", "replacement"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(
-                    f"{name} must be true or false, without quotes, not {getattr(self, name)!r}"
+                    f"{name} must be true or false, without quotes, not {getattr(self, name)!r}",
+                    parameter=name,
                 )
         _check_pays(self.pays)
 
@@ -204,14 +209,16 @@ def _check_pays(pays: object) -> None:
     if not isinstance(pays, tuple) or len(pays) != 2:
         raise InputError(
             "pays must be two probabilities of reward 1, for a wrong and for the right label, such "
-            f"as (0.01, 0.1), not {pays!r}"
+            f"as (0.01, 0.1), not {pays!r}",
+            parameter="pays",
         )
     for value in pays:
         probability("a probability in pays", value)
     if pays[0] > pays[1]:
         raise InputError(
             "pays must be the probability for a wrong label, then an equal or higher one for the "
-            f"right label, not {pays!r}: exchange the two"
+            f"right label, not {pays!r}: exchange the two",
+            parameter="pays",
         )
 
 
@@ -222,7 +229,8 @@ def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
     one_of(f"column of {file.name}:", label, names)
     if names.count(label) > 1:
         raise InputError(
-            f"{file.name} has more than one column {label!r}, and names must be unique: rename one"
+            f"{file.name} has more than one column {label!r}, and names must be unique: rename one",
+            parameter=label,
         )
     columns = [
         numbers(name, column)
@@ -233,7 +241,8 @@ def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
     if labels.null_count:
         raise InputError(
             f"column {label!r} has no label in row {first_row(labels.is_null())}, and every row "
-            "needs one: fill in the label or remove the row"
+            "needs one: fill in the label or remove the row",
+            parameter=label,
         )
     features = np.stack(columns, axis=1) if columns else np.zeros((len(labels), 0))
     return features, np.asarray(labels.to_numpy())

@@ -36,7 +36,8 @@ class DesignTable(NamedTuple):
         if value.min() == value.max():
             raise InputError(
                 f"all rows of {name} have the value {value[0]:g}, so that no choice is better than "
-                f"another: the last column, {last!r}, must hold at least two different values"
+                f"another: the last column, {last!r}, must hold at least two different values",
+                parameter=last,
             )
         return cls(tuple(columns), choices, value[order])
 
@@ -52,7 +53,8 @@ def _columns(name: str, table: Any) -> list[str]:
     for column in columns:
         if columns.count(column) > 1:
             raise InputError(
-                f"{name} has more than one column {column!r}, and names must be unique: rename one"
+                f"{name} has more than one column {column!r}, and names must be unique: rename one",
+                parameter=column,
             )
     if not 1 <= table.num_rows <= LISTING_LIMIT:
         raise InputError(f"{name} must have 1 to {LISTING_LIMIT} rows, not {table.num_rows}")
@@ -70,7 +72,8 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
     if pa.types.is_nested(column.type):
         raise InputError(
             f"column {name!r} must hold numbers, texts or booleans, not values of the type "
-            f"{column.type}"
+            f"{column.type}",
+            parameter=name,
         )
     values = np.asarray(column.to_numpy())
     if np.any(values != values):
@@ -83,7 +86,8 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
 def _refuse_missing(name: str, row: int) -> NoReturn:
     raise InputError(
         f"column {name!r} has no choice in row {row}, and every row needs one: fill it in or "
-        "remove the row"
+        "remove the row",
+        parameter=name,
     )
 
 

@@ -60,7 +60,8 @@ class Designs(Environment[int]):
         except (TypeError, ValueError, pa.ArrowException) as error:
             raise InputError(
                 "the columns must be lists or arrays of equal length, by name, and cannot be made "
-                f"into a table: {error}"
+                f"into a table: {error}",
+                parameter="columns",
             ) from error
         digest = hashlib.sha256(repr(list(table.to_pydict().items())).encode())
         name = f"columns {digest.hexdigest()[:16]}"
@@ -131,7 +132,8 @@ class Designs(Environment[int]):
         non_negative("noise", self.noise)
         if not isinstance(self.minimize, bool):
             raise InputError(
-                f"minimize must be true or false, without quotes, not {self.minimize!r}"
+                f"minimize must be true or false, without quotes, not {self.minimize!r}",
+                parameter="minimize",
             )
 
     @classmethod

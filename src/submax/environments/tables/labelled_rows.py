@@ -28,16 +28,18 @@ def feature_array(features: ArrayLike) -> Floats:
     try:
         array = np.array(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"features must be numbers: {error}") from error
+        raise InputError(f"features must be numbers: {error}", parameter="features") from error
     if array.ndim != 2:
         raise InputError(
-            f"features must be an array [N, D], one row for each label, not of shape {array.shape}"
+            f"features must be an array [N, D], one row for each label, not of shape {array.shape}",
+            parameter="features",
         )
     for row, column in np.argwhere(~np.isfinite(array))[:1]:
         value = array[row, column]
         raise InputError(
             f"features must be finite numbers, but column {column + 1}, row {row + 1} holds "
-            f"{value}: replace the value or remove the row"
+            f"{value}: replace the value or remove the row",
+            parameter="features",
         )
     return array
 
@@ -47,12 +49,14 @@ def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> 
     if labels.shape != (len(features),):
         raise InputError(
             f"labels must have one entry for each of the {len(features)} rows of features, not "
-            f"the shape {labels.shape}"
+            f"the shape {labels.shape}",
+            parameter="labels",
         )
     if features.size == 0:
         raise InputError(
             "the data must have at least one row and one feature, not the shape "
-            f"{features.shape} of rows and features"
+            f"{features.shape} of rows and features",
+            parameter="features",
         )
     classes, label = _classes(labels)
     features = _standardized(features) if standardize else features
@@ -69,15 +73,19 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     try:
         classes, label = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise InputError(f"labels must be of one type that can be sorted: {error}") from error
+        raise InputError(
+            f"labels must be of one type that can be sorted: {error}", parameter="labels"
+        ) from error
     if np.any(classes != classes):
         raise InputError(
             f"row {first_row(labels != labels)} has no label, and every row needs one: fill in the "
-            "label or remove the row"
+            "label or remove the row",
+            parameter="labels",
         )
     if len(classes) < 2:
         raise InputError(
-            f"there must be at least 2 different labels, one for each arm, not {len(classes)}"
+            f"there must be at least 2 different labels, one for each arm, not {len(classes)}",
+            parameter="labels",
         )
     return classes, label
 
@@ -103,6 +111,7 @@ def position_of(key: NDArray[np.bytes_], context: Floats) -> Integers:
     if not np.array_equal(key[row], wanted):
         raise InputError(
             "a context is not a row of the data set: take contexts from rows.features, which are "
-            "standardized if standardize is true"
+            "standardized if standardize is true",
+            parameter="context",
         )
     return row.reshape(context.shape[:2])

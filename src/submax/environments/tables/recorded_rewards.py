@@ -80,7 +80,8 @@ class RecordedRewards(Environment[int]):
                 columns = ", ".join(table.column_names)
                 raise InputError(
                     f"{self.file!r} has no column {name!r}, its columns are {columns}: name two of "
-                    "them by action and reward_column"
+                    "them by action and reward_column",
+                    parameter=name,
                 )
         values = numbers(self.reward_column, table[self.reward_column])
         return _by_arm(table[self.action].to_pylist(), values)

@@ -16,13 +16,16 @@ ENDINGS = (".csv", ".parquet")
 def check_file(file: object) -> None:
     """Refuse anything but the path of an existing CSV or Parquet file."""
     if not isinstance(file, str):
-        raise InputError(f"file must be the path of a .csv or .parquet file, not {file!r}")
+        raise InputError(
+            f"file must be the path of a .csv or .parquet file, not {file!r}", parameter="file"
+        )
     if Path(file).suffix.lower() not in ENDINGS:
-        raise InputError(f"file must end in .csv or .parquet, not {file!r}")
+        raise InputError(f"file must end in .csv or .parquet, not {file!r}", parameter="file")
     if not Path(file).is_file():
         raise InputError(
             f"there is no file {file!r}: check the path, which in an experiment file is relative "
-            "to the folder of the experiment file"
+            "to the folder of the experiment file",
+            parameter="file",
         )
 
 
@@ -39,7 +42,7 @@ def read_table(file: str) -> Any:
         _ = table.column_names
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise InputError(
-            f"{file!r} cannot be read as a {Path(file).suffix} file: {error}"
+            f"{file!r} cannot be read as a {Path(file).suffix} file: {error}", parameter="file"
         ) from error
     return table
 
@@ -66,7 +69,8 @@ def _refuse(name: str, column: Any, row: int) -> NoReturn:
     value = column[row - 1].as_py()
     raise InputError(
         f"column {name!r} must hold finite numbers, but row {row} holds {value!r}: replace the "
-        "value or remove the row"
+        "value or remove the row",
+        parameter=name,
     )
 
 

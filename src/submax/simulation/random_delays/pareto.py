@@ -33,7 +33,8 @@ class Pareto(RandomDelay):
         if self.shape <= 1:
             raise InputError(
                 f"shape must be above 1, so that the mean delay exists, not {self.shape}: take a "
-                "larger number, such as 1.5"
+                "larger number, such as 1.5",
+                parameter="shape",
             )
 
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:

@@ -34,7 +34,8 @@ class RandomDelay(Delay):
             if not isinstance(self.means, tuple) or not self.means:
                 raise InputError(
                     "means must be a tuple with the mean delay of every action, such as (10, 50), "
-                    f"not {self.means!r}"
+                    f"not {self.means!r}",
+                    parameter="means",
                 )
             for one in self.means:
                 self._check_mean("each of means", one)
@@ -58,7 +59,8 @@ class RandomDelay(Delay):
             if index.max(initial=0) >= len(self.means):
                 raise InputError(
                     f"means of the delay has {len(self.means)} numbers, and action "
-                    f"{index.max()} was taken: give a mean for every action"
+                    f"{index.max()} was taken: give a mean for every action",
+                    parameter="means",
                 )
             mean = np.array(self.means, dtype=np.float64)[index]
         drawn = self.draw(mean, rng)

@@ -98,7 +98,8 @@ class Recording:
         if not np.isfinite(trace.final_regret).all():
             raise InputError(
                 f"{self._environment} gave an expected reward that is not a finite number: let "
-                "mean_reward and best_reward of this environment return finite numbers"
+                "mean_reward and best_reward of this environment return finite numbers",
+                parameter="environment",
             )
         return trace
 
@@ -109,7 +110,8 @@ class Recording:
         raise InputError(
             f"the actions of {self._policy} must be {space.dtype.__name__} numbers of shape "
             f"{shape} in {space}, not {action.dtype} numbers of shape {action.shape} from "
-            f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method"
+            f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method",
+            parameter="policy",
         )
 
     def _check_reward(self, reward: Floats) -> None:
@@ -119,5 +121,6 @@ class Recording:
         if not fits.all():
             raise InputError(
                 f"{self._environment} gave a reward of {reward[~fits][0]}, which its scale {scale} "
-                "does not contain: correct the scale in its problem, or the rewards"
+                "does not contain: correct the scale in its problem, or the rewards",
+                parameter="environment",
             )

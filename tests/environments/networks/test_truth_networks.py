@@ -1,0 +1,202 @@
+"""Environments whose truth is a small network: contextual, combinatorial and drifting."""
+
+import itertools
+
+import numpy as np
+import pytest
+from refusals import raises_code
+from scipy import special
+
+from submax import Combinatorial, Contextual, DriftingContextual
+from submax.core.numerics.standard_error import standard_error
+
+HUGE = (10,) * 12
+
+
+def met(environment, replicas, rows, seed):
+    rng = np.random.default_rng(seed)
+    world = environment.reset(replicas, rng)
+    return world, environment.contexts(world, rows, rng), rng
+
+
+def one_mean(environment, world, replica, context, action):
+    """The network with its one-hot input written out and its units one by one."""
+    one_hot = [np.eye(size)[one] for one, size in zip(action, environment.sizes, strict=True)]
+    inputs = np.concatenate([*one_hot, context])
+    weight = [*world.choice_weight[replica], *world.context_weight[replica]]
+    total = environment.shift
+    for unit, output in enumerate(world.output_weight[replica]):
+        before = sum(value * row[unit] for value, row in zip(inputs, weight, strict=True))
+        total += output * max(before, 0.0)
+    return special.expit(total)
+
+
+def listed_best(environment, world, context):
+    """The highest mean reward, all joint actions listed."""
+    replicas, rows, _ = context.shape
+    actions = environment.problem.space.listing()
+    listed = [
+        environment.mean_reward(
+            world,
+            np.repeat(context[:, row : row + 1], len(actions), axis=1),
+            np.tile(actions, (replicas, 1, 1)),
+        ).max(axis=1)
+        for row in range(rows)
+    ]
+    return np.stack(listed, axis=1)
+
+
+@pytest.mark.parametrize("sizes", [(4,), (1,), (2, 3), (3, 1, 2)])
+def test_means_are_those_of_the_written_out_network(sizes, seed):
+    environment = Combinatorial(sizes, dimension=3, shift=-1.0, hidden=5)
+    world, context, rng = met(environment, 2, 4, seed)
+    action = environment.problem.space.uniform((2, 4), rng)
+    found = environment.mean_reward(world, context, action)
+    for replica, row in itertools.product(range(2), range(4)):
+        expected = one_mean(
+            environment, world, replica, context[replica, row], action[replica, row]
+        )
+        assert found[replica, row] == pytest.approx(expected, rel=0, abs=1e-12)
+
+
+def test_weights_are_glorot_uniform(seed):
+    world = Combinatorial((2, 4), dimension=4, hidden=10).reset(200, np.random.default_rng(seed))
+    assert [part.shape for part in world] == [(200, 6, 10), (200, 4, 10), (200, 10)]
+    for part, fans in zip(world, (6 + 4 + 10, 6 + 4 + 10, 10 + 1), strict=True):
+        limit = np.sqrt(6 / fans)
+        assert np.abs(part).max() <= limit
+        # Uniform: variance limit² / 3; the square of a draw has a spread of 0.3 limit².
+        error = 0.3 * limit**2 / np.sqrt(part.size)
+        assert abs(np.mean(part**2) - limit**2 / 3) < 6 * error
+        assert abs(np.mean(part)) < 6 * limit / np.sqrt(3 * part.size)
+
+
+def test_contexts_are_uniform_on_the_unit_sphere(seed):
+    _, direction, _ = met(Contextual(2, 5), 20, 500, seed)
+    assert np.allclose(np.linalg.norm(direction, axis=-1), 1.0, rtol=0, atol=1e-12)
+    # Uniform: each coordinate has mean 0 and variance 1 / 5.
+    assert np.abs(direction.mean(axis=(0, 1))).max() < 6 * np.sqrt(1 / 5 / 10_000)
+    assert np.abs((direction**2).mean(axis=(0, 1)) - 1 / 5).max() < 6 * np.sqrt(0.08 / 10_000)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "hidden"),
+    [
+        ((3,), 4),
+        ((300,), 4),
+        ((5, 7, 11), 16),
+        ((40, 2, 9), 32),
+        ((2,) * 10, 3),
+        ((1, 17, 1, 16, 1), 32),
+        ((33, 32), 1),
+        ((257, 3), 64),
+        ((2, 4, 8, 16, 32), 32),
+    ],
+)
+def test_the_best_reward_is_that_of_enumeration(sizes, hidden, seed):
+    environment = Combinatorial(sizes, dimension=4, shift=0.0, hidden=hidden)
+    world, context, _ = met(environment, 3, 2, seed)
+    found = environment.best_reward(world, context)
+    assert np.allclose(found, listed_best(environment, world, context), rtol=0, atol=2.5e-12)
+    assert environment.best_reward(world, context[:, :0]).shape == (3, 0)
+
+
+@pytest.mark.parametrize("sign", [-1, 0, 1])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
+def test_the_best_is_exact_for_outputs_of_one_sign_and_any_scale(sign, scale, seed):
+    environment = Combinatorial((6, 8, 16), dimension=3, shift=0.0, hidden=8)
+    world, context, _ = met(environment, 2, 5, seed)
+    world = world._replace(output_weight=sign * scale * np.abs(world.output_weight))
+    found = environment.best_reward(world, context)
+    assert np.allclose(found, listed_best(environment, world, context), rtol=0, atol=2.5e-12)
+
+
+@pytest.mark.parametrize("sizes", [(300,), (8, 4, 16)])
+def test_the_best_is_exact_where_choices_are_equal(sizes, seed):
+    environment = Combinatorial(sizes, dimension=3, shift=0.0, hidden=8)
+    world, context, _ = met(environment, 2, 5, seed)
+    same = np.repeat(world.choice_weight[:, :1], sum(sizes), axis=1)
+    for weight in (same, np.zeros_like(same)):
+        equal = world._replace(choice_weight=weight)
+        found = environment.best_reward(equal, context)
+        assert np.allclose(found, listed_best(environment, equal, context), rtol=0, atol=2.5e-12)
+
+
+def test_a_huge_space_has_means_and_no_best(seed):
+    environment = Combinatorial(HUGE)
+    world, context, rng = met(environment, 2, 50, seed)
+    action = environment.problem.space.action(rng.integers(10**12, size=(2, 50)))
+    mean = environment.mean_reward(world, context, action)
+    assert mean.shape == (2, 50)
+    assert np.all((mean > 0) & (mean < 1))
+    with raises_code("invalid-input"):
+        environment.best_reward(world, context)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Contextual(4, 20, -1.0), Combinatorial((4,), shift=-1.0)),
+        (Contextual(3, 5, -1.0, 8), DriftingContextual(3, 5, -1.0, 8)),
+    ],
+)
+def test_one_slot_and_a_truth_that_has_not_moved_are_the_contextual_environment(one, other, seed):
+    results = []
+    for environment in (one, other):
+        world, context, rng = met(environment, 4, 6, seed)
+        action = rng.integers(environment.problem.space.size, size=(4, 6, 1))
+        best = environment.best_reward(world, context)
+        results.append([*environment.outcome(world, context, action, rng), best])
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    ("environment", "reported", "of_the_paper"),
+    [
+        (Contextual(shift=0.0), 0.501, 50),
+        (Contextual(shift=-2.0), 0.123, 50),
+        (Contextual(shift=-4.0), 0.0185, 50),
+        (Combinatorial(), 0.0483, 20),
+    ],
+    ids=repr,
+)
+def test_the_average_reward_is_that_of_the_paper(environment, reported, of_the_paper):
+    """Three standard errors of the difference, ours and that of the paper's environments.
+
+    Such a test fails by chance in one of 370 seeds: the seed is fixed.
+    """
+    world, context, rng = met(environment, 500, 100, 0)
+    action = environment.problem.space.uniform((500, 100), rng)
+    average = environment.mean_reward(world, context, action).mean(axis=1)
+    error = np.hypot(standard_error(average), average.std() / np.sqrt(of_the_paper))
+    assert abs(average.mean() - reported) < 3 * error
+
+
+@pytest.mark.parametrize("moves", [(6,), (2, 4), (1, 1, 1, 1, 1, 1)])
+def test_drift_keeps_the_variance_and_correlation_falls(moves, seed):
+    """However the six decisions are parted; memory 10 leaves exp(−0.6)."""
+    environment = DriftingContextual(6, 4, 0.0, 10, memory=10.0)
+    rng = np.random.default_rng(seed)
+    start = environment.reset(500, rng)
+    world = start
+    for count in moves:
+        world = environment.advance(world, count, rng)
+    for old, new, fans in zip(start, world, (6 + 4 + 10, 6 + 4 + 10, 10 + 1), strict=True):
+        variance = 2 / fans
+        # A square has a variance of at most 2 variance², that of a normal, and a product less.
+        error = np.sqrt(2 * variance**2 / old.size)
+        assert abs(np.mean(new)) < 6 * np.sqrt(variance / old.size)
+        assert abs(np.mean(new**2) - variance) < 6 * error
+        assert abs(np.mean(old * new) - np.exp(-0.6) * variance) < 6 * error
+
+
+def test_the_best_is_the_best_arm_after_a_move_and_no_move_changes_nothing(seed):
+    environment = DriftingContextual(memory=10.0)
+    rng = np.random.default_rng(seed)
+    start = environment.reset(6, rng)
+    for old, new in zip(start, environment.advance(start, 0, rng), strict=True):
+        assert np.array_equal(old, new)
+    world = environment.advance(start, 20, rng)
+    context = environment.contexts(world, 5, rng)
+    best = environment.best_reward(world, context)
+    assert np.allclose(best, listed_best(environment, world, context), rtol=0, atol=1e-12)

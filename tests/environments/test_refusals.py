@@ -1,0 +1,95 @@
+"""What is no environment is refused, with the name of the parameter that is wrong."""
+
+import math
+
+import pytest
+from refusals import raises_code
+
+from submax import (
+    Bernoulli,
+    Bump,
+    Cascade,
+    Combinatorial,
+    Contextual,
+    DescribedArms,
+    DriftingBernoulli,
+    DriftingContextual,
+    Dueling,
+    Gaussian,
+    HeavyTailed,
+    LinearContextual,
+    Poisson,
+    Pricing,
+    Ratings,
+)
+from submax.environments.arms.few_good import FewGood
+
+ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
+CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "parameter"),
+    [
+        (Bernoulli, {"arms": 2.0}, "arms"),
+        (Bernoulli, {}, "arms"),
+        (Bernoulli, {"arms": 3, "means": (0.1, 0.2)}, "arms"),
+        (Bernoulli, {"means": (1.2,)}, "each of means"),
+        (Bernoulli, {"arms": 3, "alpha": 0}, "alpha"),
+        (Bernoulli, {"arms": 3, "beta": math.inf}, "beta"),
+        (Gaussian, {"arms": True}, "arms"),
+        (Gaussian, {"means": ()}, "means"),
+        (Gaussian, {"arms": 3, "spread": 0.0}, "spread"),
+        (Gaussian, {"arms": 3, "noise": -1.0}, "noise"),
+        (HeavyTailed, {"arms": 2, "degrees": 1.0}, "degrees"),
+        (FewGood, {"arms": 3, "good": 4}, "good"),
+        (FewGood, {"arms": 3, "high": 1.5}, "high"),
+        (FewGood, {"arms": 3, "low": 0.6}, "low"),
+        (Poisson, {"arms": "3"}, "arms"),
+        (Poisson, {"arms": 3, "shape": 0}, "shape"),
+        (Poisson, {"arms": 3, "mean": math.nan}, "mean"),
+        (Ratings, {"arms": 0}, "arms"),
+        (Ratings, {"arms": 3, "values": [1.0, 2.0]}, "values"),
+        (Ratings, {"arms": 3, "values": (1.0, math.nan)}, "each of values"),
+        (Ratings, {"arms": 3, "values": (2.0, 1.0)}, None),
+        (Ratings, {"arms": 3, "concentration": 0}, "concentration"),
+        (DriftingBernoulli, {"arms": 0}, "arms"),
+        (DriftingBernoulli, {"arms": 3, "memory": 0}, "memory"),
+        (Contextual, {"arms": 0}, "arms"),
+        (Contextual, {"dimension": 0}, "dimension"),
+        (Contextual, {"hidden": 2.0}, "hidden"),
+        (Contextual, {"shift": math.nan}, "shift"),
+        (DriftingContextual, {"hidden": -3}, "hidden"),
+        (DriftingContextual, {"memory": math.inf}, "memory"),
+        (Combinatorial, {"sizes": ()}, None),
+        (Combinatorial, {"sizes": [2, 3]}, "sizes"),
+        (Combinatorial, {"sizes": (2, 0)}, "the number of choices in a slot"),
+        (Combinatorial, {"dimension": 0}, "dimension"),
+        (Bump, {"dimensions": 0}, "dimensions"),
+        (Bump, {"sizes": [2, 3]}, "sizes"),
+        (Bump, {"context": -1}, "context"),
+        (Bump, {"width": 0.0}, "width"),
+        (Bump, {"noise": math.inf}, "noise"),
+        (Pricing, {"low": -1.0}, "low"),
+        (Pricing, {"high": "3"}, "high"),
+        (Pricing, {"low": 3.0, "high": 3.0}, "low"),
+        (Pricing, {"context": 1.0}, "context"),
+        (LinearContextual, {"arms": 3, "parameters": ((1.0, 0.0),)}, "parameters"),
+        (DescribedArms, {"arms": 2, "dimension": 1, "features": ((1.0, 2.0),)}, "features"),
+        (Cascade, {"items": 2, "positions": 3}, "positions"),
+        (Dueling, {}, "arms"),
+        (Dueling, {"utilities": (1.0, 0.0), "arms": 3}, "arms"),
+        (Dueling, {"utilities": (1.0,)}, "utilities"),
+        (Dueling, {"utilities": (1.0, math.inf)}, "each of utilities"),
+        (Dueling, {"utilities": (1.0, 0.0), "preferences": ORDERED}, "preferences"),
+        (Dueling, {"preferences": ((0.5, 0.7), (0.4, 0.5))}, "preferences"),
+        (Dueling, {"preferences": ((0.5, 1.7), (-0.7, 0.5))}, "preferences"),
+        (Dueling, {"preferences": CYCLE}, "winner"),
+        (Dueling, {"utilities": (1.0, 1.0, 0.0)}, "winner"),
+        (Dueling, {"arms": 2, "winner": "cordorcet"}, "winner"),
+        (Dueling, {"arms": 2, "weak": "yes"}, "weak"),
+    ],
+)
+def test_what_is_no_environment_is_refused(kind, given, parameter):
+    with raises_code("invalid-input", parameter):
+        kind(**given)
