@@ -113,12 +113,3 @@ def test_where_nothing_is_left_nothing_is_known(weights):
     found = estimated_density(np.broadcast_to(weights, (1, 2, 2)), same, action)
     assert not found.known.any()
     assert not np.isnan(found.error).any()
-
-
-def test_it_gives_the_same_again_and_leaves_all_as_it_was(seed):
-    rng = np.random.default_rng(seed)
-    belief = some_betas(2, 4, 2, rng)
-    weights, action = np.broadcast_to((-1.0, 1.0), (2, 4, 2)), rng.random((2, 4, 1, 1))
-    one, other = (estimated_density(weights, belief, action) for _ in range(2))
-    for mine, yours in zip(one, other, strict=True):
-        assert np.array_equal(mine, yours)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -68,8 +67,3 @@ def test_an_overridden_method_is_the_only_one_that_changes(seed):
     assert np.array_equal(forgetful[0], plain[0])
     assert not np.array_equal(forgetful[2], plain[2])
     assert np.allclose(forgetful[2], 1 / 3)
-
-
-def test_a_wrapper_has_no_examples_of_its_own():
-    assert list(Wrapped.examples()) == []
-    assert Wrapped(make_policy("random")).facts == Facts(uses_context=False, learns=False)

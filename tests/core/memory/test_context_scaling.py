@@ -70,15 +70,6 @@ def test_without_rows_or_features_nothing_breaks():
     assert none.scaled(np.zeros((2, 3, 0))).shape == (2, 3, 0)
 
 
-def test_two_are_put_together_by_replica(buffer):
-    one = ContextScaling.of(buffer)
-    other = ContextScaling.of(Buffer.empty(PROBLEM, 2))
-    found = one.where(np.array([True, False]), other)
-    for mine, yours, both in zip(one, other, found, strict=True):
-        assert np.array_equal(both, np.stack([mine[0], yours[1]]))
-    assert one.where(np.array([True, False]), None) is one
-
-
 def test_deviations_up_to_the_largest_stay(seed):
     size = np.array([0.1, 0.7, 1.0, 30.0])
     context = np.random.default_rng(seed).normal(size=(1, 5000, WIDTH)) * size

@@ -14,21 +14,11 @@ def parted(rows):
     return held_out.trained_on(number[None])[0], places[there]
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        0,
-        1,
-        63,
-        64,
-        65,
-        99,
-        100,
-        10 * MAX_HELD_OUT_ROWS - 1,
-        10 * MAX_HELD_OUT_ROWS,
-        10 * MAX_HELD_OUT_ROWS + 78,
-    ],
-)
+LIMIT = 10 * MAX_HELD_OUT_ROWS
+"""From so many rows on, no more are held out."""
+
+
+@pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 99, 100, LIMIT - 1, LIMIT, LIMIT + 78])
 def test_every_row_is_trained_on_or_held_out_and_not_both(rows):
     trained_on, held = parted(rows)
     assert sorted([*trained_on, *held]) == list(range(rows))
@@ -40,8 +30,8 @@ def test_every_row_is_trained_on_or_held_out_and_not_both(rows):
         (MIN_ROWS_TO_HOLD_OUT - 1, 0),
         (MIN_ROWS_TO_HOLD_OUT, 6),
         (1000, 100),
-        (10 * MAX_HELD_OUT_ROWS, MAX_HELD_OUT_ROWS),
-        (50 * MAX_HELD_OUT_ROWS, MAX_HELD_OUT_ROWS),
+        (LIMIT, MAX_HELD_OUT_ROWS),
+        (5 * LIMIT, MAX_HELD_OUT_ROWS),
     ],
 )
 def test_a_tenth_is_held_out_within_limits(rows, expected):
@@ -49,23 +39,14 @@ def test_a_tenth_is_held_out_within_limits(rows, expected):
 
 
 def test_a_row_that_was_trained_on_is_never_held_out_later():
-    sizes = [
-        MIN_ROWS_TO_HOLD_OUT,
-        70,
-        71,
-        500,
-        10 * MAX_HELD_OUT_ROWS,
-        10 * MAX_HELD_OUT_ROWS + 9,
-        10 * MAX_HELD_OUT_ROWS + 10,
-        12 * MAX_HELD_OUT_ROWS,
-    ]
+    sizes = [MIN_ROWS_TO_HOLD_OUT, 70, 71, 500, LIMIT, LIMIT + 9, LIMIT + 10, 2 * LIMIT]
     for before, after in itertools.pairwise(sizes):
         assert not set(parted(before)[0]) & set(parted(after)[1])
 
 
 def test_beyond_the_limit_the_latest_rows_are_held_out():
-    held = parted(20 * MAX_HELD_OUT_ROWS)[1]
-    assert held.min() >= 10 * MAX_HELD_OUT_ROWS
+    held = parted(2 * LIMIT)[1]
+    assert held.min() >= LIMIT
 
 
 def test_each_replica_has_its_own():

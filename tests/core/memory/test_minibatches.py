@@ -58,12 +58,6 @@ def test_every_row_is_drawn_equally_often_and_only_by_its_replica(filled, seed):
         assert goodness_of_fit(place, np.full(count, 1 / count)) > SMALLEST_P_VALUE
 
 
-def test_the_shape_does_not_depend_on_the_buffer(seed):
-    rng = np.random.default_rng(seed)
-    for filled in ([1, 1], [3, 0], [50, 49]):
-        assert laid_out(numbered(filled)).draw(4, 8, rng).shape == (4, 2, 8, 6)
-
-
 def test_a_replica_without_rows_draws_rows_of_weight_0(seed):
     rows = laid_out(numbered([4, 0, 2])).draw(10, 10, np.random.default_rng(seed))
     assert not np.any(rows[:, 1])
@@ -84,15 +78,6 @@ def test_the_largest_uniform_number_draws_the_last_row(rows):
     drawn = Minibatches(table, np.array([rows, rows])).draw(1, 1, AlmostOne())
     assert drawn[0, 0, 0, 0] == rows - 1
     assert drawn[0, 1, 0, 0] == 2 * rows - 1
-
-
-def test_weights_reach_the_rows(seed):
-    problem = Problem(Arms(3))
-    feedback = some_feedback(problem, 1, 5, seed)._replace(weight=np.arange(5.0)[None])
-    rng = np.random.default_rng(seed)
-    buffer = added(Buffer.empty(problem, 1), feedback)
-    rows = laid_out(buffer).draw(1, 200, rng)
-    assert set(rows[..., -1].ravel()) == {1.0, 2.0, 3.0, 4.0}
 
 
 def test_new_rows_leave_old_draws_alone(seed):

@@ -69,13 +69,6 @@ def test_a_reward_at_a_bin_edge_is_one_hot_and_equal_edges_are_one(bin_edges):
             assert np.array_equal(mine, yours) == (one == other)
 
 
-@given(rising(2), rewards)
-def test_beyond_the_ends_a_reward_counts_as_the_end(bin_edges, reward):
-    encoding = encoding_of(bin_edges)
-    inside = np.clip([reward], bin_edges[0], bin_edges[-1])
-    assert np.array_equal(encoding.encoded(np.array([reward])), encoding.encoded(inside))
-
-
 @pytest.mark.parametrize(
     "scale", [Binary(), Discrete((-1.0, 0.0, 2.0)), Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=3)]
 )
@@ -88,12 +81,3 @@ def test_fixed_levels_are_one_hot_in_their_order(scale):
     assert np.array_equal(
         encoding.nearest(encoding.levels), np.tile(np.arange(scale.levels), (2, 1))
     )
-
-
-def test_two_are_put_together_by_replica():
-    one, other = encoding_of([0.0, 1.0]), encoding_of([2.0, 3.0])
-    mine, yours = (
-        RewardEncoding(*(np.repeat(part, 2, axis=0) for part in each)) for each in (one, other)
-    )
-    both = mine.where(np.array([True, False]), yours)
-    assert both.levels.tolist() == both.bin_edges.tolist() == [[0.0, 1.0], [2.0, 3.0]]
