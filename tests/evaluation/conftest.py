@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,17 @@ from submax.evaluation.logs.sessions import trajectory_weights
 
 LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3
 SESSION_ROWS = 4
+
+
+@pytest.fixture
+def mentioned():
+    def check(sentences, *facts):
+        """Whether one line of these sentences has all these facts: names, numbers, counts."""
+        patterns = [rf"(?<![\w.]){re.escape(str(fact))}(?!\w|\.\d)" for fact in facts]
+        lines = [line for one in sentences for line in one.splitlines()]
+        return any(all(re.search(one, line) for one in patterns) for line in lines)
+
+    return check
 
 
 @pytest.fixture

@@ -44,22 +44,10 @@ def test_candidates_are_sorted_and_positive_and_end_with_the_largest(rows, seed)
     assert found[0] >= np.median(weight[weight > 0])
 
 
-def test_candidates_draw_closer_toward_the_largest():
-    weight = np.arange(1.0, 1001.0)
-    steps = np.diff(candidate_thresholds(weight))
-    assert len(steps) == 23
-    assert np.all(np.diff(steps[:-1]) < 0)
-
-
-def test_equal_weights_have_one_candidate():
-    assert candidate_thresholds(np.full(10, 2.5)) == [2.5]
-
-
 def test_weights_of_zero_have_a_candidate_too():
-    found = candidate_thresholds(np.zeros(10))
-    assert found.shape == (1,)
-    assert found[0] > 0
-    assert chosen(np.zeros(10), np.ones(10)) == found[0]
+    (found,) = candidate_thresholds(np.zeros(10))
+    assert found > 0
+    assert chosen(np.zeros(10), np.ones(10)) == found
 
 
 @pytest.mark.parametrize("tail", [1.1, 2.0, 5.0])
@@ -73,17 +61,6 @@ def test_the_least_error_is_that_computed_by_hand(tail, seed):
     assert least_error_threshold(thresholds, parts) == thresholds[errors.index(min(errors))]
 
 
-def test_nothing_lost_and_the_same_variance_leaves_the_first():
-    assert (
-        least_error_threshold(np.array([2.0, 3.0, 4.0]), lambda _: (np.ones(5), np.zeros(5))) == 2.0
-    )
-
-
-def test_of_heavy_tails_and_few_rows_the_largest_weights_are_clipped():
-    weight = 1.2 ** np.arange(30)
-    assert chosen(weight, np.ones(30)) < weight.max()
-
-
 def test_light_weights_stay_as_they_are(seed):
     rng = np.random.default_rng(seed)
     weight = rng.choice([0.5, 1.0, 1.5], 1000)
@@ -91,24 +68,23 @@ def test_light_weights_stay_as_they_are(seed):
     assert chosen(weight, reward) == weight.max()
 
 
-@pytest.mark.parametrize("name", ["clipped", "switch-dr", "dr-shrinkage"])
-def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_are_wild(name, seed):
+def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_are_wild(seed):
     """Actions that are logged a hundredth as often as the policy takes them."""
     rng = np.random.default_rng(seed)
-    plain = make_off_policy("ips" if name == "clipped" else "dr")
+    without = {"clipped": "ips", "switch-dr": "dr", "dr-shrinkage": "dr"}
+    estimators = {name: make_off_policy(name) for name in ("ips", "dr", *without)}
     logged, policy, truth = np.array([0.99, 0.01]), np.array([0.5, 0.5]), np.array([0.4, 0.6])
-    errors = []
+    guess, errors = np.array([0.45, 0.55]), {name: [] for name in estimators}
     for _ in range(400):
         a = (rng.random(100) < logged[1]).astype(int)
         reward = (rng.random(100) < truth[a]) * 1.0
-        guess = np.array([0.45, 0.55])
         evidence = Evidence(
             reward, (policy / logged)[a], policy[a], guess[a], np.full(100, policy @ guess)
         )
-        found = [one.terms(evidence).value for one in (plain, make_off_policy(name))]
-        errors.append([(one - policy @ truth) ** 2 for one in found])
-    before, after = np.mean(errors, axis=0)
-    assert after < before
+        for name, one in estimators.items():
+            errors[name].append((one.terms(evidence).value - policy @ truth) ** 2)
+    for name, plain in without.items():
+        assert np.mean(errors[name]) < np.mean(errors[plain]), name
 
 
 def test_slope_takes_the_smallest_threshold_that_agrees_with_all_larger_ones(seed):
@@ -126,12 +102,10 @@ def test_slope_takes_the_smallest_threshold_that_agrees_with_all_larger_ones(see
     assert slope_threshold(np.array([1.0, 2.0, 4.0]), terms_and_lost) == 1.0
 
 
-def test_slope_needs_no_estimate_of_the_bias(seed, evidence_of):
-    evidence = evidence_of(seed)
-    for kind in ("clipped", "switch-dr", "dr-shrinkage"):
-        terms = make_off_policy({"kind": kind, "tuning": "slope"}).terms(evidence)
-        assert np.isfinite(terms.value)
-        # All thresholds agree for equal weights, and the smallest one is taken.
-        assert terms.threshold > 0
+@pytest.mark.parametrize("kind", ["clipped", "switch-dr", "dr-shrinkage"])
+def test_slope_is_chosen_by_its_name(kind, seed, evidence_of):
+    terms = make_off_policy({"kind": kind, "tuning": "slope"}).terms(evidence_of(seed))
+    assert np.isfinite(terms.value)
+    assert terms.threshold > 0
     with raises_code("invalid-input"):
-        make_off_policy({"kind": "clipped", "tuning": "slpe"})
+        make_off_policy({"kind": kind, "tuning": "slpe"})

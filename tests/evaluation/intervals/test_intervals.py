@@ -46,7 +46,7 @@ def test_normal_of_a_ratio_is_the_delta_method(rng):
 
 
 def test_normal_of_a_ratio_has_the_width_of_its_spread(rng):
-    logs, rows = 2000, 500
+    logs, rows = 1000, 500
     y, z = weighted(rng, (logs, rows))
     terms = [Terms(*columns) for columns in zip(y, z, strict=True)]
     spread = np.std([one.value for one in terms], ddof=1)

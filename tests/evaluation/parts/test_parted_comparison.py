@@ -190,16 +190,16 @@ def test_processes_give_the_same(folder_of, seed, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "role", "said"),
+    ("change", "role"),
     [
-        ({"user": np.arange(100) // 2}, {"cluster": "user"}, "clusters"),
-        ({"propensity": [None, *[0.5] * 99]}, {}, "rows without a propensity"),
-        ({"at": np.arange(100)[::-1].copy()}, {"time": "at"}, "the times of the log go back"),
-        ({"action_title": np.full(100, "x"), "action_size": np.full(100, "y")}, {}, "2 slots"),
+        ({"user": np.arange(100) // 2}, {"cluster": "user"}),
+        ({"propensity": [None, *[0.5] * 99]}, {}),
+        ({"at": np.arange(100)[::-1].copy()}, {"time": "at"}),
+        ({"action_title": np.full(100, "x"), "action_size": np.full(100, "y")}, {}),
     ],
 )
 def test_what_cannot_be_read_in_parts_is_refused_in_one_sentence(
-    folder_of, change, role, said, monkeypatch
+    folder_of, change, role, monkeypatch
 ):
     monkeypatch.setattr(unit, "PART_ROWS", 20)
     table = {**table_of(0, 100), **change}

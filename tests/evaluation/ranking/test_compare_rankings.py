@@ -116,16 +116,16 @@ def test_short_slates_are_padded(rng):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"position": 1}, "same slate and position"),
-        ({"propensity": 0.0}, "not a probability"),
-        ({"position": 1.5}, "not a whole number"),
-        ({"action": None}, "an item is needed"),
-        ({"position": None}, "missing"),
+        {"position": 1},
+        {"propensity": 0.0},
+        {"position": 1.5},
+        {"action": None},
+        {"position": None},
     ],
 )
-def test_impossible_slates_are_refused(rng, change, message):
+def test_impossible_slates_are_refused(rng, change):
     table = table_of(rng, 4)
     for name, value in change.items():
         table[name] = [*table[name][:-1].tolist(), value]

@@ -70,26 +70,23 @@ def test_a_catalogue_with_more_actions_is_used_with_a_note(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        ("action,price\nA,3\n", "the choice 'B' is missing in action_features"),
-        ("action,price\nA,3\nB,\n", "the choice 'B' has no feature 'price', and 'A' has"),
-        (
-            "action,price\nA,3\nB,1\nA,2\n",
-            "row 3 of the action features describes 'A', which an earlier row describes",
-        ),
-        ("action,price\nA,3\n,1\n", "row 2 of the action features does not name a choice"),
-        ("action,price\nA,3\nB,nan\n", "is 'nan' in row 2 and a number"),
-        ("action,price\nA,3\nB,inf\n", "is 'inf' in row 2 and a number"),
-        ("action,price\nA,3\nB,2,1\n", "row 2 has another number of values than the header"),
-        ("name,price\nA,3\nB,2\n", "must have a column 'action', or the columns 'slot' and"),
-        ("slot,price\nA,3\nB,2\n", "must have a column 'action', or the columns 'slot' and"),
-        ("action\nA\nB\n", "have the columns action, and must have .* a column for each feature"),
-        ("action,price\n", "has no rows"),
-        ("slot,choice,price\ntitle,A,3\n", "must be a table|unknown slot|is missing"),
+        "action,price\nA,3\n",
+        "action,price\nA,3\nB,\n",
+        "action,price\nA,3\nB,1\nA,2\n",
+        "action,price\nA,3\n,1\n",
+        "action,price\nA,3\nB,nan\n",
+        "action,price\nA,3\nB,inf\n",
+        "action,price\nA,3\nB,2,1\n",
+        "name,price\nA,3\nB,2\n",
+        "slot,price\nA,3\nB,2\n",
+        "action\nA\nB\n",
+        "action,price\n",
+        "slot,choice,price\ntitle,A,3\n",
     ],
 )
-def test_a_bad_file_is_refused_in_one_sentence(text, reason, tmp_path):
+def test_a_bad_file_is_refused_in_one_sentence(text, tmp_path):
     with raises_code("invalid-input"):
         described(written(tmp_path, text))
 

@@ -53,24 +53,24 @@ def test_the_export_of_a_bandit_has_a_status():
 
 
 @pytest.mark.parametrize(
-    ("columns", "given", "words"),
+    ("columns", "given"),
     [
-        ([], {}, "'reward'"),
-        (["action"], {}, "no column is called 'reward'"),
-        (["reward"], {}, "no column is called 'action'"),
-        (["action", "reward"], {"rewards": "x"}, "did you mean 'reward'"),
-        (["action", "reward", "x"], {"reward": "rewrd"}, "did you mean 'reward'"),
-        (["action", "reward"], {"reward": None}, "no column is called 'reward'"),
-        (["action", "reward"], {"propensity": ["reward"]}, "must be the name of one column"),
-        (["action", "reward"], {"reward": []}, "no column is called 'reward'"),
-        (["action", "reward"], {"covariate": ["age"]}, "'age'"),
-        (["action", "reward"], {"action": 5}, "a list of columns or a table"),
-        (["action", "reward"], {"action": {}}, "no column is called 'action'"),
-        (["action", "reward"], {"context": ["age"]}, "'age'"),
-        (["action", "reward"], {"context": {"age": 5}}, "'5'"),
-        (["action", "reward", "a", "b", "a"], {}, "2 columns called 'a'"),
+        ([], {}),
+        (["action"], {}),
+        (["reward"], {}),
+        (["action", "reward"], {"rewards": "x"}),
+        (["action", "reward", "x"], {"reward": "rewrd"}),
+        (["action", "reward"], {"reward": None}),
+        (["action", "reward"], {"propensity": ["reward"]}),
+        (["action", "reward"], {"reward": []}),
+        (["action", "reward"], {"covariate": ["age"]}),
+        (["action", "reward"], {"action": 5}),
+        (["action", "reward"], {"action": {}}),
+        (["action", "reward"], {"context": ["age"]}),
+        (["action", "reward"], {"context": {"age": 5}}),
+        (["action", "reward", "a", "b", "a"], {}),
     ],
 )
-def test_columns_that_make_no_sense_are_refused(columns, given, words):
+def test_columns_that_make_no_sense_are_refused(columns, given):
     with raises_code("invalid-input"):
         find_columns(columns, given)

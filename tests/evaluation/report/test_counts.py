@@ -174,16 +174,16 @@ def test_counts_with_any_reward(seed):
 
 
 @pytest.mark.parametrize(
-    ("columns", "change", "message"),
+    ("columns", "change"),
     [
-        ({"successes": "clicks"}, {}, "no column of counts is"),
-        ({**COUNTED, "reward": "clicks"}, {}, "a column of rewards is"),
-        (COUNTED, {"clicks": 99}, "above the number of decisions"),
-        (COUNTED, {"impressions": -1}, "below 0"),
-        (COUNTED, {"impressions": 3.5}, "not a whole number"),
+        ({"successes": "clicks"}, {}),
+        ({**COUNTED, "reward": "clicks"}, {}),
+        (COUNTED, {"clicks": 99}),
+        (COUNTED, {"impressions": -1}),
+        (COUNTED, {"impressions": 3.5}),
     ],
 )
-def test_impossible_counts_are_refused(table, columns, change, message):
+def test_impossible_counts_are_refused(table, columns, change):
     for name, value in change.items():
         table[name] = [value, *table[name][1:]]
     with raises_code("invalid-input"):

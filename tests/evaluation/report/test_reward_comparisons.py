@@ -83,15 +83,15 @@ def test_arrays_beside_policies_that_learn(table, seed):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"combinations": {"click": {"buy": 1.0}}}, "has the name of a column"),
-        ({"combinations": {"all": {}}}, "combination of rewards is empty"),
-        ({"combinations": {"all": {"bye": 1.0}}}, "bye"),
-        ({"learn_from": "minutes"}, "learn_from is 'minutes'"),
+        {"combinations": {"click": {"buy": 1.0}}},
+        {"combinations": {"all": {}}},
+        {"combinations": {"all": {"bye": 1.0}}},
+        {"learn_from": "minutes"},
     ],
 )
-def test_unknown_rewards_are_refused(table, options, message):
+def test_unknown_rewards_are_refused(table, options):
     with raises_code("invalid-input"):
         compare_rewards(several(table, "click", "buy"), ["rcp-submax"], **options)
 

@@ -50,14 +50,14 @@ def test_the_command_line_reads_the_columns_that_a_policy_names(table, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("policy", "sentence"),
+    "policy",
     [
-        ("columns=new", "one \\*"),
-        ("columns=old_*", "no such column was read"),
-        ("columns=ne*", "columns for w_C, w_A, w_B"),
+        "columns=new",
+        "columns=old_*",
+        "columns=ne*",
     ],
 )
-def test_wrong_columns_are_named(policy, sentence, table):
+def test_wrong_columns_are_named(policy, table):
     log = Log.read(table, columns={"probability": "new_*"})
     with raises_code("invalid-input"):
         compare(log, [policy])
