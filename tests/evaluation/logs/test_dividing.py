@@ -23,14 +23,6 @@ def rng(seed):
 
 
 @pytest.mark.parametrize("by", ["time", "random"])
-def test_parts_have_about_the_same_size(rng, by, seed):
-    found = divided(log_of(rng), 4, by, seed)
-    assert np.bincount(found.part).tolist() == [30] * 4
-    if by == "time":
-        assert np.all(np.diff(found.part) >= 0)
-
-
-@pytest.mark.parametrize("by", ["time", "random"])
 def test_every_decision_of_a_counted_row_is_in_one_part(rng, by, seed):
     log = log_of(rng, rows=20, count=rng.integers(1, 400, size=20))
     found = divided(log, 4, by, seed)

@@ -78,13 +78,13 @@ def table_of(rng, sessions=80, steps=3):
     }
 
 
-def test_a_log_with_sessions_is_evaluated_by_session(seed):
+def test_a_log_with_sessions_is_evaluated_by_session(seed, mentioned):
     table = table_of(np.random.default_rng(seed))
     log = Log.read(table, columns={"session": "visit"})
     policy = {"p": np.tile([0.4, 0.6], (len(log), 1))}
     found = compare(log, policy)
     assert {"per-decision", "trajectory"} <= set(found.estimators())
-    assert any("80 clusters" in note for note in found.notes)
+    assert mentioned(found.notes, 80)
     weight = np.where(table["action"] == "A", 0.8, 1.2).reshape(80, 3)
     through = np.cumprod(weight, axis=1)
     before = np.concatenate([np.ones((80, 1)), through[:, :-1]], axis=1)
@@ -114,9 +114,9 @@ def test_what_needs_sessions_is_refused_without(seed):
     table = table_of(np.random.default_rng(seed))
     log = Log.read(table, columns={"context": None})
     policy = {"p": np.tile([0.4, 0.6], (len(log), 1))}
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "estimators"):
         compare(log, policy, estimators=["per-decision"])
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "session"):
         Log.read({**table, "n": np.ones(240)}, columns={"session": "visit", "count": "n"})
 
 
@@ -144,7 +144,7 @@ def test_per_decision_is_recommended_and_right_if_decisions_change_what_follows(
         found = compare(log, {"p": np.tile(policy, (len(log), 1))}, interval="normal")
         one = found.recommended()[1]
         assert (one.estimator, one.cautions) == ("per-decision", ())
-        assert "does not change what comes later" in found.find("p", "snips").cautions[-1]
+        assert len(found.find("p", "snips").cautions) == 1
         for name, of_name in errors.items():
             each = found.find("p", name)
             error = (each.interval.high - each.interval.low) / 2 / 1.96
@@ -160,5 +160,5 @@ def test_long_sessions_are_not_estimated_by_products_of_weights(seed):
     found = compare(log, {"p": np.tile([0.2, 0.8], (len(log), 1))})
     one = found.recommended()[1]
     assert one.estimator == "dr"
-    assert any("does not change what comes later" in sentence for sentence in one.cautions)
-    assert any("session weights" in each for each in found.find("p", "per-decision").cautions)
+    # It has the warning of all estimators of single decisions, and the products have more.
+    assert len(found.find("p", "per-decision").cautions) > len(one.cautions) == 1

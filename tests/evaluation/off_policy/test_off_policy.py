@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from refusals import raises_code
@@ -117,33 +119,43 @@ def test_sessions_are_weighted_by_the_products_of_their_rows(seed, evidence_of):
     assert value("trajectory", evidence) == pytest.approx(sums[2] / sums[3], rel=1e-9)
 
 
-def test_weights_of_one_leave_the_mean_reward(evidence_of):
-    evidence = evidence_of(0)._replace(weight=np.ones(50))
-    assert value("snips", evidence) == pytest.approx(evidence.reward.mean(), abs=1e-10)
-    assert value("ips", evidence) == pytest.approx(evidence.reward.mean(), abs=1e-10)
-
-
-def test_with_equal_propensities_replay_is_self_normalized(evidence_of):
+def test_special_cases_are_equal_estimators(evidence_of):
     evidence = evidence_of(0)
-    evidence = evidence._replace(weight=evidence.probability / 0.25)
-    assert value("replay", evidence) == pytest.approx(value("snips", evidence), abs=1e-10)
-
-
-def test_the_pseudo_inverse_of_one_slot_is_inverse_propensity(evidence_of):
-    evidence = evidence_of(0)
-    evidence = evidence._replace(slot_weight=evidence.weight[:, None])
-    assert value("pseudo-inverse", evidence) == pytest.approx(value("ips", evidence), abs=1e-10)
-
-
-def test_the_pseudo_inverse_refuses_plain_arms(evidence_of):
+    ones = evidence._replace(weight=np.ones(50))
+    assert value("snips", ones) == pytest.approx(evidence.reward.mean(), abs=1e-10)
+    assert value("ips", ones) == pytest.approx(evidence.reward.mean(), abs=1e-10)
+    uniform = evidence._replace(weight=evidence.probability / 0.25)
+    assert value("replay", uniform) == pytest.approx(value("snips", uniform), abs=1e-10)
+    one_slot = evidence._replace(slot_weight=evidence.weight[:, None])
+    assert value("pseudo-inverse", one_slot) == pytest.approx(value("ips", one_slot), abs=1e-10)
     with raises_code("invalid-input"):
-        value("pseudo-inverse", evidence_of(0)._replace(slot_weight=None))
+        value("pseudo-inverse", evidence._replace(slot_weight=None))
 
 
-@pytest.mark.parametrize("rows", [1, 2, 50])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_doubly_robust_with_normalized_weights(seed, evidence_of):
+    one = evidence_of(seed)._replace(bounds=(-9.0, 9.0))
+    error = one.reward - one.predicted
+    terms = make_off_policy("sndr").terms(one)
+    expected = one.expected.mean() + one.weight @ error / one.weight.sum()
+    assert terms.value == pytest.approx(expected)
+    low, high = terms.reach
+    assert low <= terms.numerator.min() <= terms.numerator.max() <= high
+    # With a constant model it is snips with the same influence.
+    constant = one._replace(predicted=np.full(50, 0.3), expected=np.full(50, 0.3))
+    normalized = make_off_policy("snips").terms(constant)
+    found = make_off_policy("sndr").terms(constant)
+    assert found.value == pytest.approx(normalized.value)
+    assert found.numerator == pytest.approx(normalized.influence())
+    # With weights of mean 1, or without any, it is dr.
+    for weight in (one.weight / one.weight.mean(), np.zeros(50)):
+        same = one._replace(weight=weight)
+        assert value("sndr", same) == pytest.approx(value("dr", same))
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=repr)
-def test_every_example_gives_a_finite_value(example, rows, evidence_of):
-    for seed in SEEDS:
+def test_every_example_gives_a_finite_value(example, evidence_of):
+    for seed, rows in product(SEEDS, (1, 2, 50)):
         terms = example.terms(evidence_of(seed, rows))
         assert np.isfinite(terms.value)
         assert np.all(np.isfinite(terms.influence()))
@@ -175,22 +187,15 @@ def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():
 
 @pytest.mark.parametrize(
     "specification",
-    [
-        "snip",
-        "doubly-robst",
-        {"kind": "clippd"},
-        {"kind": "clipped", "treshold": 2},
-        {"kind": "ips", "threshold": 2},
-        None,
-        {},
-    ],
+    ["snip", {"kind": "clippd"}, {"kind": "clipped", "treshold": 2}, None, {}],
+    ids=str,
 )
-def test_what_cannot_be_made_says_why(specification):
+def test_what_cannot_be_made_is_refused(specification):
     with raises_code("invalid-input"):
         make_off_policy(specification)
 
 
-@pytest.mark.parametrize("threshold", [0, -1.0, float("nan"), float("inf"), "2", True])
+@pytest.mark.parametrize("threshold", [0, float("nan"), "2", True])
 @pytest.mark.parametrize("name", PARAMETER)
 def test_a_wrong_threshold_is_refused(name, threshold):
     with raises_code("invalid-input"):
