@@ -5,140 +5,111 @@ import shutil
 from contextlib import closing
 from itertools import count
 
-import msgspec
 import pytest
 from refusals import raises_code
 
-from submax.live.archive.archive import Archive
-from submax.live.archive.log_reader import LogReader
+from submax.live.archive import log_reader
 from submax.live.log.bandits import log_stream
-from submax.live.log.export import Export
-from submax.live.log.ledger import ledger_of
-from submax.live.log.snapshot import Snapshot
-from submax.live.operating.doctor import examined
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
+from submax.live.store.store import Store
 
 
-def log_of(store, name="page"):
-    reader, events = LogReader(store, name), []
-    while page := reader.read(events[-1].position if events else 0):
-        events += page
-    return events
+def learned(bandit):
+    """What the ledger of a bandit knows of its log."""
+    ledger = bandit.ledger()
+    return +ledger.counts, ledger.rows.columns().hash
 
 
-def exported(store, folder, name="page"):
-    """The bytes of both files of an export."""
-    export = Export(store, name)
-    export.write(folder / "decisions.parquet")
-    export.write_rewards(folder / "rewards.parquet")
-    return [(folder / f"{one}.parquet").read_bytes() for one in ("decisions", "rewards")]
-
-
-def replayed(store, settings):
-    """The state of a ledger that has read the whole log, as bytes."""
-    ledger = ledger_of(store, "page", settings)
-    ledger.follow()
-    return msgspec.msgpack.encode(Snapshot.of(ledger))
-
-
-def damage(store):
-    return [one.sentence for one in examined(store, ["page"]) if one.kind == "damage"]
-
-
-def test_nothing_that_is_read_changes(archived, place, options, clock, seed, tmp_path):
-    bandit = archived.used(archived.opened(place, **options), seed)
-    before = log_of(bandit.store)
-    state, files = replayed(bandit.store, bandit.settings), exported(bandit.store, tmp_path)
-    moved = archived.compacted(bandit)
-    assert len(moved.written) > 2
-    left = bandit.store.read(log_stream("page"))
-    assert len(left) == len(before) - sum(one.events for one in moved.written) < len(before)
+def check_that_nothing_changes(archived, bandit, place, folder, age):
+    before, files = learned(bandit), archived.exported(bandit.store, folder)
+    events = archived.in_store(bandit.store)
+    moved = archived.compacted(bandit, age)
+    assert archived.in_store(bandit.store) == events - moved < events
     for again in range(2):
-        assert log_of(bandit.store) == before
-        assert replayed(bandit.store, bandit.settings) == state
-        assert exported(bandit.store, tmp_path) == files
-        assert damage(bandit.store) == []
+        assert archived.exported(bandit.store, folder) == files
+        assert learned(bandit) == before
+        assert archived.damage(bandit.store) == []
         if not again:
             bandit = archived.reopened(bandit, place)
     bandit.close()
 
 
-def test_nothing_that_is_read_from_postgres_changes(
-    archived, postgres_address, clock, seed, tmp_path
-):
-    bandit = archived.used(archived.opened(postgres_address, reward_wait=0.0), seed)
-    before, files = log_of(bandit.store), exported(bandit.store, tmp_path)
+def test_nothing_that_is_read_changes(archived, place, options, seed, tmp_path):
+    bandit = archived.used(archived.opened(place, **options), seed)
+    check_that_nothing_changes(archived, bandit, place, tmp_path, age=2 * archived.WAIT)
+
+
+def test_nothing_that_is_read_from_postgres_changes(archived, postgres_address, seed, tmp_path):
+    bandit = archived.used(archived.opened(postgres_address, reward_wait=0.0), seed, 30)
     # Events have the time of the database, which is far ahead of the clock of the tests.
-    assert archived.compacted(bandit, age=-math.inf).written
-    assert len(bandit.store.read(log_stream("page"))) == 1
-    bandit = archived.reopened(bandit, postgres_address)
-    assert log_of(bandit.store) == before
-    assert exported(bandit.store, tmp_path) == files
-    assert damage(bandit.store) == []
-    bandit.close()
+    check_that_nothing_changes(archived, bandit, postgres_address, tmp_path, age=-math.inf)
 
 
-@pytest.mark.parametrize("restart", [False, True])
-def test_the_next_version_has_the_same_bytes(archived, options, clock, seed, restart):
+def test_the_next_version_has_the_same_bytes(archived, options, clock, seed):
+    """Also after a restart; a new action makes a fit from scratch necessary, from all rows."""
     models = []
-    for archive in (False, True):
+    for archive, restart in ((False, False), (True, False), (True, True)):
         clock.now = 1e9
         store = MemoryStore(clock)
         bandit = archived.used(archived.opened(store, seed=3, **options), seed)
         if archive:
-            assert archived.compacted(bandit).written
+            bandit.snapshot()
+            assert archived.compacted(bandit) > 0
         if restart:
             bandit = archived.reopened(bandit, store)
         bandit.add("D")
         archived.used(bandit, seed + 1, 1)
         models.append([one.model for one in bandit.versions()] + [bandit.refit().fitted.model])
-    assert models[0] == models[1]
+    assert models[0] == models[1] == models[2]
 
 
 class StopError(Exception):
     pass
 
 
-CALLS = ("put_segment", "get_segment", "append", "delete_events")
+WRITES = [
+    name
+    for name in dir(Store)
+    if name == "append" or name.startswith(("put_", "delete_", "shrink"))
+]
 
 
-def test_a_crash_at_any_step_loses_and_duplicates_nothing(
-    archived, clock, seed, tmp_path, monkeypatch
-):
-    """The log is the same after a crash before any call of the store.
+def test_a_crash_at_any_step_loses_and_duplicates_nothing(archived, seed, tmp_path, monkeypatch):
+    """The log is the same after a crash before anything is written to the store.
 
     A crash after a call leaves the same file as one before the next call.
     """
-    first = str(tmp_path / "first.db")
-    bandit = archived.used(archived.opened(first), seed, 25)
-    before, files = log_of(bandit.store), exported(bandit.store, tmp_path)
+    first = tmp_path / "first.db"
+    bandit = archived.used(archived.opened(first), seed, 12)
+    archived.clock.now += 10 * archived.WAIT
+    bandit.decide({"age": 1.0, "country": "de"})
+    bandit.ledger()
+    files = archived.exported(bandit.store, tmp_path)
+    bandit.close()
     crashed, steps = True, 0
     while crashed:
-        bandit.close()
         place = shutil.copy(first, tmp_path / f"{steps}.db")
-        bandit = archived.reopened(bandit, str(place))
+        bandit = archived.reopened(bandit, place)
         crashed = stopped(archived, bandit, monkeypatch, steps)
         steps += crashed
-        for _ in range(2):
-            bandit = archived.reopened(bandit, str(place))
-            assert log_of(bandit.store) == before
-            assert damage(bandit.store) == []
-            assert exported(bandit.store, tmp_path) == files
-            archived.compacted(bandit, age=0.0)
-        end = Archive(bandit.store, "page")
-        end.follow()
-        assert bandit.store.read(log_stream("page"))[0].position > end.end > 0
-    bandit.close()
-    # Two segments: each is written, read, recorded and deleted in several steps.
+        bandit = archived.reopened(bandit, place)
+        assert archived.exported(bandit.store, tmp_path) == files
+        # The next compaction goes on where the last one was stopped.
+        archived.compacted(bandit, age=0.0)
+        assert archived.exported(bandit.store, tmp_path) == files
+        assert archived.damage(bandit.store) == []
+        assert archived.in_store(bandit.store) < 4
+        bandit.close()
+    # Two segments: each is written and recorded, and its events are deleted in several steps.
     assert steps >= 8
 
 
 def stopped(archived, bandit, monkeypatch, last):
-    """Whether a compaction failed before the call of the store with the number ``last``."""
+    """Whether a compaction failed before the write to the store with the number ``last``."""
     with monkeypatch.context() as patched:
         calls = count()
-        for name in CALLS:
+        for name in WRITES:
             method = stopping(getattr(bandit.store, name), calls, last)
             patched.setattr(bandit.store, name, method)
         try:
@@ -159,66 +130,55 @@ def stopping(method, calls, last):
     return call
 
 
-def test_pending_decisions_and_the_last_event_stay(archived, place, clock, seed):
-    bandit = archived.opened(place)
-    for number in range(30):
-        clock.now += 1.0
-        bandit.decide({"age": 1.0, "country": "de"}, id=f"visit-{number}")
-    assert not archived.compacted(bandit, age=0.0).written
-    clock.now += archived.WAIT - 10.0
-    bandit.ledger()
-    bandit.decide({"age": 1.0, "country": "de"})
-    bandit.ledger()
-    moved = archived.compacted(bandit, age=0.0)
-    settled = bandit.ledger().settled
-    assert moved.archive.end <= settled
-    clock.now += 10 * archived.WAIT
-    bandit.ledger()
-    archived.compacted(bandit, age=0.0)
-    left = bandit.store.read(log_stream("page"))
-    assert len(left) == 1
-    assert bandit.ledger().counts["decisions"] == 31
-    bandit.close()
+def test_pending_decisions_stay_and_can_be_rewarded(archived, place, clock):
+    with archived.opened(place) as bandit:
+        for number in range(30):
+            clock.now += 1.0
+            bandit.decide({"age": 1.0, "country": "de"}, id=f"visit-{number}")
+        assert archived.compacted(bandit, age=0.0) == 0
+        clock.now += archived.WAIT - 10.0
+        bandit.decide({"age": 1.0, "country": "de"})
+        bandit.ledger()
+        assert archived.compacted(bandit, age=0.0) > 0
+        assert bandit.reward("visit-29", 1.0).status == "accepted"
+        clock.now += 10 * archived.WAIT
+        bandit.ledger()
+        archived.compacted(bandit, age=0.0)
+        assert archived.in_store(bandit.store) == 1
+        assert bandit.ledger().counts["decisions"] == 31
+        assert bandit.ledger().rows.columns().reward.sum() == 1.0
 
 
-def test_a_reader_that_began_before_the_compaction_misses_nothing(archived, place, clock, seed):
+def test_an_export_during_a_compaction_misses_nothing(archived, place, seed, tmp_path, monkeypatch):
     bandit = archived.used(archived.opened(place), seed)
-    before = log_of(bandit.store)
-    moving = archived.compaction(bandit)
-    store, reader, read = bandit.store, LogReader(bandit.store, "page"), []
-    original = store.read
+    files, store = archived.exported(bandit.store, tmp_path), bandit.store
+    steps, moving, moved = archived.compacting(bandit), False, []
 
-    def slowly(stream, after=0, limit=10_000):
-        """Let the compaction go on between two reads of the log, and within each of them."""
-        if stream != log_stream("page") or limit != 10_000:
-            return original(stream, after, limit)
-        next(steps, None)
-        page = original(stream, after, 3)
-        next(steps, None)
-        return page
+    def go_on():
+        """Make a step of the compaction, unless that is what reads just now."""
+        nonlocal moving
+        moving = True
+        moved.append(next(steps, 0))
+        moving = False
 
-    steps = moving.steps()
-    store.read = slowly
-    while page := reader.read(read[-1].position if read else 0):
-        read += page
-    assert read == before
-    assert moving.written
-    del store.read
+    def between_steps(read):
+        def read_slowly(stream, after=0, limit=10_000):
+            if stream != log_stream("page") or moving:
+                return read(stream, after, limit)
+            go_on()
+            page = read(stream, after, limit)
+            go_on()
+            return page
+
+        return read_slowly
+
+    monkeypatch.setattr(log_reader, "EVENTS_AT_ONCE", 10)
+    for name in ("read", "read_columns"):
+        monkeypatch.setattr(store, name, between_steps(getattr(store, name)))
+    assert archived.exported(store, tmp_path) == files
+    assert sum(moved) > 0
+    monkeypatch.undo()
     bandit.close()
-
-
-def test_a_damaged_event_is_not_archived(archived, clock, seed):
-    store = MemoryStore(clock)
-    bandit = archived.used(archived.opened(store), seed)
-    original = store.read_sealed
-
-    def damaged(stream, after, limit):
-        return [one._replace(checksum=b"") for one in original(stream, after, limit)]
-
-    store.read_sealed = damaged
-    with raises_code("invalid-input"):
-        archived.compacted(bandit)
-    assert not Archive(store, "page").segments
 
 
 @pytest.mark.parametrize(
@@ -229,24 +189,25 @@ def test_a_damaged_event_is_not_archived(archived, clock, seed):
     ],
     ids=["a time", "a body"],
 )
-def test_a_changed_event_of_a_file_is_not_archived(
-    archived, clock, seed, tmp_path, change_events, change
-):
+def test_a_changed_event_is_not_archived(archived, clock, seed, tmp_path, change_events, change):
     path = tmp_path / "page.db"
     with closing(SQLiteStore(path, clock=clock)) as store:
         bandit = archived.used(archived.opened(store), seed)
         # An event of an activation has no body to change.
         changed = [one.position for one in store.read(log_stream("page")) if one.body][1]
         assert change_events(path, change, position=changed) == 1
+        events = archived.in_store(store)
         with raises_code("invalid-input"):
             archived.compacted(bandit)
-        assert not Archive(store, "page").segments
+        assert archived.in_store(store) == events
 
 
-def test_a_segment_that_cannot_be_read_back_deletes_nothing(archived, clock, seed, monkeypatch):
+def test_what_cannot_be_read_back_from_the_archive_is_not_deleted(
+    archived, clock, seed, monkeypatch
+):
     store = MemoryStore(clock)
     bandit = archived.used(archived.opened(store), seed)
-    before = log_of(store)
+    before = store.read(log_stream("page"))
     put = store.put_segment
     monkeypatch.setattr(store, "put_segment", lambda name, one, data: put(name, one, data[:-1]))
     with raises_code("invalid-input"):
