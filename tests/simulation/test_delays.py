@@ -1,22 +1,54 @@
-"""Delays that are drawn for every decision."""
+"""When rewards come back: after a batch, after a lag, or after delays that are drawn."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import raises_code
 
 from submax import (
+    BatchFlush,
     Bernoulli,
     DriftingContextual,
     Geometric,
+    Lag,
     Pareto,
     make_policy,
     simulate,
 )
 from submax.core.contracts.wrapper_policy import WrapperPolicy
-from submax.simulation.random_delays.random_delay import NEVER
 from submax.testing.rules.goodness_of_fit import goodness_of_fit
+
+
+def known(delay, observations):
+    """How many rewards are back at each decision, and in the end."""
+    found, back = [], 0
+    for decide, receive in delay.schedule(observations):
+        found += [back] * decide
+        back += receive
+    return found, back
+
+
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_every_full_batch_comes_back_and_the_rest_never_does(observations, size):
+    expected = [decision // size * size for decision in range(observations)]
+    assert known(BatchFlush(size), observations) == (expected, observations // size * size)
+
+
+@given(st.integers(1, 60), st.integers(0, 60))
+def test_every_reward_comes_back_after_that_many_further_decisions(observations, steps):
+    expected = [max(decision - steps, 0) for decision in range(observations)]
+    assert known(Lag(steps), observations) == (expected, max(observations - steps, 0))
+
+
+@pytest.mark.parametrize("delay", [Lag(0), Lag(3), BatchFlush(1), BatchFlush(2), Geometric(2.0)])
+def test_one_by_one_means_a_single_decision_between_rewards(delay):
+    steps = list(delay.schedule(12))
+    begin = next((place for place, step in enumerate(steps) if step.receive), len(steps))
+    single = bool(steps[begin + 1 :]) and all(step == (1, 1) for step in steps[begin + 1 :])
+    assert delay.one_by_one == single
 
 
 @dataclass(frozen=True)
@@ -36,19 +68,18 @@ class Noted(WrapperPolicy):
         return self.policy.update(state, feedback, rng)
 
 
-def run(policy, delay, **settings):
+def run(policy, delay=None, **settings):
     given = {"observations": 60, "replicas": 4, "points": None, **settings}
-    return simulate(Bernoulli(3), policy, delay=delay, **given)
+    delayed = {} if delay is None else {"delay": delay}
+    return simulate(Bernoulli(3), policy, **delayed, **given)
 
 
-def test_without_a_delay_it_is_the_simulation_of_single_decisions(seed):
-    for name in ("thompson-1-1", "rcp-submax", "ucb1-pending"):
-        policy = make_policy(name)
-        plain = run(policy, Geometric(0.0), seed=seed)
-        expected = simulate(
-            Bernoulli(3), policy, observations=60, replicas=4, seed=seed, points=None
-        )
-        assert np.array_equal(plain.actions, expected.actions)
+@pytest.mark.parametrize("delay", [Geometric(0.0), Lag(0)], ids=repr)
+@pytest.mark.parametrize("name", ["thompson-1-1", "rcp-submax", "ucb1-pending"])
+def test_without_a_delay_it_is_the_simulation_of_single_decisions(delay, name, seed):
+    policy = make_policy(name)
+    found = run(policy, delay, seed=seed)
+    assert np.array_equal(found.actions, run(policy, seed=seed).actions)
 
 
 def test_every_reward_comes_back_once_and_after_its_decision(seed):
@@ -90,7 +121,7 @@ def test_delays_depend_on_the_action(seed):
     assert (waits[:5000] == 0).all()
     # The variance of a geometric delay with mean m is m (m + 1).
     assert abs(waits[5000:].mean() - 20.0) < 5 * np.sqrt(20 * 21 / 5000)
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "means"):
         run(make_policy("random"), Geometric(1.0, means=(0.0, 1.0)))
 
 
@@ -99,8 +130,6 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
     policy = Noted(make_policy("thompson-1-1"))
     run(policy, delay, seed=seed)
     assert policy.back == []
-    waits = delay.waits(np.zeros(10, dtype=np.int64), np.random.default_rng(seed))
-    assert (waits == NEVER).all()
 
 
 def test_worlds_that_drift_and_contexts_are_possible(seed):
@@ -115,10 +144,17 @@ def test_worlds_that_drift_and_contexts_are_possible(seed):
     assert np.isfinite(trace.final_regret).all()
 
 
-def test_wrong_delays_are_explained():
-    with raises_code("invalid-input", "missing"):
-        Geometric(missing=2)
-    with raises_code("invalid-input"):
-        Pareto(shape=1.0)
-    with raises_code("invalid-input"):
-        Pareto(means=())
+@pytest.mark.parametrize(
+    ("kind", "given", "parameter"),
+    [
+        (BatchFlush, {"size": 0}, "size of a batch"),
+        (BatchFlush, {"size": 1.0}, "size of a batch"),
+        (Lag, {"steps": -1}, "steps of lag"),
+        (Geometric, {"missing": 2}, "missing"),
+        (Pareto, {"shape": 1.0}, "shape"),
+        (Pareto, {"means": ()}, "means"),
+    ],
+)
+def test_what_is_no_delay_is_refused(kind, given, parameter):
+    with raises_code("invalid-input", parameter):
+        kind(**given)
