@@ -55,13 +55,6 @@ def test_the_page_has_all_numbers_and_what_reproduces_them(page, found):
     assert "submax evaluate" in text
 
 
-def test_a_policy_that_decides_as_the_log_needs_no_number_of_rows(tmp_path):
-    log = Log.read({"action": ["A", "B"] * 50, "reward": [0, 1] * 50, "propensity": [0.5] * 100})
-    path = tmp_path / "report.html"
-    compare(log, {"as the log": np.full((100, 2), 0.5)}, estimators=["ips"]).report(path)
-    assert "<td>–</td>" in path.read_text(encoding="utf-8")
-
-
 @pytest.mark.xdist_group("browser")
 def test_everybody_can_use_the_page(page, browser):
     opened, said = browser.new_page(), list[str]()
@@ -96,12 +89,10 @@ def test_overlap_counts_all_rows_and_all_weight(found):
         assert sum(overlap.weight) == pytest.approx(about.mean_weight * about.rows)
 
 
-def test_a_column_that_is_not_context_is_refused():
+def test_wrong_slices_and_paths_are_refused(found, tmp_path):
     log = Log.read({"action": ["A", "B"] * 5, "reward": [0, 1] * 5, "propensity": [0.5] * 10})
-    with raises_code("invalid-input"):
-        compare(log, ["random"], slices=["age"])
-
-
-def test_a_report_in_no_folder_is_refused(found, tmp_path):
-    with raises_code("invalid-input"):
+    for wrong in (["age"], "age"):
+        with raises_code("invalid-input", "slices"):
+            compare(log, ["random"], slices=wrong)
+    with raises_code("invalid-input", "path"):
         found.report(tmp_path / "none" / "report.html")

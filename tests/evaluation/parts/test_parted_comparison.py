@@ -6,14 +6,9 @@ from pyarrow import parquet
 from refusals import raises_code
 
 from submax.evaluation import Log, PartedLog, compare
-from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.parts import parted_comparison, parted_log, unit
-from submax.evaluation.parts.parted_comparison import fitted_to
 
 ROWS = 1200
-ADDED_UP = [
-    one for kind in off_policy_estimators().values() for one in kind.examples() if one.adds_up
-]
 POLICIES = {"counts": "rcp-submax", "greedy": "linucb@greedy"}
 
 
@@ -82,10 +77,15 @@ def check_same(one, other):
     ],
 )
 def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, interval, baseline):
-    folder = folder_of(table_of(seed))
+    table = table_of(seed)
+    # Some values occur in one file only.
+    table["context_country"][-50:] = "us"
+    table["action"][-60:-40] = "0"
+    folder = folder_of(table)
     options = {"interval": interval, "baseline": baseline}
-    whole = compare(Log.read(folder), POLICIES, **options)
-    check_same(compare(PartedLog.open(folder, jobs=1), POLICIES, **options), whole)
+    log, parted = Log.read(folder), PartedLog.open(folder, jobs=1)
+    assert parted.schema == log.schema
+    check_same(compare(parted, POLICIES, **options), compare(log, POLICIES, **options))
 
 
 def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monkeypatch):
@@ -101,16 +101,6 @@ def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monk
         assert one.interval == pytest.approx(other.interval, rel=1e-6)
 
 
-def test_values_that_occur_in_one_file_only_are_known(folder_of, seed):
-    table = table_of(seed)
-    table["context_country"][-50:] = "us"
-    table["action"][-60:-40] = "0"
-    folder = folder_of(table)
-    parted = PartedLog.open(folder, jobs=1)
-    assert parted.schema == Log.read(folder).schema
-    check_same(compare(parted, POLICIES), compare(Log.read(folder), POLICIES))
-
-
 def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path):
     folder = folder_of(table_of(seed))
     parted = compare(PartedLog.open(folder, jobs=1), POLICIES)
@@ -123,10 +113,12 @@ def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path):
         assert one.calibration.z == pytest.approx(other.calibration.z)
     assert mine.overlap["greedy"].rows == whole.overlap["greedy"].rows
     parted.report(tmp_path / "report.html")
-    assert "in parts" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert mine.digest in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(folder_of, seed, monkeypatch):
+def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(
+    folder_of, seed, monkeypatch, mentioned
+):
     monkeypatch.setattr(parted_log, "SAMPLE_ROWS", 800)
     folder = folder_of(table_of(seed))
     parted = PartedLog.open(folder, jobs=1)
@@ -135,7 +127,7 @@ def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(folder_of, see
     found = compare(parted, {"even": even}, estimators=["ips", "snips"])
     whole = compare(Log.read(folder), {"even": even}, estimators=["ips", "snips"])
     np.testing.assert_allclose(numbers(found)[:40], numbers(whole)[:40], rtol=1e-8)
-    assert any("random sample of 800 rows" in note for note in found.notes)
+    assert mentioned(found.notes, 800)
     learned = compare(parted, POLICIES, by="random")
     assert 400 < learned.overview.rows < 800
 
@@ -149,18 +141,6 @@ def test_probabilities_can_be_columns(folder_of, seed):
     policies = {"columns": "columns=prob_*", "counts": "rcp-submax"}
     whole = compare(Log.read(folder, **options), policies)
     check_same(compare(PartedLog.open(folder, jobs=1, **options), policies), whole)
-
-
-@pytest.mark.parametrize("estimator", ADDED_UP, ids=repr)
-def test_terms_of_rows_do_not_depend_on_other_rows(estimator, evidence_of, seed):
-    evidence = evidence_of(seed)._replace(bounds=(-9.0, 9.0))
-    used = estimator.terms(evidence).threshold
-    (fixed,) = fitted_to({"one": estimator}, evidence, 0).values()
-    whole, first = fixed.terms(evidence), np.arange(50) < 20
-    parts = [fixed.terms(evidence.rows(one)) for one in (first, ~first)]
-    joined = np.concatenate([one.numerator for one in parts])
-    np.testing.assert_allclose(joined, whole.numerator)
-    assert whole.threshold == pytest.approx(used)
 
 
 def test_a_dask_cluster_gives_the_same(folder_of, seed):
@@ -212,12 +192,11 @@ def test_what_cannot_be_read_in_parts_is_refused_in_one_sentence(
 
 def test_slices_and_csv_files_are_refused(folder_of, tmp_path):
     log = PartedLog.open(folder_of(table_of(0, 100)), jobs=1)
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "slices"):
         compare(log, ["random"], slices=["age"])
     (tmp_path / "log.csv").write_text("action,reward\na,1\n", encoding="utf-8")
-    with raises_code("not-parquet") as refused:
+    with raises_code("not-parquet"):
         PartedLog.open(tmp_path / "log.csv")
-    assert refused.value.code == "not-parquet"
     (tmp_path / "log.parquet").write_bytes(b"PAR1 and no more")
     with raises_code("invalid-input"):
         PartedLog.open(tmp_path / "log.parquet")
