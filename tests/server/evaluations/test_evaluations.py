@@ -37,7 +37,7 @@ def http(serving, tmp_path, seed):
 
 
 def test_a_better_policy_is_found_to_be_better(http):
-    http.post(PATH, json={"policies": ["rcp-submax", "random"]})
+    http.post(PATH, json={"policies": ["rcp-submax"]})
 
     def found():
         (found,) = http.get(PATH).json()["evaluations"]
@@ -45,11 +45,10 @@ def test_a_better_policy_is_found_to_be_better(http):
 
     evaluation = wait_until(found)
     assert (evaluation["status"], evaluation["error"]) == ("done", "")
-    better, same = evaluation["result"]["differences"]
+    (better,) = evaluation["result"]["differences"]
     # The log was made by uniform choice, and the policy takes the better arm: 0.9 and not 0.5.
     error = (better["high"] - better["low"]) / (2 * 1.96)
     assert abs(better["value"] - 0.4) < 5 * error
-    assert same["low"] <= 0 <= same["high"]
     page = http.get(PATH, headers=BROWSER).text
     assert "rcp-submax" in page
     assert "<svg" in page

@@ -1,7 +1,9 @@
 """Pages do a bounded amount of work, however long the log and however many arms there are."""
 
 import pytest
+from waiting import wait_until
 
+from submax.live.declaring.declare import declare
 from submax.live.store.memory_store import MemoryStore
 from submax.web.server.pages.operations import page_operations
 
@@ -34,21 +36,23 @@ class CountingStore(MemoryStore):
         return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def store():
     return CountingStore()
 
 
-@pytest.fixture
-def bandit(http, store, eventually):
-    declared = {"name": "b", "actions": [f"arm-{n}" for n in range(ARMS)], "reward_wait": 0}
-    http.post("/bandits", json={**declared, "policy": "random", "context": {"age": "number"}})
+@pytest.fixture(scope="module")
+def bandit(shared_serving, store):
+    actions = [f"arm-{number}" for number in range(ARMS)]
+    declared = {"actions": actions, "reward_wait": 0, "policy": "random"}
+    declare(store, "b", {**declared, "context": {"age": "number"}})
+    http = shared_serving(store)
     # Whoever begins to lead reads the log from its beginning, so that it must still be empty.
-    eventually(lambda: "b" in vars(store).get("led", ()))
+    wait_until(lambda: "b" in vars(store).get("led", ()))
     requests = {"requests": [{"context": {"age": 1.0}}] * 1000}
     for _ in range(DECISIONS // 1000):
         http.post("/bandits/b/decide-many", json=requests)
-    eventually(lambda: http.get("/bandits/b").json()["counts"].get("decisions") == DECISIONS)
+    wait_until(lambda: http.get("/bandits/b").json()["counts"].get("decisions") == DECISIONS)
     return http
 
 

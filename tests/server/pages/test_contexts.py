@@ -2,21 +2,18 @@
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
-import submax
-from submax.web.server.pages.detail.contexts import contexts_page
+from submax.live.bandits.open import open_bandit
+from submax.live.store.memory_store import MemoryStore
 
-# One process for these tests, which share a bandit.
-pytestmark = pytest.mark.xdist_group("contexts")
 BEST = {"phone": "A", "desk": "B"}
 
 
-@pytest.fixture(scope="module")
-def bandit(tmp_path_factory):
+@pytest.fixture
+def page(page_of):
     rng = np.random.default_rng(0)
-    bandit = submax.open(
-        tmp_path_factory.mktemp("contexts") / "shop.db",
+    bandit = open_bandit(
+        MemoryStore(),
         actions=["A", "B"],
         context={"device": ["phone", "desk"], "age": float},
         reward_wait=0,
@@ -34,34 +31,24 @@ def bandit(tmp_path_factory):
             ]
         )
         bandit.refit()
-    yield bandit
-    bandit.close()
+    return page_of(bandit)
 
 
-def test_the_winner_of_each_value_is_named_and_where_decisions_differ(bandit):
-    page = contexts_page(bandit, None, None)
-    assert {row.value: row.winner for row in page.field.rows} == BEST
-    assert all(row.clear for row in page.field.rows)
-    assert sum(row.decisions for row in page.field.rows) == 1200
-    assert any(one.startswith("If device is phone, ") for one in page.sentences)
-
-
-def test_numbers_are_in_bins_whose_edges_are_stated(bandit):
-    page = contexts_page(bandit, "age", None)
-    assert "fifths of the first 1,000 decisions" in page.field.note
-    assert next(row.value.split()[0] for row in page.field.rows) == "below"
-    assert len(page.field.rows) == 5
+def test_winners_of_categories_and_of_bins_of_numbers_are_named(page):
+    rows = page("contexts")["field"]["rows"]
+    assert {row["value"]: row["winner"] for row in rows} == BEST
+    assert all(row["clear"] for row in rows)
+    assert sum(row["decisions"] for row in rows) == 1200
+    assert page("contexts")["sentences"]
+    rows = page("contexts", field="age")["field"]["rows"]
+    assert len(rows) == 5
     # Each bin has a fifth of the first 1,000 decisions, give or take 6 standard errors of 200.
-    for row in page.field.rows:
-        assert row.decisions == pytest.approx(240, abs=6 * np.sqrt(200 * 0.2 * 0.8))
+    for row in rows:
+        assert row["decisions"] == pytest.approx(240, abs=6 * np.sqrt(200 * 0.2 * 0.8))
+    assert page.http.get("/bandits/default/contexts?field=nothing").status_code == 404
 
 
-def test_an_unknown_field_is_refused(bandit):
-    with raises_code("not-found"):
-        contexts_page(bandit, "nothing", None)
-
-
-def test_a_bandit_without_context_says_so():
-    page = contexts_page(submax.Bandit(["A", "B"]), None, None)
-    assert page.fields == []
-    assert page.field is None
+def test_a_bandit_without_context_has_no_fields(page_of):
+    bandit = open_bandit(MemoryStore(), actions=["A", "B"], background=False)
+    found = page_of(bandit)("contexts")
+    assert (found["fields"], found["field"]) == ([], None)

@@ -1,0 +1,112 @@
+"""Arms that seem broken and arms whose rewards come late are named, and others are not."""
+
+import pytest
+
+from submax.live.bandits.open import open_bandit
+from submax.live.store.memory_store import MemoryStore
+from submax.testing.manual_clock import ManualClock
+
+pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
+ARMS = ["A", "B", "C"]
+LIMITED = {"reward_wait": 10, "default_reward": 0.0}
+
+
+@pytest.fixture
+def opened():
+    """Open a bandit that decides uniformly, with a clock that is moved."""
+
+    def opened(**options):
+        clock = ManualClock()
+        given = {"actions": ARMS, "policy": "random", "clock": clock, "background": False}
+        return open_bandit(MemoryStore(clock), **given, **options), clock
+
+    return opened
+
+
+@pytest.fixture
+def play_by_the_hour(opened, rng, page_of):
+    """Play some hours with the chances of the arms, and then some with others."""
+
+    def play_by_the_hour(*parts):
+        bandit, clock = opened(reward_wait=60, default_reward=0.0)
+        for chances, hours in parts:
+            for _ in range(hours):
+                for one in bandit.decide_many([{}] * 60):
+                    if rng.random() < chances[ARMS.index(one.action)]:
+                        bandit.reward(one.id, 1.0)
+                clock.now += 3600
+                bandit.decide()
+        return page_of(bandit)
+
+    return play_by_the_hour
+
+
+@pytest.fixture
+def play_with_delays(opened, rng, page_of):
+    """Play with rewards that come after 1 s, and those of the last arm later."""
+
+    def play_with_delays(chance, delay, **options):
+        bandit, clock = opened(**options)
+        coming = []
+        for _ in range(100):
+            for one in bandit.decide_many([{}] * 9):
+                wait = delay if one.action == "C" else 1.0
+                if rng.random() < chance:
+                    coming.append((clock.now + wait * rng.uniform(0.5, 1.5), one.id))
+            clock.now += 2.0
+            due = [one for one in coming if one[0] <= clock.now]
+            coming = [one for one in coming if one[0] > clock.now]
+            if due:
+                bandit.reward_many([{"id": one, "value": 1.0} for _, one in due])
+        return page_of(bandit)
+
+    return play_with_delays
+
+
+def notes(page):
+    return [(one["choice"], one["words"]) for one in page("arms")["notes"]]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[([0.3, 0.2, 0.0], 12)], [([0.5, 0.4, 0.4], 5), ([0.5, 0.4, 0.0], 5)]],
+    ids=["never earned", "breaks"],
+)
+def test_an_arm_without_rewards_is_named(play_by_the_hour, parts):
+    page = play_by_the_hour(*parts)
+    assert notes(page) == [("C", "no rewards")]
+    (alert,) = page("overview")["alerts"]
+    assert "C" in alert
+
+
+def test_an_arm_that_is_only_worse_is_not_named(play_by_the_hour):
+    # The chance that 240 decisions have no success at all, 0.94 ** 240, is 4e-7 for each arm.
+    assert notes(play_by_the_hour(([0.5, 0.06, 0.06], 12))) == []
+
+
+@pytest.mark.parametrize(
+    ("chance", "delay", "options"),
+    [(0.5, 60.0, LIMITED), (0.7, 10.0, LIMITED), (0.5, 100.0, {"reward_wait": 0})],
+    ids=["all late", "half late", "no limit"],
+)
+def test_an_arm_with_late_rewards_is_named_and_not_called_broken(
+    play_with_delays, chance, delay, options
+):
+    page = play_with_delays(chance, delay, **options)
+    assert notes(page) == [("C", "rewards late")]
+    (alert,) = page("overview")["alerts"]
+    assert "C" in alert
+    slowest, *others = page("health")["arm_delays"]
+    assert (slowest["choice"], slowest["notable"]) == ("C", True)
+    assert not any(one["notable"] for one in others)
+    assert delay / 3 < slowest["median"] < 2 * delay
+    if options is LIMITED:
+        assert (slowest["late"] > 0.9) == (delay == 60.0)
+
+
+@pytest.mark.parametrize("options", [LIMITED, {"reward_wait": 0}])
+def test_arms_that_are_equally_quick_are_not_named(play_with_delays, options):
+    page = play_with_delays(0.5, 1.0, **options)
+    assert notes(page) == []
+    assert page("overview")["alerts"] == []
+    assert len(page("health")["arm_delays"]) == 3

@@ -1,0 +1,117 @@
+"""People sign in with a key, see what it allows, and sign out."""
+
+import re
+
+import pytest
+from waiting import wait_until
+
+from submax.live.declaring.declare import declare
+from submax.live.store.memory_store import MemoryStore
+from submax.web.server.access.key_registry import KeyRegistry
+from submax.web.server.access.sessions import COOKIE
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.fixture(scope="module")
+def store():
+    store = MemoryStore()
+    declare(store, "b", {"actions": ["A", "B"]})
+    return store
+
+
+@pytest.fixture(scope="module")
+def keys(store):
+    registry = KeyRegistry(store)
+    keys = {scope: registry.add([scope])[1] for scope in ("read", "decide", "admin")}
+    return {**keys, "left": registry.add(["read"])[1]}
+
+
+@pytest.fixture(scope="module")
+def http(keys, store, shared_serving):
+    # Keys that are there from the start are known at once.
+    return shared_serving(store)
+
+
+@pytest.fixture
+def sign_in(http, keys):
+    def sign_in(name: str) -> dict[str, str]:
+        header = {"authorization": f"Bearer {keys[name]}"}
+        cookie = http.post("/login", headers=header).headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        return {"cookie": cookie.partition(";")[0], **BROWSER}
+
+    return sign_in
+
+
+def token(page: str) -> str:
+    return re.search(r'name="csrf-token" content="(\w+)"', page).group(1)
+
+
+def test_without_a_cookie_one_is_sent_to_the_login(http):
+    response = http.get("/", headers=BROWSER)
+    assert (response.status_code, response.headers["location"]) == (303, "/login?next=/")
+    # An address with a sign of queries leads there as well.
+    response = http.get("/bandits/a&b=1/overview", headers=BROWSER)
+    page = http.get(response.headers["location"], headers=BROWSER)
+    assert page.status_code == 200
+    assert 'data-then="/bandits/a&amp;b=1/overview"' in page.text
+    assert '<a href="/login">' in http.get("/nothing", headers=BROWSER).text
+
+
+def test_the_login_leads_to_no_other_site(http):
+    for wanted in ("https://evil.example/", "//evil.example/", "/\\evil.example"):
+        page = http.get("/login", params={"next": wanted}, headers=BROWSER).text
+        assert 'data-then="/"' in page
+
+
+def test_a_wrong_key_and_one_that_may_not_read_cannot_sign_in(http, keys):
+    for key, status in (("submax.000000000000.wrong", 401), (keys["decide"], 403)):
+        header = {"authorization": f"Bearer {key}"}
+        assert http.post("/login", headers=header).status_code == status
+
+
+def test_a_reader_sees_and_changes_nothing(http, sign_in):
+    signed = sign_in("read")
+    page = http.get("/bandits/b/arms", headers=signed)
+    assert page.status_code == 200
+    assert "Pause" not in page.text
+    sent = {**signed, "x-csrf-token": token(page.text)}
+    body = {"verb": "pause", "choice": "A"}
+    assert http.post("/bandits/b/choices", headers=sent, json=body).status_code == 403
+
+
+@pytest.mark.parametrize("scope", ["read", "admin"])
+@pytest.mark.parametrize("path", ["/", "/bandits/b/arms", "/nothing"])
+def test_whoever_is_signed_in_can_sign_out(http, sign_in, scope, path):
+    page = http.get(path, headers=sign_in(scope)).text
+    assert "Sign out" in page
+    assert token(page)
+    assert ("Keys</a>" in page) == (scope == "admin")
+
+
+def test_an_operator_changes_with_the_token_and_not_without(http, sign_in):
+    signed = sign_in("admin")
+    page = http.get("/bandits/b/arms", headers=signed).text
+    body = {"verb": "pause", "choice": "A"}
+    assert http.post("/bandits/b/choices", headers=signed, json=body).status_code == 401
+    sent = {**signed, "x-csrf-token": token(page)}
+    assert http.post("/bandits/b/choices", headers=sent, json=body).status_code == 200
+
+
+def test_a_session_ends_with_its_key(http, store, keys, sign_in):
+    signed = sign_in("left")
+    assert http.get("/", headers=signed).status_code == 200
+    KeyRegistry(store).revoke(keys["left"].split(".")[1])
+    wait_until(lambda: http.get("/", headers=signed).status_code == 303)
+
+
+@pytest.mark.parametrize("cookie", ["x", "a.1.b", f"{'9' * 12}.{'9' * 30}.c", "é.1.x"])
+def test_a_made_up_cookie_is_worth_nothing(http, cookie):
+    headers = {"cookie": f"{COOKIE}={cookie}".encode(), **BROWSER}
+    assert http.get("/", headers=headers).status_code == 303
+
+
+def test_signing_out_takes_the_cookie_away(http):
+    assert "Max-Age=0" in http.post("/logout").headers["set-cookie"]
