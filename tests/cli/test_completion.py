@@ -23,9 +23,9 @@ def completed(*words: str) -> set[str]:
 
 
 def test_commands_and_their_words_are_completed():
-    assert completed("rec") == {"recommend"}
-    assert completed("recommend", "--goal", "") == {"earn", "adapt", "explain", "identify"}
-    assert completed("recommend", "--re") == {"--rewards"}
+    assert completed("rep") == {"reproduce"}
+    assert completed("reproduce", "--device", "") == {"cpu", "gpu"}
+    assert completed("reproduce", "--rep") == {"--replicas"}
     assert {"add", "list", "revoke"} == completed("keys", "")
 
 
@@ -42,7 +42,7 @@ def test_bash_reads_the_script_and_completes(tmp_path):
     program.chmod(0o755)
     script = (
         f'eval "$({VARIABLE}=bash_source submax)"\n'
-        "COMP_WORDS=(submax rec) COMP_CWORD=1\n"
+        "COMP_WORDS=(submax rep) COMP_CWORD=1\n"
         "_submax_completion submax\n"
         'echo "${COMPREPLY[@]}"\n'
     )
@@ -54,4 +54,4 @@ def test_bash_reads_the_script_and_completes(tmp_path):
         timeout=60,
         check=False,
     )
-    assert done.stdout.split() == ["recommend"], done.stderr
+    assert done.stdout.split() == ["reproduce"], done.stderr
