@@ -8,7 +8,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
 
-REPLICAS = 4
+REPLICAS, ROWS = 4, 400
 
 
 @pytest.fixture(scope="session")
@@ -25,15 +25,16 @@ def problem():
 def learned(problem, seed):
     """Let a policy learn from uniform choices that arm 1 pays where the first number is 1, else 0.
 
-    Arm 2 never pays.
+    Arm 2 never pays. The choices were made with known probabilities.
     """
 
     def learn(policy):
         rng = np.random.default_rng((seed, 5))
-        context = rng.choice([-1.0, 1.0], size=(REPLICAS, 200, 2))
-        action = rng.integers(3, size=(REPLICAS, 200, 1))
+        context = rng.choice([-1.0, 1.0], size=(REPLICAS, ROWS, 2))
+        action = rng.integers(3, size=(REPLICAS, ROWS, 1))
         reward = (action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
-        feedback = Feedback(context, action, reward, None, np.ones(reward.shape))
+        log_prob = np.full(reward.shape, -np.log(3))
+        feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
         return policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
 
     return learn

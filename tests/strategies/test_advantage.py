@@ -52,20 +52,6 @@ def test_with_two_levels_it_is_submax(rows, good):
     )
 
 
-def test_with_two_levels_it_is_submax_on_many_tables(seed):
-    rng = np.random.default_rng(seed)
-    good = rng.uniform(0.01, 0.99, size=(500, 1))
-    table = Table(
-        probabilities=rng.dirichlet(np.ones(6), size=(500, 2)),
-        levels=np.broadcast_to([-3.0, 7.0], (500, 2)),
-        prior=np.concatenate([1 - good, good], axis=1),
-        values=np.full((500, 2), np.nan),
-    )
-    np.testing.assert_allclose(
-        Advantage().probabilities(table), SubMax().probabilities(table), rtol=0, atol=1e-12
-    )
-
-
 def test_the_mixture_is_the_advantage_under_the_logging_policy(seed):
     rng, levels = np.random.default_rng(seed), (-1.0, 0.0, 2.0, 10.0)
     for _ in range(50):

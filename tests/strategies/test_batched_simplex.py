@@ -52,15 +52,6 @@ def test_an_unbounded_program_is_not_solved_and_the_others_are():
     assert point.tolist() == [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
 
 
-def test_programs_do_not_change_one_another(seed):
-    costs, matrix, limits = programs(np.random.default_rng(seed), 30, 4, 12)
-    together = maximize(costs, matrix, limits).point
-    for place in range(30):
-        part = slice(place, place + 1)
-        alone = maximize(costs[part], matrix[part], limits[part]).point[0]
-        assert np.allclose(alone, together[place], rtol=1e-12, atol=1e-12)
-
-
 def test_an_example_that_goes_in_circles_by_the_largest_cost():
     # Beale (1955): x ≥ 0 are the first four rows.
     rows = np.array([[0.25, -60, -0.04, 9], [0.5, -90, -0.02, 3], [0, 0, 1, 0]])
@@ -71,11 +62,3 @@ def test_an_example_that_goes_in_circles_by_the_largest_cost():
     point, solved = maximize(costs, matrix.T[None], limits[None])
     assert solved.all()
     assert np.allclose(point, [[0.04, 0, 1, 0]])
-
-
-def test_no_programs_and_no_variables():
-    assert maximize(np.zeros((0, 2, 2)), np.zeros((0, 2, 3)), np.zeros((0, 3))).point.shape == (
-        0,
-        2,
-    )
-    assert maximize(np.zeros((2, 1, 2)), np.zeros((2, 1, 3)), np.ones((2, 3))).solved.all()

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from refusals import raises_code
 
 from submax.core.conditioning.table import Table
 from submax.strategies.iterated import Iterated
@@ -44,14 +43,6 @@ def test_it_follows_the_recursion(joint_tables, data, depth):
 
 
 @given(data=st.data())
-def test_one_step_is_submax_where_rows_come_from_one_joint_distribution(joint_tables, data):
-    table, _, value = data.draw(joint_tables)
-    assume(np.ptp(value) > 0)
-    expected = SubMax().probabilities(table)
-    assert np.allclose(Iterated(1).probabilities(table), expected, atol=1e-7)
-
-
-@given(data=st.data())
 def test_one_step_is_submax_on_any_table_of_two_levels(tables, data):
     # π₀ (v − v̄) = prior₀ prior₁ (p₁ − p₀) whatever the rows: π₀ is their mixture.
     table = data.draw(tables)
@@ -86,9 +77,3 @@ def test_actions_never_played_stay_out():
     rows = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]])
     table = Table(rows, np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.zeros(2))
     assert np.allclose(Iterated(1).probabilities(table), [0.0, 1.0, 0.0])
-
-
-@pytest.mark.parametrize("depth", [0, -1, 1.0, True, "2", None])
-def test_a_bad_depth_is_refused(depth):
-    with raises_code("invalid-input", "depth"):
-        Iterated(depth)

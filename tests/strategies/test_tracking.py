@@ -125,16 +125,6 @@ def test_many_observations_are_as_exact_arithmetic_has_them(count, decisions):
 
 
 @settings(max_examples=40)
-@given(case=cases(), data=st.data())
-def test_the_order_of_actions_does_not_matter(case, data):
-    mass, *rest = case
-    order = data.draw(st.permutations(range(len(mass[0]))))
-    expected = Tracking().probabilities(table_of(mass, *rest))
-    found = Tracking().probabilities(table_of(np.array(mass)[:, order], *rest))
-    np.testing.assert_allclose(found, expected[order], atol=1e-6)
-
-
-@settings(max_examples=40)
 @given(case=cases(), shift=st.floats(-100, 100), factor=st.floats(0.01, 1000))
 def test_shift_and_unit_of_the_rewards_do_not_matter(case, shift, factor):
     mass, levels, *rest = case
@@ -185,34 +175,6 @@ def test_actions_that_are_all_the_same_are_uniform_however_much_is_known(
     mass = split([value] * 5, [evidence] * 5)
     found = Tracking().probabilities(table_of(mass, decisions=decisions))
     np.testing.assert_allclose(found, 0.2, atol=1e-12)
-
-
-@settings(max_examples=40)
-@given(case=cases())
-def test_one_action_is_always_chosen(case):
-    mass, *rest = case
-    alone = [[row[0]] for row in mass]
-    assert Tracking().probabilities(table_of(alone, *rest)) == pytest.approx(1.0, abs=1e-12)
-
-
-def test_many_tables_at_once_are_each_as_alone(seed):
-    rng = np.random.default_rng(seed)
-    mass = rng.gamma(0.5, 200.0, size=(4, 5, 3, 7)) + 0.01
-    levels = np.array([-1.0, 0.0, 2.0])
-    observations = rng.integers(0, 10**5, size=(4, 5)).astype(np.float64)
-    decisions = rng.integers(1, 1000, size=(4, 5)).astype(np.float64)
-    evidence = mass.sum(axis=-1)
-    together = Table(
-        mass / evidence[..., None],
-        np.broadcast_to(levels, (4, 5, 3)),
-        evidence / evidence.sum(axis=-1, keepdims=True),
-        np.zeros_like(evidence),
-        SampleSizes(evidence, observations, decisions),
-    )
-    found = Tracking().probabilities(together)
-    for place in np.ndindex(4, 5):
-        alone = table_of(mass[place], levels, observations[place], decisions[place])
-        np.testing.assert_allclose(found[place], Tracking().probabilities(alone), atol=1e-6)
 
 
 def test_few_decisions_go_to_the_doubtful_and_none_to_the_bad():
@@ -267,12 +229,6 @@ def test_levels_that_are_all_the_same_tell_nothing():
 def test_the_demand_is_that_of_the_formula(observations, decisions):
     found = confidence(np.array([float(observations)]), np.array([float(decisions)]))
     assert found.item() == pytest.approx(slow_demand(observations, decisions), rel=1e-12)
-
-
-@given(observations=st.integers(0, 10**9), decisions=st.integers(1, 10**5))
-def test_decisions_taken_together_demand_no_more_than_one(observations, decisions):
-    known, together = np.array(float(observations)), np.array(float(decisions))
-    assert confidence(known, together) <= confidence(known, np.array(1.0))
 
 
 def test_without_sample_sizes_it_says_what_is_missing():

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaln
 
@@ -14,10 +13,8 @@ from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
-from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
-from submax.core.spaces.slots import Slots
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.estimators.counting import Counting
 from submax.policies import make_policy
@@ -28,9 +25,7 @@ from submax.simulation.lag import Lag
 from submax.simulation.pending import Pending
 from submax.simulation.simulate import simulate
 from submax.strategies.tracking import Tracking
-from submax.testing.rules.examples import rows_of, some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
-from submax.testing.rules.leaves import leaves
+from submax.testing.rules.examples import rows_of
 
 ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 
@@ -105,13 +100,6 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
     return Feedback(nowhere, arm[..., None], paid * 1.0, propensity, np.ones(shape))
 
 
-def test_what_it_is_called():
-    without_context = make_policy("rcp-adaptive").wrapped(Problem(Arms(3)))
-    assert without_context == ADAPTIVE
-    assert not ADAPTIVE.facts.needs_propensities
-    assert not ADAPTIVE.facts.uses_context
-
-
 @pytest.mark.parametrize(("arms", "rows"), [(2, 4), (3, 30), (10, 100), (50, 1000)])
 def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
     feedback = bernoulli_feedback(arms, rows, seed)
@@ -162,17 +150,6 @@ def test_it_regrets_less_than_chance(delay, seed):
     assert gain.mean() > 0
 
 
-def test_single_decisions_follow_the_probabilities(seed):
-    state = taught(ADAPTIVE, Problem(Arms(5)), bernoulli_feedback(5, 60, seed, 1), seed)
-    rng, context = np.random.default_rng((seed, 2)), np.zeros((1, 1, 0))
-    decisions = [ADAPTIVE.act(state, context, rng) for _ in range(3000)]
-    drawn = np.array([decision.action.item() for decision in decisions])
-    expected = listed(ADAPTIVE, state)[0]
-    assert goodness_of_fit(drawn, expected) > SMALLEST_P_VALUE
-    said = np.array([decision.log_prob.item() for decision in decisions])
-    np.testing.assert_allclose(np.exp(said), expected[drawn])
-
-
 @pytest.mark.parametrize("ahead", [1, 30, 900])
 def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
     feedback = bernoulli_feedback(6, 90, seed)
@@ -189,12 +166,6 @@ def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
     )
 
 
-def test_a_policy_that_does_not_ask_hears_nothing_of_what_lies_ahead(seed):
-    policy = RewardConditioned()
-    state = taught(policy, Problem(Arms(6)), bernoulli_feedback(6, 90, seed), seed)
-    assert policy.record(state, upcoming=7) is state
-
-
 def test_a_batch_is_given_out_in_lots(seed):
     problem = Problem(Arms(900))
     fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
@@ -207,38 +178,12 @@ def test_a_batch_is_given_out_in_lots(seed):
     np.testing.assert_allclose(log_prob, -np.log(900))
 
 
-def test_before_feedback_it_is_uniform(seed):
-    problem = Problem(Slots((2, 3)))
-    fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
-    np.testing.assert_allclose(listed(ADAPTIVE, fresh), 1 / 6)
-
-
 @pytest.mark.parametrize("reward", [0.0, 1.0])
 def test_while_all_rewards_are_the_same_it_is_uniform(reward, seed):
     feedback = bernoulli_feedback(4, 50, seed)
     same = feedback._replace(reward=np.full_like(feedback.reward, reward))
     found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4)), same, seed))
     np.testing.assert_allclose(found, 0.25)
-
-
-def test_one_arm_is_always_chosen(seed):
-    state = taught(ADAPTIVE, Problem(Arms(1)), bernoulli_feedback(1, 20, seed), seed)
-    np.testing.assert_allclose(listed(ADAPTIVE, state), 1.0)
-    action, _ = ADAPTIVE.act(state, np.zeros((3, 50, 0)), np.random.default_rng(seed))
-    assert not action.any()
-
-
-def test_one_replica_with_feedback_does_not_reach_another_without(seed):
-    feedback = bernoulli_feedback(4, 40, seed)
-    weight = feedback.weight.copy()
-    weight[1] = 0
-    state = taught(ADAPTIVE, Problem(Arms(4)), feedback._replace(weight=weight), seed)
-    whole = taught(ADAPTIVE, Problem(Arms(4)), feedback, seed)
-    assert state.decision_counts.received.tolist() == [40, 0, 40]
-    assert state.decision_counts.batch.tolist() == [40, 1, 40]
-    found, expected = listed(ADAPTIVE, state), listed(ADAPTIVE, whole)
-    np.testing.assert_allclose(found[[0, 2]], expected[[0, 2]], atol=1e-6)
-    np.testing.assert_allclose(found[1], 0.25)
 
 
 def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
@@ -251,37 +196,6 @@ def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
     one = rows_of(feedback, slice(0, 1))
     assert ADAPTIVE.update(state, one, rng).decision_counts.batch.tolist() == [1] * 3
     assert ADAPTIVE.update(waiting, one, rng).decision_counts.batch.tolist() == [40] * 3
-
-
-@pytest.mark.parametrize("memory", [Memory(), Memory(window=10), Memory(discount=0.9)], ids=repr)
-@pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Continuous()], ids=repr)
-def test_a_state_that_was_saved_decides_the_same(memory, scale, seed):
-    problem = Problem(Arms(4), scale=scale)
-    policy = RewardConditioned(Counting("fitted", memory), Tracking())
-    state = taught(policy, problem, bernoulli_feedback(4, 40, seed), seed)
-    data = state_bytes(state, {"name": "it"})
-    again, facts = read_state(data)
-    assert facts == {"name": "it"}
-    assert type(again) is type(state)
-    assert state_bytes(again, facts) == data
-    context = np.zeros((3, 60, 0))
-    one, other = (
-        policy.act(given, context, np.random.default_rng(seed)) for given in (state, again)
-    )
-    np.testing.assert_array_equal(one.action, other.action)
-    np.testing.assert_array_equal(one.log_prob, other.log_prob)
-
-
-def test_a_state_that_was_saved_learns_on(seed):
-    problem, feedback = Problem(Arms(4)), bernoulli_feedback(4, 40, seed)
-    state = ADAPTIVE.record(taught(ADAPTIVE, problem, feedback, seed), feedback.action)
-    again, _ = read_state(state_bytes(state, {}))
-    one, other = (
-        ADAPTIVE.update(given, rows_of(feedback, slice(0, 7)), np.random.default_rng(seed))
-        for given in (state, again)
-    )
-    for expected, found in zip(leaves(one), leaves(other), strict=True):
-        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("window", [5, 30])
@@ -371,43 +285,6 @@ def test_on_moving_levels_rewards_that_are_all_the_same_tell_nothing(scale, seed
     np.testing.assert_allclose(listed(ADAPTIVE, taught(ADAPTIVE, problem, same, seed)), 0.25)
 
 
-@pytest.mark.parametrize("levels", [2, 3])
-def test_levels_asked_for_are_those_it_fits(levels, seed):
-    policy = RewardConditioned(Counting("fitted"), Tracking(), levels=levels)
-    problem = Problem(Arms(3), scale=Discrete((1.0, 2.0, 3.0, 4.0, 5.0)))
-    feedback = some_feedback(problem, 2, 60, seed)
-    state = taught(policy, problem, feedback, seed)
-    assert state.params.smoothing.shape == (2, levels)
-    np.testing.assert_allclose(listed(policy, state).sum(axis=-1), 1)
-
-
-def test_a_context_changes_nothing(seed):
-    problem = Problem(Arms(4), context_width=2)
-    plain = bernoulli_feedback(4, 50, seed)
-    feedback = plain._replace(context=some_contexts(problem, 3, 50, seed))
-    state = taught(ADAPTIVE, problem, feedback, seed)
-    expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4)), plain, seed))
-    context = some_contexts(problem, 3, 3000, seed)
-    found = ADAPTIVE.probabilities(state, context[:, :7])
-    np.testing.assert_allclose(found, np.repeat(expected[:, None], 7, axis=1), atol=1e-9)
-    action, log_prob = ADAPTIVE.act(state, context, np.random.default_rng((seed, 5)))
-    np.testing.assert_allclose(log_prob, ADAPTIVE.log_prob(state, context, action), atol=1e-12)
-    for replica in range(3):
-        drawn = action[replica, :, 0]
-        np.testing.assert_allclose(np.exp(log_prob[replica]), expected[replica, drawn])
-
-
-@pytest.mark.parametrize("problem", [Problem(Slots((2, 3))), Problem(Arms(6))], ids=repr)
-def test_it_lists_all_actions_whatever_the_listing_limit(problem, seed):
-    feedback, context = some_feedback(problem, 2, 50, seed), np.zeros((2, 40, 0))
-    found = []
-    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Tracking(), listing_limit=1)):
-        state = taught(policy, problem, feedback, seed)
-        found.append(policy.act(state, context, np.random.default_rng(seed)))
-    np.testing.assert_array_equal(found[0].action, found[1].action)
-    np.testing.assert_array_equal(found[0].log_prob, found[1].log_prob)
-
-
 def test_on_a_grid_the_density_is_that_of_the_cell(seed):
     box, rng = Box((0.0,), (20.0,)), np.random.default_rng((seed, 6))
     problem, policy = Problem(box), Gridded(ADAPTIVE, points=4)
@@ -426,35 +303,6 @@ def test_on_a_grid_the_density_is_that_of_the_cell(seed):
         expected = slow(*tallied(cell[replica], reward[replica], 4), 80, 80)
         there = np.floor(chosen[replica, :, 0] / 5.0).astype(np.int64)
         np.testing.assert_allclose(np.exp(log_prob[replica]), expected[there] / 5, atol=1e-3)
-
-
-def test_on_a_grid_without_real_parts_it_is_itself(seed):
-    problem = Problem(Slots((2, 3)))
-    feedback, context = some_feedback(problem, 3, 40, seed), np.zeros((3, 50, 0))
-    one, other = (
-        policy.act(
-            taught(policy, problem, feedback, seed), context, np.random.default_rng((seed, 7))
-        )
-        for policy in (ADAPTIVE, Gridded(ADAPTIVE, points=3))
-    )
-    np.testing.assert_array_equal(one.action, other.action)
-    np.testing.assert_array_equal(one.log_prob, other.log_prob)
-
-
-def test_real_actions_without_a_grid_are_refused(seed):
-    with raises_code("invalid-input"):
-        ADAPTIVE.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
-
-
-@pytest.mark.parametrize("rows", [0, 1, 70])
-def test_arms_renamed_are_probabilities_renamed(rows, seed):
-    problem, feedback = Problem(Arms(6)), bernoulli_feedback(6, 90, seed)
-    feedback = rows_of(feedback, slice(0, rows))
-    name = np.random.default_rng(seed).permutation(6)
-    renamed = feedback._replace(action=name[feedback.action])
-    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, renamed, seed))
-    expected = listed(ADAPTIVE, taught(ADAPTIVE, problem, feedback, seed))
-    np.testing.assert_allclose(found[:, name], expected, atol=1e-4)
 
 
 def test_huge_counts_leave_the_bad_alone(seed):

@@ -2,13 +2,10 @@ import itertools
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.rewards.continuous import Continuous
-from submax.core.running.state_file import read_state, state_bytes
-from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.models.regression.posterior import Posterior
 from submax.models.regression.prior import PriorStructure
@@ -116,26 +113,6 @@ def test_no_joint_action_is_listed(seed):
     assert np.isfinite(log_prob).all()
 
 
-def test_a_stored_state_decides_the_same(seed):
-    policy = PosteriorSlots(draws=6)
-    state, _ = played(policy, width=2, seed=seed)
-    restored, _ = read_state(state_bytes(state, {}))
-    context = np.random.default_rng(seed).normal(size=(1, 3, 2))
-    expected = policy.probabilities(state, context)
-    np.testing.assert_array_equal(policy.probabilities(restored, context), expected)
-    assert restored.beliefs[0].sums is None
-
-
-def test_what_it_refuses():
-    with raises_code("invalid-input"):
-        PosteriorSlots().init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(0))
-    wide = Problem(Slots((100, 100)), 200)
-    with raises_code("invalid-input"):
-        PosteriorSlots().init(wide, 1, np.random.default_rng(0))
-    with raises_code("invalid-input", "sweeps"):
-        PosteriorSlots(sweeps=0)
-
-
 def test_rewards_that_differ_by_rounding_teach_nothing():
     policy, rng = PosteriorSlots(draws=4), np.random.default_rng(0)
     problem = Problem(Slots((3, 3)), 0, Continuous())
@@ -144,16 +121,3 @@ def test_rewards_that_differ_by_rounding_teach_nothing():
     feedback = Feedback(nowhere, action, reward, None, np.ones((1, 40)))
     state = policy.update(policy.init(problem, 1, rng), feedback, rng)
     np.testing.assert_allclose(policy.probabilities(state, nowhere[:, :1]), 1 / 9)
-
-
-def test_equal_rewards_are_kept_as_a_sample():
-    policy, rng = PosteriorSlots(draws=4, rows=50), np.random.default_rng(0)
-    problem = Problem(Slots((3, 3)), 0)
-    state = policy.init(problem, 1, rng)
-    for _ in range(5):
-        action, nowhere = rng.integers(3, size=(1, 40, 2)), np.zeros((1, 40, 0))
-        feedback = Feedback(nowhere, action, np.zeros((1, 40)), None, np.ones((1, 40)))
-        state = policy.update(state, feedback, rng)
-    kept = state.beliefs[0].kept
-    assert len(kept.reward) == 50
-    assert kept.weight.sum() == pytest.approx(200)

@@ -174,39 +174,12 @@ def test_equal_rewards_say_nothing(reward, seed):
     assert np.all(SMALL.probabilities(state, context[None, :4]) == 1 / 3)
 
 
-def test_an_arm_that_was_never_seen_is_still_tried(seed):
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(300, 2)), rng.integers(2, size=300)
-    reward = rng.random(300) < 0.1
-    state = taught(SMALL, Problem(Arms(3), 2), context, action, reward, seed)
-    assert np.isfinite(SMALL.probabilities(state, context[None])).all()
-
-
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_contexts_that_are_not_finite_are_refused(number):
     problem = Problem(Arms(3), 2)
     state = SMALL.init(problem, 1, np.random.default_rng(0))
     with raises_code("invalid-input"):
         SMALL.act(state, np.array([[[0.0, number]]]), np.random.default_rng(0))
-
-
-def test_parameters_are_checked():
-    with raises_code("invalid-input", "depth"):
-        PosteriorSubMax(depth=0)
-    with raises_code("invalid-input"):
-        BayesianFeatures(memory=Memory(window=5))
-    with raises_code("invalid-input"):
-        BayesianFeatures().init(Problem(Arms(500_000), 3), 1, np.random.default_rng(0))
-
-
-def test_few_rewards_among_very_many_rows_are_not_overlooked(seed):
-    rng = np.random.default_rng(seed)
-    context, action = rng.normal(size=(20_000, 2)), rng.integers(3, size=20_000)
-    reward = np.zeros(20_000)
-    reward[np.flatnonzero(action == 1)[:5]] = 1.0
-    state = taught(SMALL, Problem(Arms(3), 2), context, action, reward, seed)
-    assert state.params.beliefs[0].sums.weight == 20_000
-    assert state.params.beliefs[0].coefficients is not None
 
 
 def test_equal_rewards_after_others_have_faded_do_no_harm(seed):

@@ -1,20 +1,14 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.policies import make_policy
 from submax.policies.classic.fitted_thompson import FittedThompson
-from submax.policies.classic.largest_beta import largest_beta
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 ALLOWED = 6.5
 """Standard errors: exceeded once in ten thousand million comparisons."""
@@ -95,15 +89,6 @@ def test_an_arm_is_as_likely_as_its_draw_is_the_largest(sharpness, seed):
     assert np.all(np.abs(share - found) <= ALLOWED * error + 1e-4)
 
 
-def test_sharper_is_thompson_sampling_on_more_of_everything(seed):
-    state = taught(FittedThompson(4.0), Problem(Arms(6)), some(6, 100, seed), seed)
-    expected = largest_beta(4 * state.a, 4 * state.b)
-    np.testing.assert_allclose(listed(FittedThompson(4.0), state), expected)
-    plain = taught(FittedThompson(), Problem(Arms(6)), some(6, 100, seed), seed)
-    np.testing.assert_array_equal(plain.a, state.a)
-    np.testing.assert_array_equal(plain.b, state.b)
-
-
 @pytest.mark.parametrize("scale", [Continuous(-2.0, 6.0), Discrete((-2.0, 0.0, 6.0))], ids=repr)
 def test_rewards_between_their_bounds_are_parts_of_a_success(scale, seed):
     rng = np.random.default_rng(seed)
@@ -128,38 +113,6 @@ def test_the_order_and_parts_of_the_feedback_do_not_matter(seed):
     np.testing.assert_allclose(listed(policy, state), listed(policy, whole), atol=1e-4)
 
 
-def test_arms_renamed_are_probabilities_renamed(seed):
-    feedback, problem = some(6, 90, seed), Problem(Arms(6))
-    name = np.random.default_rng(seed).permutation(6)
-    renamed = feedback._replace(action=name[feedback.action])
-    one, other = (taught(FittedThompson(), problem, given, seed) for given in (feedback, renamed))
-    found, expected = listed(FittedThompson(), other)[0, name], listed(FittedThompson(), one)[0]
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
-def test_before_feedback_and_after_feedback_that_is_not_there_it_is_uniform(seed):
-    policy, problem, rng = FittedThompson(), Problem(Slots((2, 3))), np.random.default_rng(seed)
-    fresh = policy.init(problem, 2, rng)
-    np.testing.assert_allclose(listed(policy, fresh), 1 / 6)
-    nothing = Feedback(
-        np.zeros((2, 3, 0)),
-        np.full((2, 3, 2), -1),
-        np.full((2, 3), np.nan),
-        None,
-        np.zeros((2, 3)),
-    )
-    np.testing.assert_allclose(listed(policy, policy.update(fresh, nothing, rng)), 1 / 6)
-
-
-@pytest.mark.parametrize("reward", [0.0, 1.0])
-@pytest.mark.parametrize("sharpness", [1.0, 4.0])
-def test_arms_of_the_same_counts_are_equally_likely(reward, sharpness, seed):
-    policy, problem = FittedThompson(sharpness), Problem(Arms(4))
-    arm = np.tile(np.arange(4), (1, 25))
-    state = taught(policy, problem, feedback_of(problem, arm, np.full((1, 100), reward)), seed)
-    np.testing.assert_allclose(listed(policy, state), 0.25, atol=1e-9)
-
-
 @pytest.mark.parametrize("sharpness", [0.1, 1.0, 4.0])
 def test_huge_and_tiny_weights_have_probabilities(sharpness, seed):
     policy, problem = FittedThompson(sharpness), Problem(Arms(3))
@@ -169,46 +122,3 @@ def test_huge_and_tiny_weights_have_probabilities(sharpness, seed):
         found = listed(policy, state)
         assert np.all(found >= 0)
         np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-9)
-
-
-@pytest.mark.parametrize("rows", [1, 3000])
-def test_decisions_follow_the_probabilities_they_say(rows, seed):
-    policy = FittedThompson()
-    state = taught(policy, Problem(Arms(4)), some(4, 50, seed), seed)
-    rng = np.random.default_rng((seed, 2))
-    context = np.zeros((1, rows, 0))
-    decision = policy.act(state, context, rng)
-    np.testing.assert_allclose(decision.log_prob, policy.log_prob(state, context, decision.action))
-    index = decision.action[0, :, 0]
-    assert goodness_of_fit(index, listed(policy, state)[0]) > SMALLEST_P_VALUE
-
-
-def test_the_context_is_ignored(seed):
-    policy, problem = FittedThompson(), Problem(Arms(3), context_width=2)
-    assert not policy.facts.uses_context
-    plain = some(3, 40, seed)
-    rng = np.random.default_rng(seed)
-    feedback = plain._replace(context=rng.normal(size=(1, 40, 2)))
-    state = taught(policy, problem, feedback, seed)
-    expected = listed(policy, taught(policy, Problem(Arms(3)), plain, seed))
-    np.testing.assert_allclose(listed(policy, state), expected)
-    action = np.tile(np.arange(3), (1, 1))[..., None]
-    found = policy.log_prob(state, rng.normal(size=(1, 3, 2)), action)
-    np.testing.assert_allclose(np.exp(found), expected)
-
-
-def test_what_it_is_called():
-    assert make_policy("thompson-fitted") == FittedThompson(1.0)
-    assert make_policy("thompson-sharpened") == FittedThompson(4.0)
-
-
-@pytest.mark.parametrize("scale", [Continuous(), Counts()], ids=repr)
-def test_rewards_without_bounds_are_refused(scale, seed):
-    with raises_code("invalid-input"):
-        FittedThompson().init(Problem(Arms(2), scale=scale), 1, np.random.default_rng(seed))
-
-
-@pytest.mark.parametrize("value", [0, 0.09, -1.0, float("nan"), float("inf"), True, "1", None])
-def test_a_bad_sharpness_is_refused(value):
-    with raises_code("invalid-input", "sharpness"):
-        FittedThompson(value)

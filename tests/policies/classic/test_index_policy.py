@@ -1,17 +1,20 @@
+"""Policies with an index for each arm, compared with loops and root finders."""
+
 import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies.classic.bayes_ucb import BayesUCB
+from submax.policies.classic.bernoulli_divergence import divergence, upper_bound
 from submax.policies.classic.imed import IMED
 from submax.policies.classic.kl_ucb import KLUCB
 from submax.policies.classic.moss import MOSS
@@ -21,9 +24,39 @@ from submax.simulation.lag import Lag
 from submax.simulation.simulate import simulate
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
-ARMS, OBSERVATIONS, REPLICAS = 4, 84, 4
+means = st.floats(0, 1)
 
-DELAYS = [BatchFlush(1), BatchFlush(7), BatchFlush(42), Lag(0), Lag(20)]
+
+@given(mean=means, other=st.floats(1e-6, 1 - 1e-6))
+def test_the_divergence_is_an_expectation(mean, other):
+    expected = sum(
+        p * np.log(p / q) for p, q in ((mean, other), (1 - mean, 1 - other)) if p > 1e-300
+    )
+    assert np.isclose(divergence(np.array(mean), np.array(other)), expected, atol=1e-12)
+
+
+@given(mean=st.floats(0, 0.999), level=st.floats(0, 20))
+def test_the_bound_is_where_the_divergence_reaches_the_level(mean, level):
+    found = float(upper_bound(np.array(mean), np.array(level)))
+    assert mean <= found <= 1
+
+    def excess(q):
+        return float(divergence(np.array(mean), np.array(q))) - level
+
+    highest = 1 - 1e-15
+    if excess(highest) <= 0:
+        assert found >= highest - 1e-9
+    elif level > 0:
+        assert abs(found - optimize.brentq(excess, mean, highest, xtol=1e-15)) < 1e-7
+
+
+def test_a_mean_of_one_is_its_own_bound():
+    assert upper_bound(np.array([1.0, 1.0]), np.array([0.0, 5.0])).tolist() == [1.0, 1.0]
+
+
+ARMS, OBSERVATIONS, REPLICAS = 4, 84, 2
+
+DELAYS = [BatchFlush(1), BatchFlush(12), Lag(20)]
 
 
 def decisions_of(delay):
@@ -166,12 +199,6 @@ def test_recorded_decisions_count_until_their_reward_comes(policy, seed):
     after = policy.update(recorded, feedback, rng)
     assert not after.pending.any()
     assert after.arms.pulls.tolist() == [[2, 1, 0], [0, 0, 3]]
-
-
-@pytest.mark.parametrize("policy", [KLUCB(), BayesUCB(), MOSS(), IMED()], ids=repr)
-def test_rewards_without_bounds_are_refused(policy, seed):
-    with raises_code("invalid-input"):
-        policy.init(Problem(Arms(2), scale=Continuous()), 1, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)

@@ -2,11 +2,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
 from submax.policies.classic.information_directed import (
-    InformationDirected,
     least_information_ratio,
     regret_and_information,
 )
@@ -71,14 +67,3 @@ def test_many_draws_agree_with_integrals_over_two_arms(seed):
     error = np.std(found, ddof=1) / np.sqrt(40)
     # The estimate of a variance of means is biased upwards by about 1 / draws.
     assert abs(np.mean(found) - expected) < 6 * error + 2 * one.var() / 4000
-
-
-def test_a_replica_without_feedback_stays_uniform(seed):
-    policy, rng = InformationDirected(), np.random.default_rng(seed)
-    state = policy.init(Problem(Arms(3)), 2, rng)
-    weight = np.array([[1.0] * 6, [0.0] * 6])
-    action = np.array([[[0], [1], [2]] * 2] * 2)
-    reward = np.array([[1.0, 0.0, 0.0] * 2] * 2)
-    state = policy.update(state, Feedback(np.zeros((2, 6, 0)), action, reward, None, weight), rng)
-    np.testing.assert_allclose(state.listed[1, 0], 1 / 3)
-    assert np.count_nonzero(state.listed[0, 0]) <= 2

@@ -1,22 +1,17 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy import integrate, special
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
-from submax.core.spaces.mixed import Mixed
 from submax.core.spaces.slots import Slots
-from submax.policies.linear.climbing_pool import ClimbingPool
 from submax.policies.linear.hill_climb import Hills, climbed
 from submax.policies.linear.hill_climbing_thompson import HillClimbingThompson
 from submax.policies.linear.slot_effects import SlotEffects
 from submax.policies.linear.slot_regression import SlotRegression
-from submax.testing.rules.examples import padded, some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.examples import some_contexts, some_feedback
 
 JOINT = Problem(Slots((2, 3, 2)))
 CONTEXTUAL = Problem(Slots((2, 3)), context_width=2)
@@ -111,21 +106,6 @@ def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
     assert np.allclose(thrice.mean / thrice.variance, 3 * moved)
 
 
-def test_rows_that_are_not_there_and_other_replicas_change_nothing(seed):
-    effects = SlotEffects.of(JOINT, context_effects=False)
-    prior = SlotRegression.prior(effects, 2, 1.0)
-    feedback = some_feedback(JOINT, 2, 10, seed)
-    plain = prior.add(effects, JOINT, feedback)
-    mixed = prior.add(effects, JOINT, padded(feedback))
-    assert np.array_equal(plain.mean, mixed.mean)
-    assert np.array_equal(plain.variance, mixed.variance)
-    feedback.weight[1] = 0
-    alone = prior.add(effects, JOINT, feedback)
-    assert np.array_equal(alone.mean[0], plain.mean[0])
-    assert np.array_equal(alone.mean[1], prior.mean[1])
-    assert np.array_equal(alone.variance[1], prior.variance[1])
-
-
 def test_only_the_highest_level_is_a_success():
     problem = Problem(Arms(2), scale=Discrete((0.0, 1.0, 2.0)))
     effects = SlotEffects.of(problem, context_effects=False)
@@ -210,39 +190,6 @@ def test_the_context_is_part_of_the_climb(seed):
         assert np.allclose(share, (best == arm).mean(axis=-1))
 
 
-@pytest.mark.parametrize("context_effects", [False, True])
-def test_choices_follow_their_probabilities(context_effects, seed):
-    policy = HillClimbingThompson(draws=40, context_effects=context_effects)
-    rng = np.random.default_rng(seed)
-    state = policy.init(CONTEXTUAL, 1, rng)
-    fresh = policy.act(state, np.zeros((1, 600, 2)), rng)
-    uniform = np.full(6, 1 / 6)
-    index = CONTEXTUAL.space.index(fresh.action)
-    assert goodness_of_fit(index, uniform) > SMALLEST_P_VALUE
-    state = policy.update(state, some_feedback(CONTEXTUAL, 1, 20, seed), rng)
-    context = np.repeat(some_contexts(CONTEXTUAL, 1, 1, seed), 2000, axis=1)
-    decision = policy.act(state, context, rng)
-    listing = CONTEXTUAL.space.listing()[None]
-    probabilities = np.exp(policy.log_prob(state, context[:, :6], listing))[0]
-    assert np.isclose(probabilities.sum(), 1)
-    index = CONTEXTUAL.space.index(decision.action)
-    assert goodness_of_fit(index, probabilities) > SMALLEST_P_VALUE
-    if context_effects:
-        assert decision.log_prob is None
-    else:
-        assert np.allclose(decision.log_prob, np.log(probabilities[index]))
-
-
-def test_a_replica_without_news_keeps_its_draws(seed):
-    rng = np.random.default_rng(seed)
-    state = SMALL.update(SMALL.init(JOINT, 2, rng), some_feedback(JOINT, 2, 10, seed), rng)
-    feedback = some_feedback(JOINT, 2, 10, seed + 1)
-    feedback.weight[1] = 0
-    after = SMALL.update(state, feedback, rng)
-    assert np.array_equal(after.pool.end[1], state.pool.end[1])
-    assert not np.array_equal(after.pool.starts[0], state.pool.starts[0])
-
-
 def test_it_learns_among_more_actions_than_can_be_listed(seed):
     rng = np.random.default_rng(seed)
     problem = Problem(Slots((30,) * 14))
@@ -281,50 +228,6 @@ def test_it_finds_a_good_joint_action(seed):
         state = policy.update(state, feedback, rng)
     assert earned[0] < 0.15
     assert earned[-1] > 0.4
-
-
-def test_an_empty_pool_ends_within_the_space():
-    effects = SlotEffects((1, 2), contexts=0)
-    pool = ClimbingPool.empty(effects, 2, 3, 1)
-    assert pool.end.shape == (2, 3, 2)
-    assert pool.weights.shape == (2, 3, 0)
-
-
-@pytest.mark.parametrize("name", ["draws", "restarts", "sweeps"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, "3", None, True])
-def test_bad_counts_are_refused(name, value):
-    with raises_code("invalid-input"):
-        HillClimbingThompson(**{name: value})
-
-
-@pytest.mark.parametrize("value", [0, -1.0, float("nan"), "1", None])
-def test_a_bad_prior_variance_is_refused(value):
-    with raises_code("invalid-input", "prior_variance"):
-        HillClimbingThompson(prior_variance=value)
-
-
-@pytest.mark.parametrize("value", [0, 1, "yes", None])
-def test_bad_context_effects_are_refused(value):
-    with raises_code("invalid-input"):
-        HillClimbingThompson(context_effects=value)
-
-
-def test_too_many_effects_are_refused_before_any_memory_is_taken():
-    rng = np.random.default_rng(0)
-    with raises_code("invalid-input"):
-        HillClimbingThompson().init(Problem(Slots((10_000, 10_000, 10_000))), 1, rng)
-    contextual = Problem(Slots((100,) * 6), context_width=1)
-    with raises_code("invalid-input"):
-        HillClimbingThompson(context_effects=True).init(contextual, 20, rng)
-
-
-def test_what_it_is_not_made_for_is_refused_before_any_decision():
-    rng, policy = np.random.default_rng(0), HillClimbingThompson()
-    with raises_code("invalid-input"):
-        policy.init(Problem(Mixed((2,), (0.0,), (1.0,))), 1, rng)
-    with raises_code("invalid-input"):
-        policy.init(Problem(Slots((2, 2)), scale=Continuous()), 1, rng)
-    policy.init(Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0)), 1, rng)
 
 
 def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(seed):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from submax.policies.neural import largest_normal as module
 from submax.policies.neural.largest_normal import largest_normal
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -105,27 +104,3 @@ def test_it_agrees_with_plain_sampling(arms, seed):
     mean, deviation = rng.normal(size=arms), rng.uniform(0.2, 3, size=arms)
     drawn = (mean + deviation * rng.standard_normal((4000, arms))).argmax(axis=1)
     assert goodness_of_fit(drawn, largest_normal(mean, deviation)) > SMALLEST_P_VALUE
-
-
-@pytest.mark.parametrize("arms", [3, 100, 1000])
-@pytest.mark.parametrize("decades", [0, 3, 12])
-def test_finer_panels_change_nothing_and_rows_sum_to_one(arms, decades, seed, monkeypatch):
-    rng = np.random.default_rng((seed, arms, decades))
-    deviation = 10 ** rng.uniform(-decades, 0, size=(4, arms))
-    mean = rng.normal(size=(4, arms)) * np.array([0.0, 0.01, 1.0, 5.0])[:, None]
-    found = largest_normal(mean, deviation)
-    monkeypatch.setattr(module, "PANEL_WIDTH", module.PANEL_WIDTH / 5)
-    finer = largest_normal(mean, deviation)
-    assert np.all(np.abs(found - finer).sum(axis=-1) < 1e-9)
-    assert np.all(found >= 0)
-    assert np.allclose(found.sum(axis=-1), 1, rtol=0, atol=1e-9)
-
-
-def test_chunks_and_shapes_change_nothing(seed, monkeypatch):
-    rng = np.random.default_rng(seed)
-    mean, deviation = rng.normal(size=(3, 4, 5)), rng.uniform(0.1, 2, size=(3, 4, 5))
-    whole = largest_normal(mean, deviation)
-    monkeypatch.setattr(module, "NUMBERS_PER_CHUNK", 700)
-    assert np.allclose(whole, largest_normal(mean, deviation), rtol=0, atol=1e-13)
-    assert np.allclose(whole[1, 2], largest_normal(mean[1, 2], deviation[1, 2]), atol=1e-13)
-    assert largest_normal(mean[:, :0], deviation[:, :0]).shape == (3, 0, 5)

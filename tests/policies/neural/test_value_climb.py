@@ -2,12 +2,10 @@ import itertools
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
-from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.models.networks.value_network import ValueNetwork
 from submax.policies.neural.climbing_dropout_thompson import ClimbingDropoutThompson
@@ -102,9 +100,3 @@ def test_dropout_thompson_decides_by_the_share_of_its_masks(seed):
         expected = prob[replica, first]
         error = np.sqrt(expected * (1 - expected) / 400) + 1e-12
         assert np.all(np.abs(times / 400 - expected) < 6 * error)
-
-
-@pytest.mark.parametrize("policy", [ClimbingEpsilonGreedy(), ClimbingDropoutThompson()], ids=repr)
-def test_real_valued_parts_are_refused(policy, seed):
-    with raises_code("invalid-input"):
-        policy.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))

@@ -2,10 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
 from submax.models.nn.designs.design import Example
 
 REPLICAS = 4
@@ -37,22 +35,3 @@ def row_gradients():
         return jax.jit(jax.vmap(one))(listing, columns)
 
     return gradients
-
-
-@pytest.fixture(scope="session")
-def taught(problem, seed):
-    """Let a policy learn from uniform choices that arm 1 pays where the first number is 1, else 0.
-
-    Arm 2 never pays. The choices were made with known probabilities.
-    """
-
-    def learn(policy):
-        rng = np.random.default_rng((seed, 5))
-        context = rng.choice([-1.0, 1.0], size=(REPLICAS, 400, 2))
-        action = rng.integers(3, size=(REPLICAS, 400, 1))
-        reward = (action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
-        log_prob = np.full(reward.shape, -np.log(3))
-        feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
-        return policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
-
-    return learn

@@ -1,15 +1,22 @@
+"""Losses whose gradients are those of the expected reward, by enumeration of all actions."""
+
+from itertools import permutations
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
+from submax.policies.policy_gradient.actor_critic import ActorCritic
 from submax.policies.policy_gradient.advantages import Advantages
+from submax.policies.policy_gradient.doubly_robust_gradient import DoublyRobustGradient
+from submax.policies.policy_gradient.generative_policy_gradient import GenerativePolicyGradient
 from submax.policies.policy_gradient.policy_gradient import PolicyGradient
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.examples import some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 
@@ -62,26 +69,124 @@ def test_columns_are_standardized_rewards_and_propensities(seed):
     assert Advantages.of(PROBLEM.scale, buffer).deviation.shape == (2, 1)
 
 
-def test_it_learns_which_arm_suits_which_context(taught, earned, training):
-    policy = PolicyGradient(hidden=8, training=training)
-    assert earned(policy, taught(policy)) > 0.7
-
-
-def test_before_the_first_feedback_it_is_uniform(problem, seed):
-    state = POLICY.init(problem, 4, np.random.default_rng(seed))
-    assert np.allclose(POLICY.probabilities(state, some_contexts(problem, 4, 6, seed)), 1 / 3)
-
-
-def test_missing_propensities_and_real_valued_actions_are_refused(problem, seed):
+def test_the_gradient_is_that_of_the_values_of_the_critic(exact_gradient, row_gradients, seed):
+    """Whatever was chosen, the gradient is that of Σ_b π(b) v(b), by enumeration."""
     rng = np.random.default_rng(seed)
-    silent = some_feedback(problem, 2, 5, seed)._replace(log_prob=None)
-    with raises_code("invalid-input"):
-        POLICY.update(POLICY.init(problem, 2, rng), silent, rng)
-    with raises_code("invalid-input"):
-        POLICY.init(Problem(Box((0.0,), (1.0,))), 1, rng)
+    design = ActorCritic(hidden=4).design(PROBLEM)
+    listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
+    output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
+    value = jnp.asarray(rng.normal(size=6), dtype=jnp.float32)
+    columns = jnp.concatenate([jnp.zeros((6, 2)), jnp.tile(value, (6, 1))], axis=1)
+    rows = row_gradients(design, output, listing, columns)
+    expected = exact_gradient(design, output, listing, value)
+    np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["epsilon", "hidden", "regularization", "largest_weight"])
-def test_bad_parameters_are_refused(name):
-    with raises_code("invalid-input"):
-        PolicyGradient(**{name: -1})
+def test_logged_probabilities_and_rewards_reach_the_actor_by_the_critic_alone(
+    problem, training, seed
+):
+    policy, rng = ActorCritic(hidden=8, training=training), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 4, 12, seed)
+    state = policy.update(policy.init(problem, 4, rng), feedback._replace(log_prob=None), rng)
+    columns = policy.columns(state, rng)
+    assert np.all(columns[..., :2] == 0)
+    value = state.critic.values(feedback.context)
+    # Standardized: the same order, also where two values are equal but for rounding.
+    for higher, lower in permutations(range(value.shape[-1]), 2):
+        apart = value[..., higher] - value[..., lower] > 1e-5 * np.abs(value).max()
+        assert np.all(columns[..., 2 + higher][apart] > columns[..., 2 + lower][apart])
+
+
+LISTING = PROBLEM.space.listing()
+DESIGN = DoublyRobustGradient(hidden=4, largest_weight=1e9).design(PROBLEM)
+
+
+@pytest.fixture(scope="module")
+def gradients(exact_gradient, row_gradients, seed):
+    """Gradients of single rows, their mean and the truth, for a critic that errs by ``error``."""
+
+    def computed(error):
+        rng = np.random.default_rng(seed)
+        output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
+        truth, logged = rng.random(6), rng.dirichlet(np.ones(6))
+        critic = truth + error * rng.normal(size=6)
+        columns = [[truth[a] - critic[a], np.log(logged[a]), *critic] for a in range(6)]
+        actions = jnp.asarray(LISTING, dtype=jnp.float32)
+        rows = row_gradients(DESIGN, output, actions, jnp.asarray(columns, dtype=jnp.float32))
+        expected = exact_gradient(DESIGN, output, actions, jnp.asarray(truth, dtype=jnp.float32))
+        return np.asarray(rows), np.einsum("m,mzo->zo", logged, rows), np.asarray(expected)
+
+    return computed
+
+
+def test_whatever_the_critic_the_expected_gradient_is_exact(gradients):
+    _, mean, expected = gradients(error=0.8)
+    np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_with_an_exact_critic_every_row_has_the_exact_gradient(gradients):
+    rows, _, expected = gradients(error=0.0)
+    np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
+
+
+def test_columns_hold_residuals_and_values_of_the_critic(problem, training, seed):
+    policy = DoublyRobustGradient(hidden=8, training=training)
+    feedback = some_feedback(problem, 4, 12, seed)
+    rng = np.random.default_rng(seed)
+    state = policy.update(policy.init(problem, 4, rng), feedback, rng)
+    columns = policy.columns(state, rng)
+    values = state.critic.values(feedback.context)
+    mean, spread = feedback.reward.mean(axis=1), feedback.reward.std(axis=1)
+    spread = np.where(spread > 0, spread, 1.0)
+    for replica, row in np.ndindex(4, 12):
+        chosen = values[replica, row, feedback.action[replica, row, 0]]
+        residual = (feedback.reward[replica, row] - chosen) / spread[replica]
+        expected = (values[replica, row] - mean[replica]) / spread[replica]
+        assert columns[replica, row, 0] == pytest.approx(residual, abs=1e-5)
+        assert columns[replica, row, 1] == feedback.log_prob[replica, row]
+        np.testing.assert_allclose(columns[replica, row, 2:], expected, atol=1e-5)
+
+
+GENERATIVE = GenerativePolicyGradient(hidden=4, latent=2, draws=3, components=2, largest_weight=1e9)
+
+
+def test_the_expected_gradient_goes_through_the_mean_over_draws(
+    exact_gradient, row_gradients, seed
+):
+    """Sum over all logged actions, each with its probability q; a mixture of three decoders."""
+    problem, rng = Problem(Slots((2, 3))), np.random.default_rng(seed)
+    design = GENERATIVE.design(problem)
+    listing = jnp.asarray(problem.space.listing(), dtype=jnp.float32)
+    output = jnp.asarray(rng.normal(size=(3, 5)), dtype=jnp.float32)
+    value, logged = rng.random(6), rng.dirichlet(np.ones(6))
+    columns = np.stack([value - 0.4, np.log(logged)], axis=1).astype(np.float32)
+    rows = row_gradients(design, output, listing, jnp.asarray(columns))
+    expected = exact_gradient(design, output, listing, jnp.asarray(value, dtype=jnp.float32))
+    found = np.einsum("m,mzo->zo", logged, rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_over_numbers_it_is_the_gradient_of_the_integral(row_gradients, seed):
+    """Integrate −∫ π(x) v(x) dx and the rows' gradients by midpoints, for a uniform logging."""
+    problem, rng = Problem(Box((0.0,), (1.0,))), np.random.default_rng(seed)
+    design = GENERATIVE.design(problem)
+    points = jnp.asarray((np.arange(400) + 0.5) / 400, dtype=jnp.float32)[:, None]
+    output = jnp.asarray(rng.normal(size=(3, 6)), dtype=jnp.float32)
+    value = jnp.sin(5 * points[:, 0])
+
+    def loss(output):
+        density = jnp.exp(jax.vmap(lambda x: design.log_prob(output, x))(points))
+        return -(density * value).mean()
+
+    columns = jnp.stack([value - 0.2, jnp.zeros(400)], axis=1)
+    rows = row_gradients(design, output, points, columns)
+    np.testing.assert_allclose(rows.mean(axis=0), jax.jit(jax.grad(loss))(output), atol=2e-3)
+
+
+def test_logged_densities_are_those_on_the_unit_cube(seed):
+    problem, rng = Problem(Box((-2.0,), (6.0,))), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 2, 5, seed)
+    state = GENERATIVE.init(problem, 2, rng)
+    state = state._replace(buffer=state.buffer.add(feedback, Memory(), rng))
+    found = GENERATIVE.columns(state, rng)[..., 1]
+    np.testing.assert_allclose(found, feedback.log_prob + np.log(8.0))

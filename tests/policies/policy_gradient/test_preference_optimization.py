@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy.special import expit
 
 from submax.core.contracts.problem import Problem
@@ -13,7 +12,7 @@ from submax.models.nn.designs.design import Example
 from submax.models.nn.designs.preference_design import PreferenceDesign
 from submax.policies.policy_gradient.near_pairs import NearPairs
 from submax.policies.policy_gradient.preference_optimization import PreferenceOptimization
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.examples import some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 
@@ -81,20 +80,3 @@ def test_columns_describe_the_partner(seed):
             partner = int(np.abs(feedback.log_prob[replica] - ratio).argmin())
             action = feedback.action[replica, partner]
             assert columns[replica, row, 2:4].tolist() == action.tolist()
-
-
-def test_it_learns_which_arm_suits_which_context(taught, earned, training):
-    policy = PreferenceOptimization(strength=0.3, hidden=8, training=training)
-    assert earned(policy, taught(policy)) > 0.7
-
-
-def test_before_the_first_feedback_it_is_uniform(problem, seed):
-    policy = PreferenceOptimization()
-    state = policy.init(problem, 4, np.random.default_rng(seed))
-    assert np.allclose(policy.probabilities(state, some_contexts(problem, 4, 6, seed)), 1 / 3)
-
-
-@pytest.mark.parametrize("name", ["strength", "candidates"])
-def test_bad_parameters_are_refused(name):
-    with raises_code("invalid-input"):
-        PreferenceOptimization(**{name: 0})

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.core.contracts.problem import Problem
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -53,22 +52,6 @@ def test_the_cell_of_each_action_by_hand():
     assert cells.listed == Slots((3, 4))
 
 
-@pytest.mark.parametrize("space", SPACES[:3], ids=repr)
-@pytest.mark.parametrize("points", [1, 3, 7, 10])
-def test_the_ends_belong_to_the_first_and_the_last_cell(space, points):
-    cells, first = Cells(space, points), len(space.choices)
-    lowest = np.array([[0] * first + list(space.low)])
-    highest = np.array([[size - 1 for size in space.choices] + list(space.high)])
-    assert np.array_equal(cells.of(lowest), [np.zeros(space.slots)])
-    assert np.array_equal(cells.of(highest), [np.array(cells.listed.choices) - 1])
-
-
-def test_what_is_not_in_the_space_is_in_some_cell():
-    cells = Cells(Box((0.0,), (1.0,)), 4)
-    strangers = np.array([[-3.0], [7.0], [np.nan], [np.inf], [-np.inf]])
-    assert cells.listed.contains(cells.of(strangers))
-
-
 def test_points_within_a_cell_are_uniform(seed):
     cells = Cells(SPACES[1], 5)
     cell = np.tile([2, 4], (4000, 1))
@@ -89,10 +72,3 @@ def test_the_centers_are_those_of_the_cells_in_their_order(space):
             assert centers[row, slot] == pytest.approx((place + 0.5) / 3 if real else place)
     if space.reals:
         assert np.array_equal(cells.of(space.unscaled(centers)), listing)
-
-
-def test_the_problem_differs_in_its_actions_alone():
-    problem = Problem(SPACES[2], context_width=4)
-    assert Cells(problem.space, 5).problem(problem) == Problem(Slots((3, 2, 5)), 4)
-    listed = Problem(Slots((2, 3)))
-    assert Cells(listed.space, 5).problem(listed) == listed

@@ -2,20 +2,14 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
-from submax.core.spaces.slots import Slots
-from submax.policies.real_valued.cells import Cells
 from submax.policies.real_valued.fourier_statistics import FourierStatistics
 from submax.policies.real_valued.fourier_thompson import FourierThompson
 from submax.testing.rules.examples import some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 CLEAR = 6.5
 """Standard errors: one false alarm in ten thousand million comparisons."""
@@ -125,62 +119,3 @@ def test_the_density_is_the_share_of_the_functions_that_are_highest(rows, seed):
         cell = int(choice) * 4 + min(int((number + 1) / 0.5), 3)
         share = np.mean(highest_cells(SMALL, state, replica, context[replica, row]) == cell)
         assert found[replica, row] == pytest.approx(share / 0.5)
-
-
-@pytest.mark.parametrize("space", [SPACE, Box((0.0, 2.0), (1.0, 9.0)), Slots((2, 3))], ids=repr)
-def test_the_density_integrates_to_one(space, seed):
-    problem = Problem(space, context_width=2, scale=Continuous())
-    state = taught(SMALL, problem, 2, 40, seed)
-    cells = Cells(space, SMALL.points)
-    every = cells.within(cells.listed.listing(), np.random.default_rng(seed))
-    actions = np.broadcast_to(every, (2, *every.shape))
-    context = np.repeat(some_contexts(problem, 2, 1, seed), len(every), axis=1)
-    log_prob = SMALL.log_prob(state, context, actions)
-    np.testing.assert_allclose(np.exp(log_prob + cells.log_volume).sum(axis=1), 1.0)
-
-
-def test_decisions_follow_the_density(seed):
-    state = taught(SMALL, PROBLEM, 1, 40, seed)
-    context = some_contexts(PROBLEM, 1, 1, seed)
-    highest = highest_cells(SMALL, state, 0, context[0, 0])
-    decision = SMALL.act(state, np.repeat(context, 3000, axis=1), np.random.default_rng(seed))
-    assert decision.log_prob is None
-    assert SPACE.contains(decision.action)
-    cells = Cells(SPACE, SMALL.points)
-    drawn = cells.listed.index(cells.of(decision.action))
-    shares = np.bincount(highest, minlength=12) / SMALL.draws
-    assert goodness_of_fit(drawn, shares) > SMALLEST_P_VALUE
-
-
-def test_a_replica_that_heard_nothing_keeps_its_functions(seed):
-    state = taught(SMALL, PROBLEM, 2, 40, seed)
-    feedback = some_feedback(PROBLEM, 2, 10, seed + 1)
-    feedback.weight[1] = 0
-    after = SMALL.update(state, feedback, np.random.default_rng(seed))
-    assert np.array_equal(after.draws[1], state.draws[1])
-    assert not np.array_equal(after.draws[0], state.draws[0])
-
-
-def test_more_cells_than_can_be_compared_are_refused(seed):
-    box = Box((0.0, 0.0), (1.0, 1.0))
-    with pytest.raises(InputError) as refusal:
-        FourierThompson(points=129).init(Problem(box), 1, np.random.default_rng(seed))
-    assert str(refusal.value) == (
-        f"points = 129 in each dimension of {box} make 16641 cells, and fourier-thompson allows at "
-        "most 16384: set fewer points"
-    )
-    FourierThompson(points=128).init(Problem(box), 1, np.random.default_rng(seed))
-
-
-@pytest.mark.parametrize("name", ["points", "features", "draws"])
-@pytest.mark.parametrize("value", [0, -1, 2.0, True, None])
-def test_bad_numbers_are_refused(name, value):
-    with raises_code("invalid-input"):
-        FourierThompson(**{name: value})
-
-
-@pytest.mark.parametrize("name", ["length", "context_length", "scale", "ridge"])
-@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, None])
-def test_bad_lengths_are_refused(name, value):
-    with raises_code("invalid-input"):
-        FourierThompson(**{name: value})

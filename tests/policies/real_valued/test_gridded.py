@@ -17,7 +17,6 @@ from submax.policies.reward_conditioned.reward_conditioned import RewardConditio
 from submax.strategies.linear_program import LinearProgram
 from submax.strategies.optimized import Optimized
 from submax.testing.rules.examples import some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 MIXED = Mixed((2,), (-1.0, 0.0), (1.0, 5.0))
 POINTS = 3
@@ -61,19 +60,6 @@ def test_the_density_is_that_of_the_definition(rows, seed):
     for replica, row in np.ndindex(4, 50):
         expected = slow_density(feedback, replica, action[replica, row], 0.3)
         assert found[replica, row] == pytest.approx(expected)
-
-
-def test_decisions_say_their_density_and_follow_it(seed):
-    problem = Problem(MIXED, scale=Continuous())
-    policy = Gridded(EpsilonGreedy(0.3), points=POINTS)
-    state = taught(policy, problem, some_feedback(problem, 1, 60, seed), seed)
-    context = np.zeros((1, 3000, 0))
-    action, log_prob = policy.act(state, context, np.random.default_rng((seed, 2)))
-    assert MIXED.contains(action)
-    np.testing.assert_allclose(log_prob, policy.log_prob(state, context, action))
-    cell = np.array([number_of_cell(one) for one in action[0]])
-    listed = policy.policy.probabilities(state.inner, context[:, :1])[0, 0]
-    assert goodness_of_fit(cell, listed) > SMALLEST_P_VALUE
 
 
 @pytest.mark.parametrize("space", [Arms(4), Slots((2, 3))], ids=repr)
@@ -130,9 +116,3 @@ def test_an_action_that_is_not_in_the_space_is_refused(seed):
     state = policy.init(problem, 1, np.random.default_rng(seed))
     with raises_code("invalid-input"):
         policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
-
-
-@pytest.mark.parametrize("points", [0, -1, 2.0, True, "3", None])
-def test_a_bad_number_of_points_is_refused(points):
-    with raises_code("invalid-input", "points"):
-        Gridded(points=points)

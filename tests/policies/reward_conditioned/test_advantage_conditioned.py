@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
@@ -11,7 +10,7 @@ from submax.estimators.softmax import Softmax
 from submax.policies.reward_conditioned.advantage_conditioned import AdvantageConditioned
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.tilted import Tilted
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.examples import some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 
@@ -46,22 +45,3 @@ def test_advantages_are_rewards_less_the_value_of_the_context(problem, value, se
         logit = value(state.baseline.network, replica, feedback.context[replica, row], 0)
         expected = feedback.reward[replica, row] - 1 / (1 + np.exp(-logit))
         assert stored.reward[replica, row] == pytest.approx(expected, abs=1e-5)
-
-
-def test_it_learns_which_arm_suits_which_context(learned, earned, training):
-    policy = AdvantageConditioned(
-        Softmax(hidden=8, training=training), Tilted(0.2), hidden=8, training=training
-    )
-    assert earned(policy, learned(policy)) > 0.7
-
-
-def test_before_the_first_feedback_it_is_uniform(problem, seed):
-    policy = AdvantageConditioned()
-    state = policy.init(problem, 4, np.random.default_rng(seed))
-    assert np.allclose(policy.probabilities(state, some_contexts(problem, 4, 6, seed)), 1 / 3)
-
-
-@pytest.mark.parametrize(("name", "value"), [("hidden", 0), ("levels", 1), ("strategy", "tilted")])
-def test_bad_parameters_are_refused(name, value):
-    with raises_code("invalid-input"):
-        AdvantageConditioned(**{name: value})

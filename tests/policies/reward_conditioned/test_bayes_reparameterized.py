@@ -1,17 +1,13 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.estimators.counting import Counting
-from submax.estimators.softmax import Softmax
 from submax.policies.reward_conditioned.bayes_reparameterized import BayesReparameterized
 from submax.strategies.optimistic import Optimistic
-from submax.strategies.optimized import Optimized
-from submax.strategies.submax import SubMax
 from submax.testing.rules.examples import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
@@ -78,25 +74,3 @@ def test_several_levels_have_the_mean_that_the_network_predicts(seed):
     mean = (joint * table.levels[..., None]).sum(axis=2)
     expected = -1 + 4 * state.rewards.values(context)
     np.testing.assert_allclose(mean, expected, atol=0.02)
-
-
-def test_it_learns_which_arm_suits_which_context(learned, earned, training):
-    policy = BayesReparameterized(
-        SubMax(), Softmax(hidden=8, training=training), hidden=8, training=training
-    )
-    assert earned(policy, learned(policy)) > 0.7
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"strategy": Optimized()}, "does not compute: take submax"),
-        ({"hidden": 0}, "hidden must be a whole number"),
-        ({"dropout": 1.0}, "dropout must be"),
-        ({"estimator": "softmax"}, "estimator must be"),
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused(settings, sentence):
-    with raises_code("invalid-input"):
-        BayesReparameterized(**settings)

@@ -6,7 +6,6 @@ from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
@@ -16,11 +15,9 @@ from submax.estimators.network_belief import NetworkBelief
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
 from submax.strategies.clipped import Clipped
-from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.optimized import Optimized, bounds
 from submax.strategies.submax import SubMax
-from submax.strategies.target import Target
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -74,11 +71,6 @@ def test_optimized_without_propensities_says_what_is_missing(seed):
     state = taught(policy, problem, feedback, seed)
     with raises_code("invalid-input"):
         policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
-
-
-def test_a_space_that_is_too_large_is_refused(seed):
-    with raises_code("invalid-input"):
-        RewardConditioned().init(Problem(Slots((2000, 2000))), 1, np.random.default_rng(seed))
 
 
 # Wide layers and small steps: in none of 600 trainings were all ReLU units of a layer dead at the
@@ -169,16 +161,6 @@ def test_a_million_million_joint_actions(seed):
     assert log_prob.mean() > -12 * np.log(10)
 
 
-def test_before_the_first_feedback_draws_by_rejection_are_uniform(seed):
-    policy = RewardConditioned(NETWORK, SubMax(), listing_limit=1)
-    rng = np.random.default_rng(seed)
-    state = policy.init(CONTEXTUAL, 2, rng)
-    action = policy.act(state, some_contexts(CONTEXTUAL, 2, 2500, seed), rng).action
-    drawn = CONTEXTUAL.space.index(action)
-    assert goodness_of_fit(drawn, np.full(24, 1 / 24)) > SMALLEST_P_VALUE
-    assert np.allclose(policy.log_prob(state, np.zeros((2, 2500, 2)), action), -np.log(24))
-
-
 @trains
 def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
     policy, state = belief
@@ -212,25 +194,6 @@ def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief,
     assert state.values.shape == (2, 2)
 
 
-@pytest.mark.parametrize("strategy", [Optimized(), Iterated(2)], ids=repr)
-def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
-    name = type(strategy).__name__
-    with pytest.raises(InputError) as refusal:
-        RewardConditioned(NETWORK, strategy).init(
-            Problem(Slots((100,) * 6)), 1, np.random.default_rng(seed)
-        )
-    assert str(refusal.value) == (
-        f"the {name} strategy keeps a number for every joint action, at most 1048576, "
-        "and this space has 1000000000000: take rcp-cvae-submax or rcp-cvae-submax-by-slot"
-    )
-
-
-def test_a_strategy_for_other_levels_is_refused_before_any_decision(seed):
-    policy = RewardConditioned(Counting(), Target((0.2, 0.3, 0.5)))
-    with raises_code("invalid-input"):
-        policy.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
-
-
 @pytest.mark.parametrize("listing_limit", [1, 4096])
 def test_strangers_are_named(listing_limit, seed):
     policy = RewardConditioned(NETWORK, SubMax(), listing_limit=listing_limit)
@@ -248,20 +211,6 @@ def test_strangers_are_named(listing_limit, seed):
     action[0, 1] = (1, 3, 0)
     with raises_code("invalid-input"):
         policy.log_prob(state, np.zeros((2, 4, 2)), action)
-
-
-@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
-def test_decisions_taken_one_by_one_follow_the_same_probabilities(strategy, seed):
-    problem = Problem(Slots((2, 3, 4)))
-    policy = RewardConditioned(Counting(), strategy)
-    state = taught(policy, problem, telling_feedback(problem, 1, 200, seed), seed)
-    context, rng = np.zeros((1, 1, 0)), np.random.default_rng((seed, 11))
-    decisions = [policy.act(state, context, rng) for _ in range(2000)]
-    action = np.concatenate([one.action for one in decisions], axis=1)
-    log_prob = np.concatenate([one.log_prob for one in decisions], axis=1)
-    listed = policy.probabilities(state, context)[0, 0]
-    assert goodness_of_fit(problem.space.index(action), listed) > SMALLEST_P_VALUE
-    assert np.allclose(policy.log_prob(state, np.zeros((1, 2000, 0)), action), log_prob)
 
 
 def test_levels_that_are_equal_exhaust_the_proposals(seed):

@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
-from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.policies.neural.value_belief import ValueBelief
 from submax.policies.reward_conditioned.slate_cvae import BIN_EDGES, SlateCVAE
@@ -91,19 +89,3 @@ def test_it_learns_what_is_good_in_each_slot(seed):
     action = policy.act(state, some_contexts(PROBLEM, 4, 500, seed), rng).action
     # Of 6000 uniform choices the share of ones has a standard error of 0.0065.
     assert action.mean() > 0.5 + 6 * 0.0065
-
-
-def test_before_the_first_feedback_it_is_uniform(seed):
-    policy = SlateCVAE()
-    state = policy.init(PROBLEM, 4, np.random.default_rng(seed))
-    assert np.allclose(policy.probabilities(state, some_contexts(PROBLEM, 4, 6, seed)), 1 / 8)
-
-
-def test_bad_parameters_and_spaces_are_refused(seed):
-    for name in ("latent", "draws", "alternatives"):
-        with raises_code("invalid-input"):
-            SlateCVAE(**{name: 0})
-    with raises_code("invalid-input", "quantile"):
-        SlateCVAE(quantile=1.5)
-    with raises_code("invalid-input"):
-        SlateCVAE().init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))

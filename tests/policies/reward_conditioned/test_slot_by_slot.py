@@ -6,13 +6,11 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
 from submax.policies import make_policy
-from submax.policies.policy_table import table_of
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
 from submax.strategies.iterated import Iterated
@@ -20,7 +18,6 @@ from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Tracking
 from submax.testing.rules.examples import some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 BRIEF = Training(steps=40, batch=32, learning_rate=0.02)
 SOFTMAX = Softmax(hidden=8, training=BRIEF)
@@ -104,29 +101,6 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
         np.testing.assert_allclose(np.exp(found).sum(axis=-1), np.exp(log_prob) / chosen)
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        SlotBySlot(),
-        SlotBySlot(Counting("fitted"), Tracking()),
-        pytest.param(SlotBySlot(NETWORK), marks=pytest.mark.xdist_group("CVAE")),
-    ],
-    ids=lambda policy: f"{type(policy.estimator).__name__}-{type(policy.strategy).__name__}",
-)
-def test_draws_are_those_of_the_product(policy, seed):
-    problem = Problem(Slots((2, 3)), context_width=2 if policy.facts.uses_context else 0)
-    state = taught(policy, problem, some_feedback(problem, 1, 80, seed), seed)
-    expected = policy.probabilities(state, some_contexts(problem, 1, 1, seed))[0, 0]
-    context = np.repeat(some_contexts(problem, 1, 1, seed), 3000, axis=1)
-    rng = np.random.default_rng((seed, 2))
-    # In lots the rows of one call depend on each other, so only one of each is kept.
-    calls = [context[:, :40]] * 3000 if policy.grouped_draws else [context]
-    kept = 1 if policy.grouped_draws else 3000
-    drawn = np.concatenate([policy.act(state, rows, rng).action[0, :kept] for rows in calls])
-    p_value = goodness_of_fit(problem.space.index(drawn), expected)
-    assert p_value > SMALLEST_P_VALUE
-
-
 def test_it_does_not_list_joint_actions(seed):
     policy = make_policy("rcp-softmax-adaptive")
     state = policy.init(Problem(TRILLION), 1, np.random.default_rng(seed))
@@ -135,19 +109,6 @@ def test_it_does_not_list_joint_actions(seed):
     action, log_prob = policy.act(state, np.zeros((1, 5, 0)), np.random.default_rng(seed))
     assert TRILLION.contains(action)
     np.testing.assert_allclose(log_prob, -12 * np.log(10))
-
-
-def test_real_actions_are_refused(seed):
-    for policy in (SlotBySlot(NETWORK), SlotBySlot(NETWORK, Tracking())):
-        with raises_code("invalid-input"):
-            policy.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
-
-
-def test_contexts_of_other_replicas_are_refused(seed):
-    policy, problem = SlotBySlot(), Problem(Slots((2, 2)))
-    state = policy.init(problem, 2, np.random.default_rng(seed))
-    with raises_code("invalid-input"):
-        policy.act(state, np.zeros((3, 1, 0)), np.random.default_rng(seed))
 
 
 @pytest.mark.xdist_group("CVAE")
@@ -196,25 +157,6 @@ def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
         )
 
 
-def test_strategies_that_read_joint_values_are_refused(seed):
-    with raises_code("invalid-input"):
-        SlotBySlot(Counting(), Optimized()).init(
-            Problem(Slots((2, 2))), 1, np.random.default_rng(seed)
-        )
-
-
-def test_where_contexts_do_not_matter_the_choices_are_found_once(seed):
-    problem, policy = (
-        Problem(Slots((2, 3)), context_width=2),
-        SlotBySlot(Counting("fitted"), Tracking()),
-    )
-    state = taught(policy, problem, some_feedback(problem, 2, 60, seed), seed)
-    context = some_contexts(problem, 2, 4, seed)
-    found = policy.compute_probabilities(state, context)
-    np.testing.assert_allclose(policy.cached_probabilities(state, context), found)
-    np.testing.assert_allclose(state.shared, found[:, :1])
-
-
 def test_each_slot_finds_its_best_choice_where_a_joint_step_is_spread_thin(seed):
     """Five slots of eight: 32768 joint actions, of which 2000 rows say nothing one by one."""
     space, rng = Slots((8,) * 5), np.random.default_rng(seed)
@@ -231,10 +173,3 @@ def test_each_slot_finds_its_best_choice_where_a_joint_step_is_spread_thin(seed)
     # By slot the share of the right choice is Δ / (Δ + noise): most of the mass.
     assert right[SlotBySlot] > 2 * right[RewardConditioned]
     assert right[SlotBySlot] > 0.5
-
-
-def test_its_table_makes_it_again():
-    for name in ("rcp-softmax-adaptive", "rcp-cvae-adaptive", "rcp-cvae-submax-by-slot"):
-        policy = make_policy(name)
-        assert table_of(policy)["kind"] == "slot-by-slot"
-        assert make_policy(table_of(policy)) == policy

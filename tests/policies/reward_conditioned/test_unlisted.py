@@ -1,5 +1,3 @@
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from submax.core.rewards.discrete import Discrete
 from submax.core.running.fallback import counted_fallbacks, fall_back
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
-from submax.estimators.counting import Counting, CountingBelief
+from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.advantage import Advantage
@@ -68,31 +66,6 @@ def test_the_same_with_a_network_over_numbers(strategy, seed):
     found = policy.density(state, context, action)
     assert np.array_equal(found.log_prob, np.full((2, 300), -np.log(4.0)))
     assert not found.known.any()
-
-
-class RecordingBelief(CountingBelief):
-    def sample(self, level, count, rng):
-        Asked.proposed.append(count)
-        return super().sample(level, count, rng)
-
-
-class Asked(Counting):
-    """Records how many actions are proposed."""
-
-    proposed: ClassVar[list[int]] = []
-
-    def belief(self, params, context):
-        return RecordingBelief(self, params, context.shape[1])
-
-
-@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Optimistic()], ids=repr)
-def test_before_the_first_data_no_proposal_is_wasted(strategy, seed):
-    rng = np.random.default_rng(seed)
-    policy = RewardConditioned(Asked(), strategy, listing_limit=1)
-    Asked.proposed.clear()
-    state = policy.init(Problem(Arms(3), scale=Continuous()), 2, rng)
-    policy.act(state, np.zeros((2, 50, 0)), rng)
-    assert len(Asked.proposed) == 1
 
 
 class NeverSolved(Optimistic):

@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy.special import rel_entr
 
-from submax import Cascade, Feedback, Problem, Slots, make_policy, simulate
-from submax.core.rewards.continuous import Continuous
+from submax import Cascade, Feedback, make_policy, simulate
 from submax.policies import CascadeKLUCB, CascadeUCB
 
 ITEMS, POSITIONS = 5, 3
@@ -70,8 +68,3 @@ def test_it_earns_more_than_a_uniform_choice(name, seed):
     )
     difference = uniform - ours
     assert difference.mean() > 3 * difference.std(ddof=1) / math.sqrt(10)
-
-
-def test_other_rewards_are_refused():
-    with raises_code("invalid-input"):
-        CascadeUCB().init(Problem(Slots((3, 3)), scale=Continuous()), 1, np.random.default_rng(0))

@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from submax import Arms, Dueling, Feedback, Problem, Slots, make_policy, simulate
+from submax import Dueling, Feedback, Problem, Slots, make_policy, simulate
 from submax.policies import DoubleThompson, RelativeUCB
 
 ARMS = 4
@@ -119,10 +118,6 @@ def test_double_thompson_draws_pairs_with_the_probabilities_of_the_paper(wins, s
     assert np.all(np.abs(found - expected) < 6.6 * error + 15 / policy.draws)
 
 
-def test_single_decisions_use_one_draw():
-    assert DoubleThompson(0.7, 300).for_single_decisions() == DoubleThompson(0.7, 1)
-
-
 @pytest.mark.parametrize("name", ["relative-ucb", "double-thompson"])
 def test_it_has_less_regret_than_a_uniform_choice(name, seed):
     settings = {"observations": 400, "replicas": 10, "seed": seed}
@@ -132,10 +127,3 @@ def test_it_has_less_regret_than_a_uniform_choice(name, seed):
     )
     difference = uniform - ours
     assert difference.mean() > 3 * difference.std(ddof=1) / math.sqrt(10)
-
-
-@pytest.mark.parametrize("space", [Arms(3), Slots((2, 3)), Slots((3, 3, 3))])
-@pytest.mark.parametrize("name", ["relative-ucb", "double-thompson"])
-def test_actions_that_are_not_pairs_are_refused(name, space):
-    with raises_code("invalid-input"):
-        make_policy(name).init(Problem(space), 1, np.random.default_rng(0))

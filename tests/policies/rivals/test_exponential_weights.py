@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax import Adversarial, Arms, Feedback, Problem, make_policy, simulate
 from submax.policies import EXP3, EXP3IX
@@ -63,13 +62,3 @@ def test_regret_against_the_best_single_arm_is_below_the_bound_of_the_paper(name
     # Auer et al. (2002), corollary 3.2, for rewards in a range of 0.6 and the best γ.
     bound = 0.6 * 2.63 * math.sqrt(rounds * 2 * math.log(2))
     assert best - trace.final_reward.mean() < bound
-
-
-def test_without_propensities_feedback_is_refused():
-    policy, rng = EXP3(), np.random.default_rng(0)
-    state = policy.init(Problem(Arms(2)), 1, rng)
-    feedback = Feedback(
-        np.zeros((1, 1, 0)), np.zeros((1, 1, 1), int), np.ones((1, 1)), None, np.ones((1, 1))
-    )
-    with raises_code("invalid-input"):
-        policy.update(state, feedback, rng)

@@ -1,6 +1,7 @@
+"""Linear regressions for each action, and the decisions that follow from them."""
+
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
@@ -10,7 +11,9 @@ from submax.core.spaces.slots import Slots
 from submax.policies.linear.linear_beliefs import LinearBeliefs
 from submax.policies.linear.linear_thompson import LinearThompson
 from submax.policies.linear.linucb import LinUCB
-from submax.testing.rules.examples import padded, some_contexts, some_feedback
+from submax.policies.neural.largest_normal import largest_normal
+from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
 
@@ -42,19 +45,6 @@ def test_the_regressions_are_those_of_their_rows(seed):
             raw = belief.feature_map.for_raw(mean)
             np.testing.assert_allclose(belief.coefficients[action], raw, atol=1e-9)
             np.testing.assert_allclose(roots[action].T @ roots[action], covariance, atol=1e-9)
-
-
-def test_rows_that_are_not_there_change_nothing(seed):
-    feedback = some_feedback(CONTEXTUAL, 2, 10, seed)
-    beliefs = LinearBeliefs.empty(CONTEXTUAL, 2, 5)
-    one, other = (
-        beliefs.learned(given, 5, 1.0, np.random.default_rng(seed))
-        for given in (feedback, padded(feedback))
-    )
-    for mine, theirs in zip(one.beliefs, other.beliefs, strict=True):
-        np.testing.assert_array_equal(mine.draws.contrasts, theirs.draws.contrasts)
-    nothing = padded(feedback)._replace(weight=np.zeros((2, 20)))
-    assert one.learned(nothing, 5, 1.0, np.random.default_rng(seed)).beliefs == one.beliefs
 
 
 @pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
@@ -89,13 +79,6 @@ def test_equal_rewards_are_no_reason_to_prefer_an_action(policy, seed):
     assert np.all(policy.probabilities(state, context) == 0.25)
 
 
-def test_too_large_problems_are_refused():
-    with raises_code("invalid-input"):
-        LinearBeliefs.empty(Problem(Slots((100,) * 6)), 1, 64)
-    with raises_code("invalid-input"):
-        LinearBeliefs.empty(Problem(Arms(2**16), context_width=99), 10, 64)
-
-
 def mean_reward_at_the_end(policy, seed):
     """Of 20 batches in which the sign of the context says the arm."""
     problem, rng = Problem(Arms(3), context_width=2), np.random.default_rng(seed)
@@ -114,3 +97,79 @@ def mean_reward_at_the_end(policy, seed):
 @pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
 def test_it_learns_which_arm_suits_which_context(policy, seed):
     assert mean_reward_at_the_end(policy, seed) > 0.9
+
+
+PROBLEM = Problem(Arms(3), context_width=2)
+
+
+def taught(policy, problem, seed, replicas=1):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(problem, replicas, 60, seed)
+    return policy.update(policy.init(problem, replicas, rng), feedback, rng)
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("problem", [PROBLEM, Problem(Arms(5))], ids=["context", "no context"])
+def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed):
+    # The scores of independent regressions are independent normals: their chances are known.
+    policy = LinearThompson(width=width, draws=4096)
+    state = taught(policy, problem, seed)
+    context = some_contexts(problem, 1, 1, seed)
+    (belief,) = state.beliefs
+    posterior = belief.posterior(state.settings(policy.draws, width))
+    features = belief.feature_map.rows(context[0])
+    deviation = width * np.sqrt(posterior.variance(features)[0])
+    expected = largest_normal(features[0] @ posterior.coefficients.T, deviation)
+    found = policy.probabilities(state, context)[0, 0]
+    drawn = np.repeat(np.arange(problem.space.size), np.rint(found * 4096).astype(int))
+    assert drawn.size == 4096
+    assert goodness_of_fit(drawn, expected) > SMALLEST_P_VALUE
+
+
+def taught_bounds(policy, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(
+        policy.init(CONTEXTUAL, 2, rng), some_feedback(CONTEXTUAL, 2, 60, seed), rng
+    )
+
+
+def upper_bounds(state, context, alpha):
+    """The posterior means and deviations of the regressions: ``[R, n, K]``."""
+    found = []
+    for belief, asked in zip(state.linear.beliefs, context, strict=True):
+        posterior = belief.posterior(state.linear.settings(0, 1.0))
+        features = belief.feature_map.rows(asked)
+        mean = features @ posterior.coefficients.T
+        found.append(mean + alpha * np.sqrt(posterior.variance(features)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.5])
+def test_it_takes_the_highest_upper_bound(alpha, seed):
+    policy, rng = LinUCB(alpha=alpha), np.random.default_rng(seed)
+    state = taught_bounds(policy, seed)
+    context = some_contexts(CONTEXTUAL, 2, 50, seed)
+    decision = policy.act(state, context, rng)
+    expected = np.argmax(upper_bounds(state, context, alpha), axis=-1)
+    assert np.array_equal(CONTEXTUAL.space.index(decision.action), expected)
+    assert np.all(decision.log_prob == 0)
+
+
+@pytest.mark.parametrize("width", [0, 2])
+def test_actions_that_tie_share_the_probability(width, seed):
+    problem = Problem(Arms(4), context_width=width, scale=Continuous())
+    policy, rng = LinUCB(), np.random.default_rng(seed)
+    state = policy.init(problem, 1, rng)
+    context = some_contexts(problem, 1, 100, seed)
+    decision = policy.act(state, context, rng)
+    assert set(decision.action.ravel()) == {0, 1, 2, 3}
+    assert np.allclose(decision.log_prob, -np.log(4))
+    # The first arm has disappointed and the second has not; the others were not tried and tie.
+    context = rng.normal(size=(1, 20, width))
+    action = np.repeat([[[0], [1]]], 10, axis=1)
+    reward = -1.0 - 2.0 * (action[..., 0] == 0) + 0.01 * rng.normal(size=(1, 20))
+    known = Feedback(context, action, reward, None, np.ones((1, 20)))
+    state = policy.update(state, known, rng)
+    probabilities = policy.probabilities(state, np.zeros((1, 1, width)))[0, 0]
+    assert probabilities[2] == probabilities[3]
+    assert probabilities[0] == 0

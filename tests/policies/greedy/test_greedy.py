@@ -1,14 +1,13 @@
-"""The policy that takes the highest reward that a regressor predicts."""
+"""The policy that takes the highest prediction, and variants with another temperature."""
 
 import numpy as np
 import pytest
 from refusals import raises_code
 
+import submax
 from submax import Arms, Feedback, Problem
 from submax.core.running.names_file import names_file
-from submax.core.running.state_file import read_state, state_bytes
-from submax.policies import GreedyRegression
-from submax.policies.greedy.action_models import ActionModels
+from submax.policies import GreedyRegression, Tempered
 
 LINEAR = "sklearn.linear_model.LinearRegression"
 
@@ -52,31 +51,10 @@ def test_an_action_with_few_rows_is_predicted_by_its_mean(seed):
     assert (policy.probabilities(state, given.context)[..., 2] == 1).all()
 
 
-def test_a_state_read_from_a_file_decides_the_same(seed):
-    policy, rng = GreedyRegression("sklearn.tree.ExtraTreeRegressor"), np.random.default_rng(seed)
-    given = feedback(seed)
-    state = policy.update(policy.init(problem(), 1, rng), given, rng)
-    read, _ = read_state(state_bytes(state, {}), ())
-    assert np.array_equal(
-        policy.probabilities(read, given.context), policy.probabilities(state, given.context)
-    )
-
-
 def test_a_class_of_another_package_needs_trust():
     assert names_file({"kind": "greedy-regression", "regressor": "my_package.Mine"})
     assert names_file({"kind": "greedy-regression", "regressor": [LINEAR, "my_package.Mine"]})
     assert not names_file({"kind": "greedy-regression", "regressor": [LINEAR]})
-
-
-def test_of_several_models_the_predictions_are_averaged(seed):
-    given = feedback(seed)
-    two = GreedyRegression((LINEAR, "sklearn.tree.DecisionTreeRegressor"), {})
-    unfitted = two.unfitted(binary=False)
-    action, reward = given.action[0, :, 0], given.reward[0]
-    fit = (given.context[0], action, reward, np.ones(len(action)), 3, seed)
-    both = ActionModels.fitted(unfitted, *fit).predict(given.context[0])
-    each = [ActionModels.fitted([one], *fit).predict(given.context[0]) for one in unfitted]
-    assert both == pytest.approx(np.mean(each, axis=0))
 
 
 def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():
@@ -94,3 +72,25 @@ def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():
 def test_a_wrong_parameter_is_named():
     with raises_code("invalid-input"):
         GreedyRegression(LINEAR, {"depth": 3}).init(problem(), 1, np.random.default_rng(0))
+
+
+def arm_feedback(seed: int) -> Feedback:
+    rng = np.random.default_rng(seed)
+    action = rng.integers(3, size=(1, 200, 1))
+    reward = (rng.random((1, 200)) < 0.2 + 0.2 * action[..., 0]) * 1.0
+    return Feedback(np.zeros((1, 200, 0)), action, reward, None, np.ones((1, 200)))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.25, 1.0, 4.0])
+def test_probabilities_are_powers_of_those_of_the_policy(temperature, seed):
+    policy = submax.make_policy("thompson-1-1")
+    tempered = Tempered(policy, temperature)
+    rng = np.random.default_rng(seed)
+    state = tempered.update(tempered.init(Problem(Arms(3)), 1, rng), arm_feedback(seed), rng)
+    base = policy.probabilities(state, np.zeros((1, 1, 0)))
+    found = tempered.probabilities(state, np.zeros((1, 1, 0)))
+    if temperature:
+        expected = base ** (1 / temperature)
+        assert found == pytest.approx(expected / expected.sum())
+    else:
+        assert found[0, 0].tolist() == (base[0, 0] == base.max()).astype(float).tolist()

@@ -1,0 +1,53 @@
+"""Every number that a class takes is checked, and the error names the parameter."""
+
+import dataclasses
+
+import pytest
+from refusals import raises_code
+
+from submax.core.errors import SubmaxError
+from submax.estimators import ESTIMATORS
+from submax.policies import (
+    POLICIES,
+    EpsilonGreedy,
+    LinearThompson,
+    NeuralEpsilonGreedy,
+    SlateCVAE,
+    Thompson,
+)
+from submax.strategies import STRATEGIES
+
+KINDS = [kind for folder in (POLICIES, STRATEGIES, ESTIMATORS) for kind in folder.classes()]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_is_no_number_or_is_negative_is_refused(kind):
+    example = next(iter(kind.examples()))
+    for field in dataclasses.fields(kind):
+        if field.type not in (int, float):
+            continue
+        for value in (float("nan"), -1, "1", True):
+            with pytest.raises(SubmaxError) as caught:
+                dataclasses.replace(example, **{field.name: value})
+            assert caught.value.code == "invalid-input"
+            # A symbol may stand behind the name.
+            assert caught.value.parameter.split()[0] == field.name
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (EpsilonGreedy, "epsilon", 1.01),
+        (LinearThompson, "draws", 4097),
+        (LinearThompson, "draws", 0),
+        (LinearThompson, "width", 0.0),
+        (LinearThompson, "width", float("inf")),
+        (NeuralEpsilonGreedy, "dropout", 1.0),
+        (NeuralEpsilonGreedy, "hidden", 1.5),
+        (SlateCVAE, "quantile", 1.5),
+        (Thompson, "alpha", 0.04),
+    ],
+)
+def test_numbers_beyond_their_limits_are_refused(kind, name, value):
+    with raises_code("invalid-input", name):
+        kind(**{name: value})

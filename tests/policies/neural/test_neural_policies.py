@@ -1,0 +1,171 @@
+"""Decisions of value networks, recomputed one action at a time."""
+
+import jax
+import numpy as np
+import pytest
+
+from submax.policies.neural.dropout_thompson import DropoutThompson
+from submax.policies.neural.neural_epsilon_greedy import NeuralEpsilonGreedy
+from submax.policies.neural.neural_thompson import NeuralThompson
+from submax.policies.neural.neural_ucb import NeuralUCB
+from submax.testing.rules.examples import some_contexts
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+pytestmark = pytest.mark.xdist_group("ValueBelief")
+
+
+@pytest.fixture
+def greedy(training):
+    return NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training)
+
+
+@pytest.fixture(scope="module")
+def greedy_state(learned, training):
+    return learned(NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training))
+
+
+def test_the_highest_value_has_all_but_epsilon(greedy, greedy_state, problem, value, seed):
+    context = some_contexts(problem, 4, 6, seed)
+    found = greedy.probabilities(greedy_state, context)
+    for replica, row in np.ndindex(4, 6):
+        values = [
+            value(greedy_state.network, replica, context[replica, row], arm) for arm in range(3)
+        ]
+        expected = np.full(3, 0.1)
+        expected[np.argmax(values)] += 0.7
+        assert np.allclose(found[replica, row], expected)
+
+
+@pytest.fixture(scope="module")
+def ucb_state(learned, training):
+    return learned(NeuralUCB(hidden=8, training=training))
+
+
+@pytest.mark.parametrize("width", [0.0, 0.1, 100.0])
+def test_the_highest_bound_is_taken(width, ucb_state, problem, seed):
+    context = some_contexts(problem, 4, 30, seed)
+    logit, deviation = ucb_state.scores(context)
+    found = NeuralUCB(width, hidden=8).probabilities(ucb_state, context)
+    for replica, row in np.ndindex(4, 30):
+        bounds = [
+            logit[replica, row, arm] + width * deviation[replica, row, arm] for arm in (0, 1, 2)
+        ]
+        assert found[replica, row, np.argmax(bounds)] == pytest.approx(
+            1 / bounds.count(max(bounds))
+        )
+
+
+@pytest.fixture(scope="module")
+def thompson_state(learned, training):
+    return learned(NeuralThompson(hidden=8, training=training))
+
+
+def test_the_probability_is_that_of_drawn_values(thompson_state, problem, table, seed):
+    context = some_contexts(problem, 4, 1, seed)
+    probabilities = table(NeuralThompson(2.0, hidden=8), thompson_state, context)
+    logit, deviation = thompson_state.scores(context)
+    noise = np.random.default_rng((seed, 10)).normal(size=(4, 3000, 3))
+    drawn = (logit + 2.0 * deviation * noise).argmax(axis=-1)
+    for replica in range(4):
+        fit = goodness_of_fit(drawn[replica], probabilities[replica, 0])
+        assert fit > SMALLEST_P_VALUE
+
+
+def test_without_scale_it_is_greedy(thompson_state, problem, table, seed):
+    policy, context = NeuralThompson(0.0, hidden=8), some_contexts(problem, 4, 50, seed)
+    logits = thompson_state.belief.logits(context)
+    best = logits == logits.max(axis=-1, keepdims=True)
+    assert np.allclose(
+        table(policy, thompson_state, context), best / best.sum(axis=-1, keepdims=True)
+    )
+    taken = policy.act(thompson_state, context, np.random.default_rng(seed)).action
+    assert np.all(np.take_along_axis(best, taken, axis=-1))
+
+
+@pytest.fixture(scope="module")
+def ridge_state(learned, training):
+    return learned(NeuralUCB(ridge=0.7, hidden=8, training=training))
+
+
+def logit(arrays, context, arm):
+    choice, given, first_bias, second_weight, second_bias, head, head_bias = arrays
+    first = jax.nn.relu(choice[arm] + context @ given + first_bias)
+    return jax.nn.relu(first @ second_weight + second_bias) @ head + head_bias
+
+
+@jax.jit
+def squares(networks, contexts, arms):
+    """Squared gradients, all of them written out: ``[R, n, ...]`` for each array of the network."""
+    rows = jax.vmap(jax.grad(logit), in_axes=(None, 0, 0))
+    return [one**2 for one in jax.vmap(rows)(networks, contexts, arms)]
+
+
+def test_scores_are_those_of_gradients_written_out(ridge_state, problem, value, seed):
+    network, buffer = ridge_state.belief.network, ridge_state.belief.buffer
+    # As many rows as were observed, so that one program serves both.
+    context = some_contexts(problem, 4, buffer.reward.shape[1], seed).astype(np.float32)
+    found, deviation = ridge_state.scores(context)
+    seen = squares(list(network), buffer.context, buffer.action[..., 0])
+    diagonal = [0.7 + np.asarray(one).sum(axis=1) for one in seen]
+    for kept, expected in zip(ridge_state.precision, diagonal, strict=True):
+        assert np.allclose(kept, expected, rtol=1e-3)
+    for arm in range(3):
+        new = squares(list(network), context, np.full(buffer.action.shape[:2], arm, dtype=np.int32))
+        variance = sum(
+            (np.asarray(one) / precision[:, None]).reshape(*context.shape[:2], -1).sum(axis=-1)
+            for one, precision in zip(new, diagonal, strict=True)
+        )
+        assert np.allclose(deviation[..., arm], np.sqrt(variance), rtol=1e-3)
+        for replica in range(4):
+            values = [value(network, replica, row, arm) for row in context[replica, :5]]
+            assert np.allclose(found[replica, :5, arm], values, rtol=1e-3, atol=1e-4)
+
+
+@pytest.fixture
+def policy(training):
+    return DropoutThompson(0.3, masks=40, hidden=8, training=training)
+
+
+@pytest.fixture(scope="module")
+def state(learned, training):
+    return learned(DropoutThompson(0.3, masks=40, hidden=8, training=training))
+
+
+def test_the_probability_is_the_share_of_masks(policy, state, problem, table, value, seed):
+    context = some_contexts(problem, 4, 3, seed)
+    found = table(policy, state, context)
+    for replica, row in np.ndindex(4, 3):
+        expected = np.zeros(3)
+        for mask in range(40):
+            masks = state.first[replica, mask], state.second[replica, mask]
+            values = np.array(
+                [
+                    value(state.belief.network, replica, context[replica, row], arm, *masks)
+                    for arm in range(3)
+                ]
+            )
+            best = np.isclose(values, values.max(), rtol=1e-6, atol=1e-6)
+            expected += best / best.sum() / 40
+        assert np.allclose(found[replica, row], expected)
+
+
+def test_all_actions_of_a_decision_share_one_mask(problem, seed):
+    # Every unit counts double for arm 0: with a mask of its own another arm would win at times.
+    policy = DropoutThompson(0.5, masks=200, hidden=8)
+    rng = np.random.default_rng(seed)
+    state = policy.init(problem, 2, rng)
+    network = state.belief.network
+    units = np.zeros_like(network.choice_weight) + np.array([2.0, 1.0, 1.0])[:, None]
+    network = network._replace(
+        choice_weight=units.astype(np.float32),
+        second_weight=np.tile(np.eye(8, dtype=np.float32), (2, 1, 1)),
+        head_weight=np.ones((2, 8), dtype=np.float32),
+    )
+    first, second = state.first.copy(), state.second.copy()
+    first[..., 0] = second[..., 0] = 2.0  # one unit is always there
+    state = state._replace(
+        belief=state.belief._replace(network=network), first=first, second=second
+    )
+    context = np.zeros((2, 500, 2))
+    assert np.all(policy.act(state, context, rng).action == 0)
+    assert np.all(policy.log_prob(state, context, np.zeros((2, 500, 1), dtype=np.int64)) == 0)
