@@ -1,4 +1,3 @@
-import logging
 from dataclasses import replace
 
 import msgspec
@@ -6,24 +5,21 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.errors import InputError
+from submax.core.errors import StoreError
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import declare
-from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log import history
 from submax.live.log.bandits import settings_stream
 from submax.live.log.export import Export
-from submax.live.log.history import read_history
 from submax.live.log.records import HISTORY, VERSION, History
 from submax.live.operating.doctor import examined
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies.classic.thompson import Thompson
 from submax.schema.choices import Change
-from submax.schema.columns import Columns
 from submax.schema.learned import Learned
-from submax.schema.model import Model
+from submax.schema.model import Model, hash_of
 from submax.schema.schema import Schema
 
 ARMS, WAIT = ["A", "B", "C"], 10.0
@@ -110,27 +106,13 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     schema = Schema(menu=bandit.menu, context=bandit.settings.context)
     seed, ahead = bandit.settings.seed, fitted.ahead
     expected = Model.fitted(schema, learned.policy, parts, seed, ahead)
-    _, model = bandit._live_state.loaded(2)
-    assert model.to_bytes() == expected.to_bytes()
+    assert fitted.model == hash_of(expected.to_bytes())
     assert not bandit.refit()
 
 
-@pytest.mark.parametrize("keep_rows", [0, 99])
-def test_a_policy_that_kept_too_few_rows_is_refused_and_nothing_written(opened, store, keep_rows):
-    few = learn(log_of(), "linear-thompson", keep_rows=keep_rows)
-    sentence = f"from 100 rows and kept {keep_rows}, .* with more --keep-rows, at least 100"
-    with raises_code("invalid-input"):
-        opened(learned=few)
-    assert store.streams() == []
-
-
-def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monkeypatch, caplog):
+def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monkeypatch):
     monkeypatch.setattr(history, "ENOUGH_ROWS", 7)
-    few = learn(log_of(), "linear-thompson", keep_rows=7)
-    with caplog.at_level(logging.WARNING, "submax"):
-        bandit = fed(opened(learned=few), clock)
-        opened(learned=few)
-    assert caplog.messages == ["default: later versions learn from the last 7 of 100 rows"]
+    bandit = fed(opened(learned=learn(log_of(), "linear-thompson", keep_rows=7)), clock)
     assert bandit.versions()[0].rows == 7
     assert bandit.refit().fitted.rows == 27
 
@@ -177,29 +159,25 @@ def test_opening_again_with_the_same_file_changes_nothing(opened, store, learned
     ],
     ids=["log", "policy", "rows"],
 )
-def test_another_learned_policy_is_refused(opened, store, learned, other):
+def test_another_learned_policy_is_refused_and_changes_no_setting(opened, store, learned, other):
     opened(learned=learned)
     before = events_of(store)
     with raises_code("conflict"):
-        opened(learned=other())
+        opened(learned=other(), refit_rows=8)
     assert events_of(store) == before
 
 
 @pytest.mark.parametrize(
-    ("declaration", "what"),
+    "declaration",
     [
-        ({"actions": ["A", "B"]}, "actions"),
-        ({"actions": ["A", "B", "X"]}, "actions"),
-        ({"context": {"age": float}}, "contexts"),
-        ({"rewards": "counts", "policy": "linucb"}, "rewards"),
+        {"actions": ["A", "B", "X"]},
+        {"context": {"age": float}},
+        {"rewards": "counts", "policy": "linucb"},
     ],
+    ids=["actions", "contexts", "rewards"],
 )
-def test_a_bandit_of_other_actions_contexts_or_rewards_is_refused(
-    opened, learned, declaration, what
-):
-    opened(
-        **{"actions": ARMS, "context": CONTEXT, "policy": "linear-thompson", **declaration},
-    )
+def test_a_bandit_of_other_actions_contexts_or_rewards_is_refused(opened, learned, declaration):
+    opened(**{"actions": ARMS, "context": CONTEXT, "policy": "linear-thompson", **declaration})
     with raises_code("invalid-input"):
         opened(learned=learned)
 
@@ -216,22 +194,35 @@ def test_a_declaration_that_does_not_fit_declares_nothing(tmp_path, learned, dec
     store.close()
 
 
+WITHOUT = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
+"""A log without propensities."""
+
+
 def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opened, store):
-    table = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
-    without = learn(Log.read(table), "rcp-submax")
+    without = learn(Log.read(WITHOUT), "rcp-submax")
     with raises_code("invalid-input"):
         opened(learned=without, policy="rcp-optimized")
     assert list(store.streams()) == []
-    estimated = opened(learned=learn(Log.read(table), "rcp-optimized"))
-    assert estimated.version == 1
-    assert estimated.failures == {"steps in the background": 0}
+    opened(learned=without)
+    before = events_of(store)
+    for given in ({}, {"learned": without}):
+        with raises_code("invalid-input"):
+            opened(policy="rcp-optimized", **given)
+    assert events_of(store) == before
+    assert opened(policy="thompson-1-1").version == 1
+
+
+def test_propensities_that_are_missing_are_estimated_for_a_policy_that_needs_them(opened):
+    bandit = opened(learned=learn(Log.read(WITHOUT), "rcp-optimized"))
+    assert bandit.version == 1
+    assert bandit.failures == {"steps in the background": 0}
 
 
 def test_a_policy_that_no_table_describes_cannot_start_a_bandit(opened):
     class Local(Thompson):
         """A class that cannot be imported."""
 
-    with pytest.raises(InputError):
+    with raises_code("invalid-input"):
         opened(learned=learn(log_of(), Local()))
 
 
@@ -242,23 +233,40 @@ def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
     assert not (tmp_path / "page.db").exists()
 
 
+@pytest.fixture
+def row_blobs(store, monkeypatch):
+    """The names of the blobs with rows that bandits were started with, in parts of 30 rows."""
+    names, put = [], store.put_blob
+
+    def noted(name, data):
+        if "/models/" not in name:
+            names.append(name)
+        put(name, data)
+
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    monkeypatch.setattr(store, "put_blob", noted)
+    return names
+
+
 @pytest.mark.parametrize("damage", ["missing", "damaged", "another"])
-def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, clock, damage):
+def test_damaged_rows_are_found_and_decisions_go_on(
+    opened, store, learned, clock, row_blobs, damage
+):
     opened(learned=learned).close()
-    bandit = fed(opened(), clock)
-    told = SettingsProjection.of(store, "default").history
-    name = history._segment_name("default", 0, told)
-    whole = store.get_blob(name)
-    store.delete_blob(name)
+    assert {one.kind for one in examined(store, ["default"])} == {"ok"}
+    first, second, *_ = row_blobs
+    whole, other = store.get_blob(first), store.get_blob(second)
+    store.delete_blob(first)
     if damage == "damaged":
-        store.put_blob(name, whole[: len(whole) // 2])
+        store.put_blob(first, whole[: len(whole) // 2])
     elif damage == "another":
-        other = learned.rows._replace(reward=1 - learned.rows.reward)
-        store.put_blob(name, history.state_bytes(other, {}))
+        store.put_blob(first, other)
+    bandit = fed(opened(), clock)
     with raises_code("invalid-input"):
         bandit.refit()
     decision = bandit.decide(context_of(3))
     assert decision.version == bandit.version == 1
+    assert [one.kind for one in examined(store, ["default"])].count("damage") == 1
 
 
 def test_a_crash_between_declaration_and_start_is_mended_by_opening_again(opened, store, learned):
@@ -271,9 +279,13 @@ def test_a_crash_before_the_entries_leaves_pieces_that_do_no_harm(
     opened, store, learned, monkeypatch
 ):
     declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+
+    def crash(stream, entries):
+        raise StoreError("the process has ended")
+
     with monkeypatch.context() as patched:
-        patched.setattr(history, "_entries", None)
-        with pytest.raises(TypeError):
+        patched.setattr(store, "append", crash)
+        with raises_code("store-unavailable"):
             opened(learned=learned)
     assert opened().version == 0
     bandit = opened(learned=learned)
@@ -296,15 +308,6 @@ def test_another_policy_from_the_start_is_fitted_to_the_same_rows(opened, learne
     assert bandit.version == 1
     fitted = bandit.refit().fitted
     assert (fitted.version, fitted.policy, fitted.rows) == (2, "linucb", 100)
-
-
-def test_what_a_bandit_was_started_with_is_read_in_parts(opened, store, learned, monkeypatch):
-    monkeypatch.setattr(history, "SEGMENT", 30)
-    opened(learned=learned)
-    parts = read_history(store, "default", SettingsProjection.of(store, "default").history)
-    assert [len(part.reward) for part in parts] == [30, 30, 30, 10]
-    assert Columns.joined(parts).hash == learned.rows.hash
-    assert read_history(store, "default", None) == []
 
 
 def test_slots_and_prices_are_declared_as_the_log_was(opened, clock):
@@ -337,9 +340,6 @@ def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_pa
     assert again.decide(context_of(1)).version == 1
     kinds = [event.kind for event in store.read(settings_stream("again"))]
     assert kinds.count(VERSION) == 1
-
-
-# Choices that were paused or retired
 
 
 def learned_with(*changes, policy="linear-thompson"):
@@ -405,62 +405,45 @@ def test_the_last_active_choice_is_not_retired_and_nothing_is_written(opened, st
     assert events_of(store) == before
 
 
-# Propensities
-
-WITHOUT = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
-
-
-def test_a_policy_that_needs_propensities_is_refused_later_too(opened, store):
-    without = learn(Log.read(WITHOUT), "rcp-submax")
-    opened(learned=without)
-    before = events_of(store)
-    for given in ({}, {"learned": without}):
-        with raises_code("invalid-input"):
-            opened(policy="rcp-optimized", **given)
-    assert events_of(store) == before
-    assert opened(policy="thompson-1-1").version == 1
-
-
 def test_a_history_without_the_newer_fields_is_read(store):
     old = {"rows": 3, "segments": [], "log": "a", "model": "b"}
     read = msgspec.msgpack.decode(msgspec.msgpack.encode(old), type=History)
     assert (read.without_propensity, read.estimated_propensities) == (0, 0)
 
 
-# Two processes
-
-
-def test_a_late_start_does_not_roll_the_bandit_back(opened, store, learned, clock):
+def test_a_late_start_does_not_roll_the_bandit_back(opened, store, learned, clock, monkeypatch):
+    """Another process starts the same bandit, and fits a version, while this one starts it."""
     declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
-    late = SettingsProjection.of(store, "default")
-    bandit = fed(opened(learned=learned), clock)
-    assert bandit.refit().version == 2
-    before = events_of(store)
-    entries = history._entries(late, learned, history.history_of(learned))
-    store.append(settings_stream("default"), entries).result()
-    assert events_of(store) == before
+    append, before = store.append, []
+
+    def append_late(stream, entries):
+        if HISTORY in {entry.kind for entry in entries}:
+            monkeypatch.undo()
+            bandit = fed(opened(learned=learned), clock)
+            assert bandit.refit().version == 2
+            before.extend(events_of(store))
+        return append(stream, entries)
+
+    monkeypatch.setattr(store, "append", append_late)
+    opened(learned=learned)
+    assert events_of(store) == before != []
     assert opened().version == 2
 
 
-# Before anything is written
-
-
-def test_a_start_that_is_refused_changes_no_setting(opened, store, learned):
+@pytest.mark.parametrize("keep_rows", [0, 99])
+def test_too_few_rows_that_were_kept_are_refused_and_nothing_is_written(
+    opened, store, learned, keep_rows
+):
+    few = learn(log_of(), "linear-thompson", keep_rows=keep_rows)
+    with raises_code("invalid-input"):
+        opened(learned=few)
+    assert store.streams() == []
     opened(**history.declaration_of(learned))
     before = events_of(store)
-    few = learn(log_of(), "linear-thompson", keep_rows=0)
-    for wrong in (few, learn(Log.read(WITHOUT), "rcp-submax")):
-        with pytest.raises(InputError):
-            opened(learned=wrong, refit_rows=7)
-    assert events_of(store) == before
-    opened(learned=learned, refit_rows=7)
-    before = events_of(store)
-    with raises_code("conflict"):
-        opened(learned=learn(log_of(1), "linear-thompson"), refit_rows=8)
+    with raises_code("invalid-input"):
+        opened(learned=few, refit_rows=7)
     assert events_of(store) == before
 
-
-# Policies of a file
 
 OWN = """
 from dataclasses import dataclass
@@ -483,38 +466,11 @@ def test_a_bandit_starts_from_a_policy_of_a_file_that_was_read_with_trust(opened
     assert type(bandit.policy).__name__ == "Own"
 
 
-# The doctor
-
-
-def test_the_doctor_tells_what_a_bandit_was_started_with(opened, store, learned):
-    opened(learned=learned)
-    opened(name="guessed", learned=learn(Log.read(WITHOUT), "rcp-optimized"))
-    found = list(examined(store, ["default", "guessed"]))
-    assert all(one.kind == "ok" for one in found)
-    said = [one.sentence for one in found]
-    assert "default: started with 100 rows of a log" in said
-    assert (
-        "guessed: started with 40 rows of a log; 40 rows learned from have estimated propensities"
-    ) in said
-
-
-@pytest.mark.parametrize("damage", [None, b"nothing"])
-def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
-    opened, store, learned, monkeypatch, damage
-):
-    monkeypatch.setattr(history, "SEGMENT", 30)
-    opened(learned=learned)
-    for number in (1, 3):
-        known = SettingsProjection.of(store, "default").history
-        name = history._segment_name("default", number, known)
-        store.delete_blob(name)
-        if damage is not None:
-            store.put_blob(name, damage)
-    bad = [one.sentence for one in examined(store, ["default"]) if one.kind != "ok"]
-    end = "of the rows that default was started with is missing or damaged"
-    assert len(bad) == 2
-    for number, sentence in zip((1, 3), bad, strict=True):
-        assert sentence.startswith(f"default: segment {number} {end}")
+def test_the_doctor_counts_rows_with_estimated_propensities(opened, store):
+    opened(learned=learn(Log.read(WITHOUT), "rcp-optimized"))
+    found = list(examined(store, ["default"]))
+    assert {one.kind for one in found} == {"ok"}
+    assert any("40 rows learned from have estimated propensities" in one.sentence for one in found)
 
 
 def test_a_choice_that_was_retired_before_the_export_is_never_decided(

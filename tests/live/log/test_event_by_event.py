@@ -1,12 +1,10 @@
-"""Reading by pages and columns says what reading one event at a time says."""
+"""What a bandit learns and exports is what reading one event at a time says."""
 
 import math
 import os
-import random
 from collections import Counter
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from unittest import mock
+from uuid import UUID
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,19 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from submax.live.archive.segments.segment_reader import SegmentReader
-from submax.live.archive.segments.segment_writer import SegmentWriter
+from submax.live.archive.compacting.compaction import Compaction
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
-from submax.live.log.decisions import encoded_decisions
 from submax.live.log.export import Export
-from submax.live.log.exporting import outcome_file
 from submax.live.log.group_draw import GROUP_RECORD, group_record
-from submax.live.log.ledger import Ledger
-from submax.live.log.log_clock import LogClock
-from submax.live.log.outcomes import STATUSES
-from submax.live.log.pages import reward_values, second_reader
-from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -37,13 +27,26 @@ from submax.live.log.records import (
     identifier_of,
 )
 from submax.live.monitoring.lift.group_comparisons import GroupComparisons
-from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
 EXAMPLES = 250 if "SUBMAX_SOAK" in os.environ else 50
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+class ElapsedTime:
+    """The sum of the steps forward of a clock that may go back."""
+
+    def __init__(self):
+        self.elapsed, self.last = 0.0, None
+
+    def would_be(self, at):
+        return self.elapsed + (0.0 if self.last is None else max(0.0, at - self.last))
+
+    def advance(self, at):
+        self.elapsed, self.last = self.would_be(at), at
+        return self.elapsed
 
 
 class EventByEvent:
@@ -59,7 +62,7 @@ class EventByEvent:
         self.rewards, self.activated, self.waiting = {}, set(), {}
         self.comparisons = GroupComparisons.of(settings)
         self.counts, self.closed, self.settled = Counter(), set(), 0
-        self.clock, self.settled_clock, self.next = LogClock(), LogClock(), 0
+        self.clock, self.settled_clock, self.next = ElapsedTime(), ElapsedTime(), 0
         self.decisions = {one.key: one for one in events if one.kind == DECISION}
         for event in events:
             self.process(event)
@@ -183,6 +186,9 @@ DECLARED = st.fixed_dictionaries(
 )
 
 
+IDS = [*(f"d{number}" for number in range(5)), *(str(UUID(int=number)) for number in range(5))]
+
+
 def lived(log, declared):
     """A bandit in a store after a list of acts, some of them about decisions that never come."""
     clock = ManualClock()
@@ -207,90 +213,26 @@ def lived(log, declared):
         clock.now += step
         if verb == "decide":
             unit = declared["units"] and f"visitor-{number % declared['units']}"
-            bandit.decide(context, id=f"d{one}", activate=flag, unit=unit)
+            bandit.decide(context, id=IDS[one], activate=flag, unit=unit)
             decided.add(one)
         elif verb == "pause":
             bandit.set(status="paused" if flag else "active")
         elif verb == "reward":
-            bandit.reward(f"d{one}", float(number % 7), key=str(number))
+            bandit.reward(IDS[one], float(number % 7), key=str(number))
         elif verb == "activate" and one in decided:
-            bandit.activate(f"d{one}")
+            bandit.activate(IDS[one])
         elif verb == "tick":
             bandit.ledger()
     return bandit
 
 
-class Observed:
-    """What a ledger tells its observer."""
-
-    def __init__(self):
-        self.outcomes, self.late = {}, Counter()
-
-    def matured(self, position, outcomes):
-        for one, status, reward in zip(
-            position.tolist(), outcomes.status.tolist(), outcomes.reward.tolist(), strict=True
-        ):
-            assert one not in self.outcomes
-            self.outcomes[one] = STATUSES[status], None if math.isnan(reward) else reward
-
-    def late_rewards(self, position):
-        self.late.update(position.tolist())
-
-
-def page_of(events, settings, archived):
-    """The page of some events: as from a store, or as from a segment of the archive."""
-    if not archived or not events:
-        return LogPage.of(EventColumns.of(events))
-    writer = SegmentWriter(settings)
-    writer.add(events)
-    return SegmentReader(writer.finish()).log_page(0)
-
-
-def read_by_pages(bandit, events, page, buffered, archived):
-    def read(after):
-        chosen = [one for one in events if one.position > after][:page]
-        return page_of(chosen, bandit.settings, archived)
-
-    def find(position):
-        chosen = [event for event in events if event.position == position]
-        return page_of(chosen, bandit.settings, archived) if chosen else None
-
-    observed = Observed()
-    with mock.patch.object(second_reader, "MAX_BYTES", buffered):
-        ledger = Ledger(bandit.settings, read, observed, find)
-        ledger.follow()
-    return ledger, observed
-
-
-@contextmanager
-def decoded_together(fewest):
-    """Bodies are decoded by numpy if at least this many have the same layout."""
-    with (
-        mock.patch.object(encoded_decisions, "FEWEST", fewest),
-        mock.patch.object(reward_values, "FEWEST", fewest),
-    ):
-        yield
-
-
 @settings(max_examples=EXAMPLES)
-@given(
-    LOGS,
-    DECLARED,
-    st.integers(1, 20),
-    st.sampled_from([0, 5000, 10**9]),
-    st.sampled_from([1, 3, 100]),
-    st.booleans(),
-)
-def test_a_ledger_read_by_pages_is_that_of_single_events(
-    log, declared, page, buffered, fewest, archived
-):
+@given(LOGS, DECLARED)
+def test_a_ledger_is_that_of_single_events(log, declared):
     bandit = lived(log, declared)
-    events = bandit.store.read(log_stream(bandit.name))
-    expected = EventByEvent(bandit.settings, events)
-    with decoded_together(fewest):
-        ledger, observed = read_by_pages(bandit, events, page, buffered, archived)
-    columns = ledger.rows.columns()
-    schema = bandit.settings.context
+    ledger = bandit.ledger()
+    expected = EventByEvent(bandit.settings, bandit.store.read(log_stream(bandit.name)))
+    columns, schema = ledger.rows.columns(), bandit.settings.context
     assert columns.context.tolist() == [
         np.array(schema.encode(context), np.float32).tolist() for context, *_ in expected.rows
     ]
@@ -298,22 +240,7 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(
         (list(map(float, action)), reward, chance) for _, action, reward, chance in expected.rows
     ]
     assert +ledger.counts == +expected.counts
-    known, name = (
-        ledger.collected,
-        {one.position: identifier_of(one.key) for one in events if one.key},
-    )
-    assert {name[one]: value for one, value in known.given.values.items()} | known.early.values == (
-        expected.rewards
-    )
-    assert {name[one] for one in known.activated} == expected.activated
-    assert list(known.early.quarantine.items()) == list(expected.waiting)
-    assert (ledger.clock.elapsed, ledger.clock.last) == (
-        expected.clock.elapsed,
-        expected.clock.last,
-    )
     assert ledger.comparisons.by_group == expected.comparisons.by_group
-    assert observed.late == +expected.late
-    assert observed.outcomes == expected.outcomes
     for index, tally in enumerate(ledger.tally.choices[0]):
         rewards = [row[2] for row in expected.rows if row[1][0] == index]
         assert (tally.rows, tally.reward) == (len(rewards), sum(rewards))
@@ -371,31 +298,18 @@ def rewards_row_by_row(events):
 
 
 @settings(max_examples=EXAMPLES // 4)
-@given(LOGS, DECLARED, st.sampled_from([1, 4, 10_000]), st.sampled_from([1, 3, 100]))
-def test_an_export_by_columns_is_that_of_single_rows(
-    tmp_path_factory, log, declared, buffered, fewest
-):
+@given(LOGS, DECLARED, st.booleans())
+def test_an_export_is_that_of_single_events(tmp_path_factory, log, declared, archived):
     bandit, folder = lived(log, declared), tmp_path_factory.mktemp("export")
-    with (
-        decoded_together(fewest),
-        mock.patch.object(outcome_file, "BUFFERED", buffered),
-        mock.patch.object(outcome_file, "BLOCK", 8),
-    ):
-        export = Export(bandit.store, bandit.name)
-        export.write(folder / "log.parquet")
-        export.write_rewards(folder / "rewards.parquet")
+    ledger = bandit.ledger()
     events = bandit.store.read(log_stream(bandit.name))
+    if archived:
+        Compaction(bandit.store, bandit.name, bandit.settings, ledger, math.inf).run()
+    export = Export(bandit.store, bandit.name)
+    export.write(folder / "log.parquet")
+    export.write_rewards(folder / "rewards.parquet")
     expected = EventByEvent(bandit.settings, events)
     rows = pq.read_table(folder / "log.parquet").to_pylist()
     assert rows == list(row_by_row(bandit, events, expected))
     rewards = pq.read_table(folder / "rewards.parquet").to_pylist()
     assert rewards == list(rewards_row_by_row(events))
-
-
-def test_times_are_rounded_as_datetimes_are(seed):
-    from submax.live.log.exporting.times import arrow_times
-
-    chance = random.Random(seed)
-    times = [chance.uniform(-1e9, 4e9) for _ in range(1000)] + [0.0, 0.9999999, -0.9999999, 1.5e-6]
-    expected = [datetime.fromtimestamp(at, UTC) for at in times]
-    assert arrow_times(times).to_pylist() == expected
