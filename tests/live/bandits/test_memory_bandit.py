@@ -2,8 +2,8 @@
 
 import itertools
 import math
-import re
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from submax.policies import make_policy
 from submax.policies.classic.thompson import Thompson
 
 ARMS = ["A", "B", "C"]
+THOMPSON = {"kind": "thompson"}
 CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
 
 
@@ -37,29 +38,26 @@ def played(bandit, rounds, seed=0, chances=CHANCES):
 
 def test_five_lines_learn(seed):
     bandit = submax.Bandit(ARMS, seed=seed)
-    played(bandit, 600, seed)
+    played(bandit, 300, seed)
     assert sum(one.action == "B" for one in played(bandit, 100, seed)[0]) > 50
 
 
 def test_it_learns_before_the_next_decision_from_every_reward_and_later_from_2_percent():
-    bandit = submax.Bandit(ARMS, seed=0)
+    bandit = submax.Bandit(ARMS, policy=THOMPSON, seed=0)
     versions = [one.version for one in played(bandit, 250)[0]]
     assert versions[:51] == list(range(51))
     learned = [number for number in range(1, 250) if versions[number] > versions[number - 1]]
     for before, after in itertools.pairwise(learned):
         assert after - before == max(1, math.ceil(0.02 * before))
-
-
-def test_a_share_of_0_learns_from_every_reward():
-    bandit = submax.Bandit(ARMS, policy={"kind": "thompson"}, learn_share=0, seed=0)
-    assert [one.version for one in played(bandit, 80)[0]] == list(range(80))
+    always = submax.Bandit(ARMS, policy=THOMPSON, learn_share=0, seed=0)
+    assert [one.version for one in played(always, 80)[0]] == list(range(80))
 
 
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "rcp-submax", "thompson-1-1", "ucb1"])
 def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
     """The same rows, in the same parts, by the functions that a simulation calls."""
     bandit = submax.Bandit(ARMS, policy=policy, seed=3)
-    decisions, rewards = played(bandit, 120)
+    decisions, rewards = played(bandit, 80)
     made, problem = make_policy(policy), bandit.settings.problem
     state = made.init(problem, 1, np.random.default_rng(0))
     waiting = []
@@ -81,27 +79,31 @@ def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
 
 
 def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_double(clock):
-    """The model after 64 rows is the one that a bandit with a store fits from the same rows."""
-    declaration = {"actions": ARMS, "context": {"x": float, "y": float}, "seed": 5}
-    memory = submax.Bandit(**declaration, clock=clock)
-    stored = open_bandit(
-        MemoryStore(clock), **declaration, reward_wait=0, background=False, clock=clock
-    )
-    rng = np.random.default_rng(1)
-    for number in range(64):
-        context = {"x": 5 + 3 * rng.normal(), "y": rng.normal()}
-        decision = memory.decide(context, id=f"d{number}")
-        reward = float(rng.random() < CHANCES[decision.action])
-        memory.reward(decision.id, reward)
-    for stream, event in memory.store.contents():
-        if stream == "bandit/log":
-            entry = submax.live.store.event.Entry(event.kind, event.body, event.key, event.about)
-            stored.store.append("default/log", [entry]).result()
-    memory.refit()
-    assert (
-        memory._live_state.serving.model.to_bytes()
-        == stored._live_state.loaded(stored.refit().version)[1].to_bytes()
-    )
+    """After 64 rows it decides as a bandit with a store that is fitted to the same rows."""
+    actions, propensities = [], []
+    for begin in (submax.Bandit, partial(open_bandit, MemoryStore(clock), background=False)):
+        bandit = begin(
+            actions=ARMS,
+            context={"x": float, "y": float},
+            policy="linear-thompson",
+            guard_rails={"burn_in": 64},
+            reward_wait=0,
+            seed=5,
+            clock=clock,
+            rng=np.random.default_rng(2),
+        )
+        rng = np.random.default_rng(1)
+        for number in range(94):
+            decision = bandit.decide({"x": 5 + 3 * rng.normal(), "y": rng.normal()})
+            actions.append(decision.action)
+            propensities.append(decision.propensity)
+            if number < 64:
+                bandit.reward(decision.id, float(rng.random() < CHANCES[decision.action]))
+            if number == 63:
+                bandit.refit()
+    assert actions[:94] == actions[94:]
+    assert propensities[:94] == pytest.approx(propensities[94:])
+    assert len(set(propensities[64:94])) > 3
 
 
 def test_rewards_that_come_together_are_learned_from_together():
@@ -123,7 +125,7 @@ def test_a_decision_without_a_reward_is_not_learned_from_unless_told(clock):
 def test_a_wait_matures_decisions_as_time_passes(clock):
     bandit = submax.Bandit(ARMS, clock=clock, reward_wait=60)
     bandit.reward(bandit.decide().id, 1.0)
-    assert "60 seconds" in bandit.refit().reason
+    assert not bandit.refit()
     assert bandit.decide().version == 0
     clock.now += 60
     assert bandit.decide().version == 1
@@ -150,41 +152,40 @@ def test_slots_prices_eligible_sets_and_features_are_as_with_a_store(seed):
 
 def test_choices_come_and_go_and_what_was_learned_stays(seed):
     bandit = submax.Bandit(ARMS, seed=seed)
-    played(bandit, 300, seed)
+    played(bandit, 200, seed)
     bandit.add("D")
     bandit.retire("C")
-    decided = played(bandit, 300, seed, {**CHANCES, "D": 0.0})[0]
+    decided = played(bandit, 200, seed, {**CHANCES, "D": 0.0})[0]
     assert {one.action for one in decided} <= {"A", "B", "D"}
-    assert sum(one.action == "B" for one in decided) > 150
-    assert bandit.ledger().counts["learned"] == 600
+    assert sum(one.action == "B" for one in decided) > 100
+    assert bandit.counts()["learned"] == 400
 
 
 def test_the_same_seed_decides_the_same(seed):
-    runs = [
-        [one.action for one in played(submax.Bandit(ARMS, seed=seed), 100)[0]] for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
+    one, other = (played(submax.Bandit(ARMS, seed=seed), 40)[0] for _ in range(2))
+    assert [each.action for each in one] == [each.action for each in other]
 
 
-def test_memory_stays_bounded(monkeypatch):
+@pytest.mark.parametrize("rewarded", [True, False])
+def test_memory_stays_bounded(monkeypatch, rewarded):
     for name, value in {"EVENTS_KEPT": 100, "EVENTS_FORGOTTEN": 10, "ROWS_KEPT": 50}.items():
         monkeypatch.setattr(online_learner, name, value)
     bandit = submax.Bandit(ARMS, policy="linucb", context={"x": float}, seed=0)
     first = bandit.decide({"x": 0.0})
-    for number in range(500):
-        bandit.reward(bandit.decide({"x": float(number)}).id, 1.0)
+    for number in range(299):
+        decision = bandit.decide({"x": float(number)})
+        if rewarded:
+            bandit.reward(decision.id, 1.0)
     assert len(bandit.store.contents()) < 150
-    assert bandit._learner.recent.count < 150
-    assert bandit.ledger().counts["learned"] == 500
-    with pytest.warns(submax.UnknownDecisionWarning, match="or has forgotten it"):
+    assert bandit.counts()["decisions"] == 300
+    assert bandit.counts().get("learned", 0) == (299 if rewarded else 0)
+    with pytest.warns(submax.UnknownDecisionWarning):
         assert bandit.reward(first.id, 1.0).status == "quarantined"
 
 
 def test_a_reward_for_an_id_that_no_decision_has_is_quarantined_with_a_warning():
     bandit = submax.Bandit(ARMS, seed=0)
     decision = bandit.decide(id="mine")
-    with pytest.warns(submax.UnknownDecisionWarning, match=r"'mien'.*pass the id of a decision"):
-        assert bandit.reward("mien", 1.0).status == "quarantined"
     rewards = [{"id": decision.id, "value": 1.0}, {"id": "mime", "value": 1.0}]
     with pytest.warns(submax.UnknownDecisionWarning, match="'mime'"):
         receipts = bandit.reward_many(rewards)
@@ -193,21 +194,11 @@ def test_a_reward_for_an_id_that_no_decision_has_is_quarantined_with_a_warning()
     assert bandit.counts()["learned"] == 2
 
 
-def test_decisions_that_are_never_rewarded_do_not_fill_the_memory(monkeypatch):
-    for name, value in {"EVENTS_KEPT": 100, "EVENTS_FORGOTTEN": 10}.items():
-        monkeypatch.setattr(online_learner, name, value)
-    bandit = submax.Bandit(ARMS, seed=0)
-    for _ in range(300):
-        bandit.decide()
-    assert len(bandit.store.contents()) < 120
-    assert bandit.ledger().counts["decisions"] == 300
-
-
 def test_threads_may_decide_and_reward_at_once():
-    bandit = submax.Bandit(ARMS, policy={"kind": "thompson"})
+    bandit = submax.Bandit(ARMS, policy=THOMPSON)
 
     def work(number):
-        for _ in range(60):
+        for _ in range(40):
             bandit.reward(bandit.decide().id, float(number % 2))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -216,7 +207,7 @@ def test_threads_may_decide_and_reward_at_once():
     for thread in threads:
         thread.join()
     bandit.refit()
-    assert bandit.ledger().counts["learned"] == bandit._learner.learned == 240
+    assert bandit.counts()["learned"] == 160
 
 
 def test_a_closed_bandit_refuses_to_decide(tmp_path):
@@ -241,66 +232,47 @@ def test_a_closed_bandit_refuses_to_decide(tmp_path):
         assert "Bandit" in repr(bandit)
 
 
-def test_refit_says_what_it_did_and_why_it_did_nothing(clock):
+def test_refit_says_what_it_did(clock):
     bandit = submax.Bandit(ARMS, clock=clock)
     assert not bandit.refit()
-    assert "no decision yet" in bandit.refit().reason
     decision = bandit.decide()
-    assert "1 decision is without a reward" in bandit.refit().reason
+    assert not bandit.refit()
     bandit.reward(decision.id, 1.0)
     result = bandit.refit()
     assert result
     assert (result.rows, result.version) == (1, 1)
-    assert "no decision came since" in bandit.refit().reason
-
-
-def test_refit_of_a_bandit_with_a_store_says_how_long_to_wait(store, clock):
-    bandit = open_bandit(store, actions=ARMS, background=False, clock=clock)
-    for _ in range(3):
-        bandit.reward(bandit.decide().id, 1.0)
-    reason = bandit.refit().reason
-    assert "3 decisions are not older than reward_wait = 3600 seconds" in reason
-    clock.now += 3600
-    result = bandit.refit()
-    assert "version 1 was fitted from 3 rows" in result.reason
-    assert result.fitted.rows == 3
+    assert not bandit.refit()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "parameter"),
     [
-        ({"actions": "ABC"}, "list of names"),
-        ({"actions": []}, "choice"),
-        ({"actions": ARMS, "polici": "ucb1"}, "did you mean 'policy'"),
-        ({"actions": ARMS, "refit_rows": 5}, "refit_rows was given"),
-        ({"actions": ARMS, "keep_versions": 5}, "keep_versions was given"),
-        ({"actions": ARMS, "reward_wait": -1}, "reward_wait"),
-        ({"actions": ARMS, "combine": "sum", "rewards": "counts"}, "only 'first' is allowed"),
-        ({"actions": ARMS, "reward_wait": 5, "no_reward_after": 9}, "leave one of them out"),
-        ({"actions": ARMS, "no_reward_after": 0}, "no_reward_after"),
-        ({"actions": ARMS, "learn_share": 2}, "learn_share"),
-        ({"actions": ARMS, "seed": -1}, "seed"),
-        ({"actions": ARMS, "rng": 3}, "rng must be"),
+        ({"actions": "ABC"}, "actions"),
+        ({"actions": []}, None),
+        ({}, "actions"),
+        ({"polici": "ucb1"}, None),
+        ({"refit_rows": 5}, "refit_rows"),
+        ({"keep_versions": 5}, "keep_versions"),
+        ({"reward_wait": -1}, "reward_wait"),
+        ({"combine": "sum", "rewards": "counts"}, "combine"),
+        ({"reward_wait": 5, "no_reward_after": 9}, "no_reward_after"),
+        ({"no_reward_after": 0}, "no_reward_after"),
+        ({"learn_share": 2}, "learn_share"),
+        ({"rng": 3}, "rng"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments, words):
-    with raises_code("invalid-input"):
-        submax.Bandit(**arguments)
+def test_what_makes_no_sense_is_refused(arguments, parameter):
+    given = {"actions": ARMS, **arguments} if arguments else {}
+    with raises_code("invalid-input", parameter):
+        submax.Bandit(**given)
 
 
-@pytest.mark.parametrize(
-    ("reward", "words"),
-    [
-        (lambda decision: (decision, 1.0), "pass decision.id"),
-        (lambda decision: (decision.id, 2.5), "rewards='continuous'"),
-        (lambda decision: (decision.id, "much"), "must be a number"),
-        (lambda decision: (decision.id, math.nan), "must be a number"),
-    ],
-)
-def test_a_reward_that_makes_no_sense_is_refused_with_what_to_do(reward, words):
+def test_a_reward_that_makes_no_sense_is_refused():
     bandit = submax.Bandit(ARMS)
-    with raises_code("invalid-input"):
-        bandit.reward(*reward(bandit.decide()))
+    decision = bandit.decide()
+    for given in ((decision, 1.0), (decision.id, 2.5), (decision.id, "much"), (decision.id, None)):
+        with raises_code("invalid-input"):
+            bandit.reward(*given)
     assert bandit.refit().rows == 0
 
 
@@ -312,13 +284,8 @@ def test_there_are_no_versions_to_choose_from():
     assert bandit.versions() == []
 
 
-def test_a_store_has_no_learn_share():
-    with raises_code("invalid-input"):
-        open_bandit(":memory:", actions=ARMS, learn_share=0.5)
-
-
 def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
-    class Moody(type(make_policy("thompson-1-1"))):
+    class Moody(Thompson):
         fails = True
 
         def update(self, state, feedback, rng):
@@ -326,10 +293,9 @@ def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
                 raise ValueError("not today")
             return super().update(state, feedback, rng)
 
-    policy = Moody()
-    bandit = submax.Bandit(ARMS, policy=policy)
+    bandit = submax.Bandit(ARMS, policy=Moody())
     bandit.reward(bandit.decide().id, 1.0)
-    with pytest.warns(LearningWarning, match="version 0 goes on deciding: ValueError: not today"):
+    with pytest.warns(LearningWarning, match="not today"):
         decision = bandit.decide()
     assert decision.version == 0
     # The warning comes once, and the last version goes on deciding.
@@ -337,10 +303,8 @@ def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
         assert bandit.decide().version == 0
         bandit.reward(decision.id, 1.0)
         decision = bandit.decide()
-    refit = bandit.refit()
-    assert not refit
-    assert "the policy failed: ValueError: not today" in refit.reason
-    assert bandit.failures["updates in which the policy failed"] > 0
+    assert not bandit.refit()
+    assert any(bandit.failures.values())
     Moody.fails = False
     assert bandit.refit().rows == 6
     assert bandit.decide().version == 1
@@ -352,16 +316,12 @@ def test_a_bandit_in_memory_starts_from_a_learned_policy(tmp_path):
     learned.write(tmp_path / "policy.safetensors")
     bandit = submax.Bandit(learned=tmp_path / "policy.safetensors", seed=1)
     assert (bandit.version, bandit.settings.policy) == (1, "thompson-1-1")
-    shares = bandit._live_state.serving.shares
-    assert shares is not None
-    assert shares[1] > 0.99
+    assert bandit.arms()[1].probability > 0.99
     for _ in range(20):
         bandit.reward(bandit.decide().id, 1.0)
     assert bandit.refit() or bandit.version > 1
     bandit.save(tmp_path / "bandit.safetensors")
     assert submax.Bandit.load(tmp_path / "bandit.safetensors").version == bandit.version
-    with raises_code("invalid-input"):
-        submax.Bandit()
 
 
 class Faulty(Thompson):
@@ -374,19 +334,18 @@ class Faulty(Thompson):
 
 
 @pytest.mark.parametrize(
-    ("returned", "sentence"),
+    "returned",
     [
-        (np.array([[[-1 / 3, 1 / 3, 1.0]]]), "must be 0 or more and sum to 1"),
-        (np.array([[[0.5, 0.5, 0.5]]]), "must be 0 or more and sum to 1"),
-        (np.array([[[np.nan, 0.5, 0.5]]]), "must be 0 or more and sum to 1"),
-        (np.array([[0.2, 0.3, 0.5]]), r"must be an array of shape \(1, 1, 3\)"),
-        ([0.2, 0.3, 0.5], r"must be an array of shape \(1, 1, 3\)"),
-        (None, r"must be an array of shape \(1, 1, 3\)"),
+        np.array([[[-1 / 3, 1 / 3, 1.0]]]),
+        np.array([[[0.5, 0.5, 0.5]]]),
+        np.array([[[np.nan, 0.5, 0.5]]]),
+        np.array([[0.2, 0.3, 0.5]]),
+        [0.2, 0.3, 0.5],
+        None,
     ],
 )
-def test_probabilities_that_are_none_are_never_served(returned, sentence, monkeypatch, caplog):
+def test_probabilities_that_are_none_are_never_served(returned, monkeypatch):
     monkeypatch.setattr(Faulty, "returned", returned)
     bandit = submax.Bandit(ARMS, policy=Faulty())
     assert bandit.decide().propensity == pytest.approx(1 / 3)
-    assert re.search(sentence, caplog.text)
-    assert "submax.testing.check_policy" in caplog.text
+    assert sum(bandit.failures.values()) == 1

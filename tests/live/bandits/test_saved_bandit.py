@@ -3,9 +3,8 @@
 import importlib
 import json
 import pickle
-from dataclasses import dataclass
+import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,14 +13,11 @@ from hypothesis import strategies as st
 from refusals import raises_code
 
 import submax
-from submax.core.contracts.facts import Facts
-from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.bandits import saved_bandit
-from submax.policies import make_policy
+from submax.policies import Thompson, make_policy
 from submax.policies.real_valued.gridded import Gridded
 from submax.testing import ManualClock
 
@@ -47,6 +43,11 @@ STEPS = st.lists(
 )
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "bandit.safetensors"
+
+
 def took(bandit, clock, steps, start):
     """What a bandit answers to some steps; the first of its decisions has the number ``start``."""
     answers, number = [], start
@@ -68,7 +69,7 @@ def took(bandit, clock, steps, start):
             try:
                 getattr(bandit, verb)(name)
             except InputError as error:
-                answers.append(str(error))
+                answers.append(error.code)
     return answers
 
 
@@ -90,8 +91,7 @@ def test_saving_and_loading_equals_going_on(tmp_path_factory, kind, before, afte
     clock.now = then
     loaded = submax.Bandit.load(path, clock=clock)
     assert took(loaded, clock, _told_once(after, decided), decided) == expected
-    assert repr(loaded) == repr(bandit)
-    assert dict(loaded.ledger().counts) == dict(bandit.ledger().counts)
+    assert loaded.counts() == bandit.counts()
 
 
 def _told_once(steps, start=0):
@@ -108,12 +108,12 @@ def _told_once(steps, start=0):
     return kept
 
 
-def test_a_loaded_bandit_goes_on_with_the_same_random_stream_for_hundreds_of_decisions(tmp_path):
-    bandit = submax.Bandit(ARMS, rng=np.random.Generator(np.random.SFC64(7)))
-    _rewarded(bandit, 100)
-    bandit.save(tmp_path / "bandit.safetensors")
-    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
-    assert _rewarded(loaded, 150) == _rewarded(bandit, 150)
+def test_a_loaded_bandit_goes_on_with_the_same_random_stream_for_hundreds_of_decisions(path):
+    rng = np.random.Generator(np.random.SFC64(7))
+    bandit = submax.Bandit(ARMS, policy="thompson-1-1", rng=rng)
+    _rewarded(bandit, 50)
+    bandit.save(path)
+    assert _rewarded(submax.Bandit.load(path), 200) == _rewarded(bandit, 200)
 
 
 def _rewarded(bandit, rounds):
@@ -126,48 +126,33 @@ def _rewarded(bandit, rounds):
     return found
 
 
-def test_pending_decisions_are_saved_and_can_be_rewarded_later(tmp_path):
-    bandit = submax.Bandit(ARMS)
+def test_pending_decisions_and_choices_are_saved(path):
+    bandit = submax.Bandit(ARMS, guard_rails={"minimum": 0.1})
     decision = bandit.decide()
-    bandit.save(tmp_path / "bandit.safetensors")
-    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
+    bandit.add("D")
+    bandit.retire("A")
+    bandit.save(path)
+    loaded = submax.Bandit.load(path)
+    assert (loaded.menu, loaded.settings) == (bandit.menu, bandit.settings)
     assert loaded.decide(id=decision.id).action == decision.action
     assert loaded.reward(decision.id, 1.0).status == "accepted"
     assert loaded.refit().rows == 1
 
 
-def test_choices_that_came_and_went_are_saved(tmp_path):
-    bandit = submax.Bandit(ARMS, guard_rails={"minimum": 0.1})
-    bandit.add("D")
-    bandit.retire("A")
-    bandit.save(tmp_path / "bandit.safetensors")
-    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
-    assert loaded.menu == bandit.menu
-    assert loaded.settings == bandit.settings
-
-
-def test_a_policy_that_was_an_object_is_given_again(tmp_path):
-    class Stubborn(type(make_policy("thompson-1-1"))):
+def test_a_policy_that_was_an_object_is_given_again_unless_it_can_be_written(path):
+    class Stubborn(Thompson):
         """A policy whose class has no name by which it could be imported."""
 
-    path = tmp_path / "bandit.safetensors"
     bandit = submax.Bandit(ARMS, policy=Stubborn())
     _rewarded(bandit, 20)
     bandit.save(path)
-    with raises_code("invalid-input"):
-        submax.Bandit.load(path)
-    with raises_code("invalid-input"):
-        submax.Bandit.load(path, policy=Stubborn(alpha=2.0))
+    for others in ({}, {"policy": Stubborn(alpha=2.0)}, {"policy": Thompson()}):
+        with raises_code("invalid-input"):
+            submax.Bandit.load(path, **others)
     loaded = submax.Bandit.load(path, policy=Stubborn())
     assert _rewarded(loaded, 20)[-1][2] == 39
-
-
-def test_a_policy_object_that_can_be_written_need_not_be_given_again(tmp_path):
-    path = tmp_path / "bandit.safetensors"
-    submax.Bandit(ARMS, policy=submax.policies.Thompson(beta=3.0)).save(path)
-    loaded = submax.Bandit.load(path)
-    assert loaded.policy == submax.policies.Thompson(beta=3.0)
-    assert loaded.settings.policy == {"kind": "thompson", "beta": 3.0}
+    submax.Bandit(ARMS, policy=Thompson(beta=3.0)).save(path)
+    assert submax.Bandit.load(path).policy == Thompson(beta=3.0)
 
 
 def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
@@ -182,8 +167,7 @@ def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
     assert len(_rewarded(submax.Bandit.load("bandit.safetensors", trust=True), 5)) == 5
 
 
-def test_a_file_that_is_no_bandit_is_refused(tmp_path):
-    path = tmp_path / "file"
+def test_a_file_that_is_no_bandit_is_refused(path, tmp_path):
     contents = {
         "empty": b"",
         "text": b"hello",
@@ -199,16 +183,12 @@ def test_a_file_that_is_no_bandit_is_refused(tmp_path):
     for nothing in (tmp_path / "nowhere", 3):
         with raises_code("invalid-input"):
             submax.Bandit.load(nothing)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
     with raises_code("invalid-input"):
         submax.Bandit(ARMS).save(tmp_path / "nowhere" / "bandit.safetensors")
 
 
-def test_a_damaged_file_is_refused(tmp_path, seed):
-    path = tmp_path / "bandit.safetensors"
-    bandit = submax.Bandit(ARMS)
+def test_a_damaged_file_is_refused(path, seed):
+    bandit = submax.Bandit(ARMS, policy="thompson-1-1")
     _rewarded(bandit, 30)
     bandit.save(path)
     whole, rng = path.read_bytes(), np.random.default_rng(seed)
@@ -225,24 +205,14 @@ def test_an_unknown_kind_of_random_stream_is_refused():
         saved_bandit.generator_at({"bit_generator": "os"})
 
 
-def test_the_file_is_safetensors_and_nothing_of_it_is_code(tmp_path):
-    path = tmp_path / "bandit.safetensors"
+def test_the_file_is_safetensors_and_nothing_of_it_is_code(path):
     bandit = submax.Bandit(ARMS)
     _rewarded(bandit, 5)
     bandit.save(path)
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + size])
-    assert json.loads(header["__metadata__"]["submax"])["facts"]["bandit"]["format"] == 3
+    assert "submax" in json.loads(data[8 : 8 + size])["__metadata__"]
     assert pickle.PROTO not in data[:1]
-
-
-def test_a_bandit_with_a_store_says_how_it_is_copied(tmp_path):
-    bandit = submax.open(tmp_path / "page.db", actions=ARMS)
-    with raises_code("invalid-input"):
-        bandit.save(tmp_path / "bandit.safetensors")
-    bandit.close()
-    assert not (tmp_path / "bandit.safetensors").exists()
 
 
 def test_a_state_that_is_written_for_learning_learns_as_the_one_that_stayed(seed):
@@ -262,52 +232,6 @@ def test_a_state_that_is_written_for_learning_learns_as_the_one_that_stayed(seed
             for one in (state, again)
         ]
         np.testing.assert_array_equal(*found)
-
-
-class OwnState(NamedTuple):
-    """What a policy of somebody's own has learned."""
-
-    problem: Problem
-    seen: np.ndarray
-
-
-@dataclass(frozen=True)
-class OwnPolicy(ListingPolicy[OwnState]):
-    """Uniform, but it counts."""
-
-    @property
-    def facts(self):
-        return Facts(uses_context=False)
-
-    def init(self, problem, replicas, rng):
-        return OwnState(problem, np.zeros(replicas))
-
-    def probabilities(self, state, context):
-        size = state.problem.space.size
-        return np.full((len(state.seen), 1, size), 1 / size)
-
-    def update(self, state, feedback, rng):
-        return state._replace(seen=state.seen + feedback.weight.sum(axis=1))
-
-    @classmethod
-    def examples(cls):
-        yield cls()
-
-
-def test_an_own_policy_inside_another_one_is_loaded(tmp_path):
-    policy = Gridded(OwnPolicy())
-    bandit = submax.Bandit(["A", "B"], policy=policy)
-    for _ in range(5):
-        bandit.reward(bandit.decide().id, 1.0)
-    bandit.save(tmp_path / "own.safetensors")
-    again = submax.Bandit.load(tmp_path / "own.safetensors", policy=policy)
-    assert again.decide().action in ("A", "B")
-
-
-def test_another_policy_than_the_saved_one_is_refused(tmp_path):
-    submax.Bandit(["A", "B"]).save(tmp_path / "saved.safetensors")
-    with raises_code("invalid-input"):
-        submax.Bandit.load(tmp_path / "saved.safetensors", policy=OwnPolicy())
 
 
 BASE = """
@@ -350,28 +274,36 @@ class Derived(base_of_a_policy.Uniform):
 """
 
 
-def test_a_state_that_is_defined_beside_the_base_class_is_loaded(tmp_path, monkeypatch):
+@pytest.mark.parametrize("inside", [lambda policy: policy, Gridded], ids=["alone", "in another"])
+def test_a_state_that_is_defined_beside_the_base_class_is_loaded(
+    path, tmp_path, monkeypatch, inside
+):
     (tmp_path / "base_of_a_policy.py").write_text(BASE)
     (tmp_path / "derived_policy.py").write_text(DERIVED)
     monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("derived_policy")
-    bandit = submax.Bandit(["A", "B"], policy=module.Derived())
+    for name in ("base_of_a_policy", "derived_policy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    derived = importlib.import_module("derived_policy").Derived
+    bandit = submax.Bandit(["A", "B"], policy=inside(derived()))
     bandit.reward(bandit.decide().id, 1.0)
     bandit.refit()
-    bandit.save(tmp_path / "bandit.safetensors")
-    again = submax.Bandit.load(tmp_path / "bandit.safetensors", policy=module.Derived())
+    bandit.save(path)
+    again = submax.Bandit.load(path, policy=inside(derived()))
     assert again.decide().action in ("A", "B")
     with raises_code("invalid-input"):
-        submax.Bandit.load(tmp_path / "bandit.safetensors", policy=module.Derived("other"))
+        submax.Bandit.load(path, policy=inside(derived("other")))
 
 
-def test_a_saved_bandit_and_a_store_are_told_apart(tmp_path):
-    saved, store = tmp_path / "saved.bandit", tmp_path / "store.db"
-    submax.Bandit(["A", "B"]).save(saved)
-    submax.open(store, actions=["A", "B"], background=False).close()
+def test_a_saved_bandit_and_a_store_are_told_apart(path, tmp_path):
+    store = tmp_path / "store.db"
+    with submax.open(store, actions=["A", "B"], background=False) as bandit:
+        with raises_code("invalid-input"):
+            bandit.save(path)
+        assert not path.exists()
+    submax.Bandit(["A", "B"]).save(path)
     with raises_code("invalid-input"):
-        submax.open(saved)
+        submax.open(path)
     with raises_code("invalid-input"):
         submax.Bandit.load(store)
-    submax.Bandit.load(saved)
+    submax.Bandit.load(path)
     submax.open(store, background=False).close()

@@ -319,6 +319,6 @@ def fact_of(event, menu):
     return Fact(event.kind, event.at, identifier)
 
 
-EXAMPLES = 400 if "SUBMAX_SOAK" in os.environ else 15
+EXAMPLES = 400 if "SUBMAX_SOAK" in os.environ else 10
 LiveBandit.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=30)
 TestLiveBandit = LiveBandit.TestCase
