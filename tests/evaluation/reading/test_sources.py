@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 
 ROWS = 12
@@ -80,7 +79,7 @@ def test_a_folder_and_a_pattern_are_one_log_in_the_order_of_the_paths(ending, tm
     assert_same(Log.read(str(tmp_path / f"**/*.{ending}")))
 
 
-def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path):
+def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path, mentioned):
     folder = write_parts(tmp_path / "parts", "csv")
     second = folder / "part-1.csv"
     # Row 2 of the second file is malformed, and its row 3 has a wrong reward: 6 and 7 over all.
@@ -89,11 +88,10 @@ def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path):
     cells = lines[3].split(",")
     lines[3] = ",".join([cells[0], "often", *cells[2:]])
     second.write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError) as error:
+    with raises_code("invalid-input") as refused:
         Log.read(folder)
-    assert "row 6 has another number of values" in str(error.value)
-    assert "row 7: 'often' is not a finite number" in str(error.value)
-    assert "(3 files)" in str(error.value)
+    for facts in (("row 6",), ("reward", "row 7", "'often'"), (2, 13, "3 files")):
+        assert mentioned([str(refused.value)], *facts)
 
 
 def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
@@ -104,24 +102,16 @@ def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
     assert_same(Log.read(path, skip_bad_rows=True))
 
 
-def test_files_with_different_columns_are_refused(tmp_path):
+def test_files_that_cannot_be_one_log_are_refused(tmp_path):
     folder = write_parts(tmp_path / "parts")
     pq.write_table(pa.table({"action": ["A"], "reward": [1]}), folder / "part-3.parquet")
-    with raises_code("invalid-input"):
-        Log.read(folder)
-
-
-@pytest.mark.parametrize("name", ["nothing-*.csv", ""])
-def test_where_there_are_no_files_the_error_says_so(name, tmp_path):
-    with raises_code("invalid-input"):
-        Log.read(f"{tmp_path}/{name}" if name else tmp_path)
-
-
-def test_a_broken_archive_names_the_file(tmp_path):
-    path = tmp_path / "log.csv.gz"
-    path.write_bytes(gzip.compress(csv_text(ROW_DICTS).encode())[:-12])
-    with raises_code("invalid-input"):
-        Log.read(path)
+    archive = tmp_path / "log.csv.gz"
+    archive.write_bytes(gzip.compress(csv_text(ROW_DICTS).encode())[:-12])
+    (tmp_path / "empty").mkdir()
+    for source in (folder, archive, tmp_path / "empty", f"{tmp_path}/nothing-*.csv"):
+        with raises_code("invalid-input") as refused:
+            Log.read(source)
+        assert str(source) in str(refused.value)
 
 
 def wide_table():
@@ -132,37 +122,12 @@ def wide_table():
 def test_columns_are_given_by_a_pattern_and_notes_are_short():
     log = Log.read(wide_table(), columns={"context": ["affinity_*"]})
     assert len(log.schema.context.names) == 80
-    assert len(repr(log).splitlines()[0]) <= 80
-    without = Log.read(wide_table())
-    [note] = [note for note in without.notes if "not used" in note]
-    assert note.endswith("affinity_04 and 75 more")
-
-
-def test_a_pattern_that_matches_no_column_is_refused():
-    with raises_code("invalid-input"):
+    assert sum(map(len, Log.read(wide_table()).notes)) < 200
+    with raises_code("invalid-input", "context"):
         Log.read(wide_table(), columns={"context": ["afinity_*"]})
-
-
-def test_a_column_whose_name_has_a_star_is_not_a_pattern():
-    table = {**TABLE, "context_*": TABLE["context_age"]}
-    log = Log.read(table, columns={"context": ["context_*"]})
+    # A column whose name has a star is not a pattern.
+    log = Log.read({**TABLE, "context_*": range(12)}, columns={"context": ["context_*"]})
     assert log.schema.context.names == ("context_*",)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "expected"),
-    [
-        (["1", "0", "yes"], "one value is the word 'yes' among numbers"),
-        (["no", "0", "yes"], "2 values are words such as 'no' among numbers"),
-        (["yes", "no", "yes"], ""),
-        (["1", "0", "1"], ""),
-    ],
-)
-def test_words_among_numbers_are_not_accepted_silently(rewards, expected):
-    log = Log.read({"action": ["A", "B", "A"], "reward": rewards})
-    notes = [note for note in log.notes if "among numbers" in note]
-    assert len(notes) == bool(expected)
-    assert all(expected in note for note in notes)
 
 
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])
