@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from submax.models.networks.value_network import Hidden, ValueNetwork
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.training import Training
+from submax.core.spaces.arms import Arms
+from submax.models.networks.value_network import ValueNetwork
+from submax.policies.neural.value_belief import ValueBelief
 
 REPLICAS, SIZES, WIDTH, HIDDEN = 2, (2, 3), 2, 4
 FIRST = np.array([0, 2])
@@ -50,15 +55,11 @@ def check(network, context, choices, masks=None):
 
 @pytest.mark.parametrize("width", [0, WIDTH])
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_the_same_actions_in_every_row(width, rows, seed):
-    check(some_network(seed, width), some_context(rows, seed, width), LISTING)
-
-
-@pytest.mark.parametrize("rows", [0, 1, 3])
-def test_actions_of_their_own_in_every_row(rows, seed):
-    rng = np.random.default_rng(seed)
-    choices = rng.integers(SIZES, size=(REPLICAS, rows, 5, 2)) + FIRST
-    check(some_network(seed), some_context(rows, seed), choices)
+def test_the_same_actions_in_every_row_and_actions_of_their_own(width, rows, seed):
+    network, context = some_network(seed, width), some_context(rows, seed, width)
+    own = np.random.default_rng(seed).integers(SIZES, size=(REPLICAS, rows, 5, 2)) + FIRST
+    for choices in (LISTING, own):
+        check(network, context, choices)
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["a mask for all rows", "a mask a row"])
@@ -75,36 +76,23 @@ def test_a_silent_network_has_logits_of_zero():
     assert not np.any(network.logits(hidden))
 
 
-def test_slopes_are_those_of_small_steps(seed):
-    network = some_network(seed)
-    context = some_context(3, seed)
-    hidden = network.hidden(context, LISTING)
-    slopes = network.slopes(hidden)
-    for replica, row, one in np.ndindex(REPLICAS, 3, len(LISTING)):
-        for layer, bias in enumerate(("first_bias", "second_bias")):
-            for unit in range(HIDDEN):
-                ends = []
-                for step in (-1e-8, 1e-8):
-                    moved = getattr(network, bias).astype(float)
-                    moved[replica, unit] += step
-                    changed = network._replace(**{bias: moved})
-                    choices = LISTING[one]
-                    ends.append(slow(changed, replica, context[replica, row], choices)[2])
-                expected = (ends[1] - ends[0]) / 2e-8
-                found = slopes[layer][replica, row, one, unit]
-                np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
-
-
-def test_a_unit_that_is_off_has_slope_zero(seed):
-    network = some_network(seed)
-    off = np.zeros((REPLICAS, 1, 1, HIDDEN), dtype=np.float32)
-    slopes = network.slopes(Hidden(off, off))
-    assert not np.any(slopes.first)
-    assert not np.any(slopes.second)
-
-
-def test_two_networks_are_put_together_by_replica(seed):
-    one, other = some_network(seed), some_network(seed + 1)
-    together = one.where(np.array([False, True]), other)
-    for found, mine, yours in zip(together, one, other, strict=True):
-        assert np.array_equal(found, np.stack([yours[0], mine[1]]))
+@pytest.mark.xdist_group("ValueBelief")
+@pytest.mark.slow
+def test_a_new_value_network_prefers_no_action_and_knows_the_mean_reward(seed):
+    """A fixed number of steps starts as fitted steps do: zero head, bias at the mean's logit."""
+    rng = np.random.default_rng(seed)
+    rows = 400
+    reward = (rng.random((2, rows)) < np.array([[0.05], [0.6]])).astype(float)
+    feedback = Feedback(
+        rng.normal(size=(2, rows, 2)),
+        rng.integers(3, size=(2, rows, 1)),
+        reward,
+        None,
+        np.ones((2, rows)),
+    )
+    problem = Problem(Arms(3), context_width=2)
+    training = Training(steps=1, batch=8, learning_rate=1e-8)
+    belief = ValueBelief.empty(problem, 2, 8).trained(feedback, training, 0.0, rng)
+    value = 1 / (1 + np.exp(-belief.logits(rng.normal(size=(2, 5, 2)))))
+    mean = (reward.sum(axis=1) + 0.5) / (rows + 1)
+    np.testing.assert_allclose(value, np.broadcast_to(mean[:, None, None], value.shape), rtol=1e-4)

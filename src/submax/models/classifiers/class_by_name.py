@@ -22,14 +22,16 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
     if not module_name or not all(part.isidentifier() for part in name.split(".")):
         raise InputError(
             f"{role} {name!r} is not a dotted name; a package, its modules and a class are "
-            f"allowed: write it as {EXAMPLE}"
+            f"allowed: write it as {EXAMPLE}",
+            parameter=role,
         )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
         raise InputError(
             f"{role} {name!r} cannot be imported ({one_line(error)}); any installed package is "
-            f"allowed: check the name, or install {name.partition('.')[0]}"
+            f"allowed: check the name, or install {name.partition('.')[0]}",
+            parameter=role,
         ) from error
     found = getattr(module, class_name, None)
     if inspect.isclass(found) and hasattr(found, "fit"):
@@ -41,5 +43,6 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
     )
     raise InputError(
         f"{role} {name!r} cannot be used: {what}; a class with the methods fit and "
-        f"{methods} is allowed: name one, such as {EXAMPLE}"
+        f"{methods} is allowed: name one, such as {EXAMPLE}",
+        parameter=role,
     )

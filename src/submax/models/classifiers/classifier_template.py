@@ -38,7 +38,8 @@ class ClassifierTemplate:
         if parameters:
             raise InputError(
                 f"parameters {sorted(parameters)} were given with an object; they are allowed "
-                "with a dotted name alone: set them on the object"
+                "with a dotted name alone: set them on the object",
+                parameter="parameters",
             )
         return cls(copied(_checked(given)))
 
@@ -129,7 +130,8 @@ def _made(name: str, parameters: Mapping[str, Any]) -> Any:
     except Exception as error:
         raise InputError(
             f"{name} cannot be made from parameters {dict(parameters)} ({one_line(error)}); "
-            f"allowed: {', '.join(known) or 'none'}: change the parameters"
+            f"allowed: {', '.join(known) or 'none'}: change the parameters",
+            parameter="parameters",
         ) from error
 
 
@@ -138,14 +140,16 @@ def _checked(given: Any) -> Any:
     if inspect.isclass(given):
         raise InputError(
             f"classifier is the class {given.__name__}; an object is allowed: write "
-            f"{given.__name__}() with its parameters"
+            f"{given.__name__}() with its parameters",
+            parameter="classifier",
         )
     missing = [method for method in METHODS if not callable(getattr(given, method, None))]
     if missing:
         raise InputError(
             f"classifier is {given!r:.80}, without the method {' and '.join(missing)}; an object "
             f"with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: take "
-            "another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV"
+            "another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
+            parameter="classifier",
         )
     return given
 

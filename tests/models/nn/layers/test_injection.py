@@ -10,7 +10,7 @@ from submax.models.nn.layers.gate import Gate
 from submax.models.nn.layers.modulation import Modulation
 from submax.models.nn.layers.naive_concatenation import NaiveConcatenation
 from submax.models.nn.layers.plain import Plain
-from submax.models.nn.layers.trunk import INJECTIONS, Trunk
+from submax.models.nn.layers.trunk import Trunk
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
 # Encoded rewards: one at each bin edge, one between two of them.
@@ -80,12 +80,6 @@ FORMULAS = {
     NaiveConcatenation: concatenation,
     Plain: plain,
 }
-
-
-def test_every_form_has_layers_with_a_formula():
-    # A plain layer injects nothing, so that nobody can ask for it as a form.
-    assert sorted(INJECTIONS) == sorted([*INJECTION_FORMS, "plain"])
-    assert {kind for pair in INJECTIONS.values() for kind in pair} == set(FORMULAS)
 
 
 @pytest.mark.parametrize("kind", FORMULAS)

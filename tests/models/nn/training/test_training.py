@@ -1,4 +1,4 @@
-import warnings
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +16,10 @@ from submax.core.memory.training import Training
 from submax.core.numerics.divergence import DivergedWarning
 from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
-from submax.models.networks.slot_choices import choice_probabilities
 from submax.models.nn.designs.softmax_design import SoftmaxDesign
-from submax.models.nn.training import training as training_module
-from submax.models.nn.training.parameters import packed, restored
-from submax.models.nn.training.training import Trained, compilations, compiling_seconds, train
+from submax.models.nn.training.device_rows import DeviceRows
+from submax.models.nn.training.parameters import packed
+from submax.models.nn.training.training import compilations, train
 from submax.testing.rules.examples import rows_of
 
 pytestmark = pytest.mark.xdist_group("Softmax")
@@ -57,31 +56,6 @@ def laid_out(buffer):
 
 def trained_on(buffer, training, rng, *start):
     return train(DESIGN, training, laid_out(buffer), rng, *start)
-
-
-def exported(parameters):
-    """The network at both levels, without latent variable."""
-    replicas = len(next(iter(parameters.values())))
-    levels = np.broadcast_to(np.eye(2, dtype=np.float32), (replicas, 2, 2))
-    return DESIGN.exported(restored(DESIGN, parameters), levels, np.zeros((replicas, 1, 1, 0)))
-
-
-def losses(parameters, buffer):
-    """The weighted loss of each replica over all its rows, from the exported network."""
-    network = exported(parameters)
-    probabilities = choice_probabilities(network.logits(buffer.context)[:, :, :, 0], (3,))
-    found = []
-    for replica, rows in enumerate(buffer.filled):
-        terms = [
-            -np.log(
-                probabilities[
-                    replica, int(buffer.reward[replica, row]), row, buffer.action[replica, row, 0]
-                ]
-            )
-            for row in range(rows)
-        ]
-        found.append(np.average(terms, weights=buffer.weight[replica, :rows]) if terms else 0.0)
-    return np.array(found)
 
 
 def first_parameters(replicas, seed):
@@ -178,32 +152,6 @@ def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
     np.testing.assert_allclose(packed(DESIGN, bad.parameters)[1], first, rtol=1e-6)
 
 
-def test_an_absurd_learning_rate_leaves_parameters_with_a_finite_loss(buffer, seed):
-    found = trained_on(buffer, ABSURD, np.random.default_rng(seed))
-    diverged = found.diverged >= 0
-    assert diverged.any()
-    assert np.all(found.diverged[diverged] >= 1)
-    assert np.all(found.diverged < ABSURD.steps)
-    for array in found.parameters.values():
-        assert np.all(np.isfinite(array))
-    good = {name: array[diverged] for name, array in found.parameters.items()}
-    kept = type(buffer)(*(array[diverged] for array in buffer))
-    assert np.all(np.isfinite(losses(good, kept)))
-
-
-def test_training_lowers_the_loss(buffer, trained, seed):
-    flat = np.stack(first_parameters(REPLICAS, seed))
-    first = training_module.unpacked(DESIGN, flat)
-    assert np.all(losses(trained.parameters, buffer) < losses(first, buffer))
-
-
-def test_the_same_seed_gives_the_same_parameters_and_another_does_not(buffer, trained, seed):
-    again = trained_on(buffer, TRAINING, np.random.default_rng(seed))
-    other = trained_on(buffer, TRAINING, np.random.default_rng(seed + 1))
-    assert np.array_equal(packed(DESIGN, again.parameters), packed(DESIGN, trained.parameters))
-    assert not np.allclose(packed(DESIGN, other.parameters), packed(DESIGN, trained.parameters))
-
-
 def test_a_replica_without_rows_stays_where_it_begins(seed):
     feedback = some_rows(REPLICAS, 20, seed)
     feedback.weight[1] = 0.0
@@ -211,125 +159,6 @@ def test_a_replica_without_rows_stays_where_it_begins(seed):
     assert start.diverged.tolist() == [-1, -1, -1]
     first = first_parameters(REPLICAS, seed)[1]
     np.testing.assert_allclose(packed(DESIGN, start.parameters)[1], first, rtol=1e-6)
-
-
-def test_from_given_parameters_a_slight_step_hardly_moves(buffer, trained, seed):
-    rng = np.random.default_rng(seed + 1)
-    before = packed(DESIGN, trained.parameters)
-    found = packed(DESIGN, trained_on(buffer, SLIGHT, rng, trained.parameters).parameters)
-    np.testing.assert_allclose(found, before, rtol=0, atol=1e-6)
-    assert np.array_equal(before, packed(DESIGN, trained.parameters))
-    rng = np.random.default_rng(seed + 1)
-    anew = packed(DESIGN, trained_on(buffer, SLIGHT, rng).parameters)
-    assert np.abs(anew - before).max() > 0.01
-
-
-def test_wrong_parameters_are_refused(buffer, trained, seed):
-    rng = np.random.default_rng(seed)
-    name = next(iter(trained.parameters))
-    fewer = {key: value for key, value in trained.parameters.items() if key != name}
-    turned = {**trained.parameters, name: trained.parameters[name][..., :-1]}
-    more = {**trained.parameters, "another": np.zeros((REPLICAS, 2), dtype=np.float32)}
-    for wrong in (fewer, turned, more, {}):
-        with raises_code("invalid-input"):
-            trained_on(buffer, TRAINING, rng, wrong)
-
-
-def test_nothing_is_compiled_however_the_buffer_grows(trained, seed):
-    feedback = some_rows(REPLICAS, 400, seed)
-    rng = np.random.default_rng(seed)
-    # The first round, from given parameters too.
-    start = trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng).parameters
-    trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng, start)
-    compiled = []
-
-    def listen(event, duration, **facts):
-        if "backend_compile" in event:
-            compiled.append(event)
-
-    before, seconds = compilations(), compiling_seconds()
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
-        for rows in (1, 3, 50, 51, 400):
-            some = filled(rows_of(feedback, slice(0, rows)))
-            start = trained_on(some, TRAINING, rng, start).parameters
-            trained_on(some, TRAINING, rng)
-        # An equal design and training are the same, whoever made them.
-        same = SoftmaxDesign((3,), 1, 2, 8, "modulation")
-        again = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
-        train(same, again, laid_out(filled(feedback)), rng)
-    finally:
-        unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
-        if unregister is not None:
-            unregister(listen)
-    assert compiled == []
-    assert compilations() == before
-    assert compiling_seconds() - seconds < 0.5
-
-
-def test_the_listener_would_have_heard_a_compilation(seed):
-    heard = []
-
-    def listen(event, duration, **facts):
-        if "backend_compile" in event:
-            heard.append(event)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
-        jax.jit(lambda x: x * (seed + 12345.678))(1.0)
-    finally:
-        unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
-        if unregister is not None:
-            unregister(listen)
-    assert heard
-
-
-def test_in_the_estimator_the_last_good_network_stays(monkeypatch, seed):
-    estimator = Softmax(hidden=8, training=TRAINING)
-    assert estimator.design(PROBLEM) == DESIGN
-    rng = np.random.default_rng(seed)
-    feedback = some_rows(REPLICAS, 40, seed)
-    feedback.weight[2, :20] = 0.0
-    first = estimator.fit(
-        estimator.init(PROBLEM, REPLICAS, rng), rows_of(feedback, slice(0, 20)), rng
-    )
-    real = train
-
-    def diverging(*given):
-        return Trained(real(*given).parameters, np.array([-1, 17, 3]))
-
-    monkeypatch.setattr(training_module, "train", diverging)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        second = estimator.fit(first, rows_of(feedback, slice(20, 40)), rng)
-    said = [str(one.message) for one in caught if one.category is DivergedWarning]
-    assert [one.split(";")[0] for one in said] == [
-        "the loss of replica 1 was not finite at step 17",
-        "the loss of replica 2 was not finite at step 3",
-    ]
-    for old, new in zip(first.network, second.network, strict=True):
-        assert np.array_equal(old[1], new[1])
-    assert not np.array_equal(first.network.head_weight[0], second.network.head_weight[0])
-    # A replica that had learned nothing yet takes what training left it with.
-    learned = exported(second.parameters)
-    for new, expected in zip(second.network, learned, strict=True):
-        assert np.array_equal(new[2], expected[2])
-
-
-def test_in_the_estimator_an_absurd_learning_rate_leaves_probabilities(seed):
-    estimator = Softmax(hidden=8, training=ABSURD)
-    rng = np.random.default_rng(seed)
-    feedback = some_rows(REPLICAS, 40, seed)
-    # Rows that are not there, for a replica that learns nothing and does not diverge.
-    feedback.weight[1] = 0.0
-    fresh = estimator.init(PROBLEM, REPLICAS, rng)
-    with pytest.warns(
-        DivergedWarning, match="the loss of replica [02] was not finite at step [123]; it"
-    ):
-        params = estimator.fit(fresh, feedback, rng)
-    found = estimator.belief(params, feedback.context[:, :5]).prob_of_all()
-    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
-    assert np.all(found[1] == 1 / 3)
 
 
 def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
@@ -345,3 +174,85 @@ def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
         np.testing.assert_allclose(second.parameters[name], array, rtol=0, atol=1e-6)
     anew = trained_on(second.buffer, SLIGHT, np.random.default_rng(seed + 1)).parameters
     assert np.abs(packed(DESIGN, anew) - packed(DESIGN, first.parameters)).max() > 0.01
+
+
+def test_wrong_parameters_are_refused(buffer, trained, seed):
+    rng = np.random.default_rng(seed)
+    name = next(iter(trained.parameters))
+    fewer = {key: value for key, value in trained.parameters.items() if key != name}
+    turned = {**trained.parameters, name: trained.parameters[name][..., :-1]}
+    for wrong in (fewer, turned):
+        with raises_code("invalid-input"):
+            trained_on(buffer, TRAINING, rng, wrong)
+
+
+def test_nothing_is_compiled_however_the_buffer_grows(compiled, trained, seed):
+    feedback = some_rows(REPLICAS, 400, seed)
+    rng = np.random.default_rng(seed)
+    # The first round, from given parameters too.
+    start = trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng).parameters
+    trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng, start)
+    jax.jit(lambda x: x * (seed + 12345.678))(1.0)
+    assert compiled
+    compiled.clear()
+    before = compilations()
+    for rows in (1, 3, 50, 400):
+        some = filled(rows_of(feedback, slice(0, rows)))
+        start = trained_on(some, TRAINING, rng, start).parameters
+        trained_on(some, TRAINING, rng)
+    # An equal design and training are the same, whoever made them.
+    same = SoftmaxDesign((3,), 1, 2, 8, "modulation")
+    again = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
+    train(same, again, laid_out(filled(feedback)), rng)
+    assert compiled == []
+    assert compilations() == before
+
+
+@pytest.mark.parametrize("steps", [53, "fitted"])
+def test_training_does_not_depend_on_where_rows_are_gathered(steps, seed, monkeypatch):
+    training = dataclasses.replace(TRAINING, steps=steps)
+    rows = filled(some_rows(REPLICAS, 200, seed))
+    host = trained_on(rows, training, np.random.default_rng(seed))
+    real = DeviceRows.of
+    monkeypatch.setattr(DeviceRows, "of", lambda given: real(given, on_device=True))
+    device = trained_on(rows, training, np.random.default_rng(seed))
+    for name, values in host.parameters.items():
+        np.testing.assert_array_equal(values, device.parameters[name])
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_in_the_estimator_a_replica_that_diverges_keeps_its_last_good_network(seed):
+    estimator = Softmax(hidden=8, training=TRAINING)
+    assert estimator.design(PROBLEM) == DESIGN
+    rng = np.random.default_rng(seed)
+    feedback = some_rows(REPLICAS, 40, seed)
+    # The last replica has heard nothing before.
+    feedback.weight[2, :20] = 0.0
+    # A sum of such weights is not finite in single precision, and so the loss is not.
+    feedback.weight[1:, 20:] = 3e38
+    fresh = estimator.init(PROBLEM, REPLICAS, rng)
+    first = estimator.fit(fresh, rows_of(feedback, slice(0, 20)), rng)
+    with pytest.warns(DivergedWarning) as said:
+        second = estimator.fit(first, rows_of(feedback, slice(20, 40)), rng)
+    told = [str(one.message) for one in said if one.category is DivergedWarning]
+    assert len(told) == 2
+    assert all(f"replica {number} " in one for number, one in enumerate(told, 1))
+    for old, new in zip(first.network, second.network, strict=True):
+        assert np.array_equal(old[1], new[1])
+    assert not np.array_equal(first.network.head_weight[0], second.network.head_weight[0])
+    found = estimator.belief(second, np.zeros((REPLICAS, 1, 1))).prob_of_all()
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
+
+
+def test_in_the_estimator_an_absurd_learning_rate_leaves_probabilities(seed):
+    estimator = Softmax(hidden=8, training=ABSURD)
+    rng = np.random.default_rng(seed)
+    feedback = some_rows(REPLICAS, 40, seed)
+    # Rows that are not there, for a replica that learns nothing and does not diverge.
+    feedback.weight[1] = 0.0
+    fresh = estimator.init(PROBLEM, REPLICAS, rng)
+    with pytest.warns(DivergedWarning, match=r"replica [02] .* step [123]\b"):
+        params = estimator.fit(fresh, feedback, rng)
+    found = estimator.belief(params, feedback.context[:, :5]).prob_of_all()
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
+    assert np.all(found[1] == 1 / 3)
