@@ -1,13 +1,28 @@
+"""Experiments on logs: what is finished stays, and what is damaged is computed again."""
+
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from submax.experiments.running import offline
 from submax.experiments.running.cells import cells
-from submax.experiments.running.offline import estimate_cell
 from submax.experiments.running.run import run_offline, unfinished
 from submax.experiments.specification import load_file
+from submax.experiments.storing.rows_store import RowsStore
+
+BROKEN = """
+from dataclasses import dataclass
+from pathlib import Path
+from submax.policies.classic.random import Random
+
+@dataclass(frozen=True)
+class Broken(Random):
+    def init(self, problem, replicas, rng):
+        if Path(__file__).with_name("broken").exists():
+            raise RuntimeError("broken cell")
+        return super().init(problem, replicas, rng)
+"""
 
 
 @pytest.fixture
@@ -18,70 +33,57 @@ def specification(tmp_path):
         f"{x:.3f},{name}" for x, name in zip(label + rng.normal(0, 0.3, 60), label, strict=True)
     ]
     (tmp_path / "rows.csv").write_text("\n".join(["x,label", *rows]))
+    (tmp_path / "own.py").write_text(BROKEN)
     path = tmp_path / "tiny.toml"
     path.write_text(
-        'experiment = "offline"\nobservations = 400\nreplicas = 2\n'
-        'policies = ["random", "linucb", "thompson-1-1"]\n'
+        'experiment = "offline"\nobservations = 300\nreplicas = 2\n'
+        'policies = ["random", {name = "own", kind = "own.py:Broken"}, "thompson-1-1"]\n'
         '[environment]\nkind = "classification"\nfile = "rows.csv"\n'
     )
     return load_file(path)
 
 
-def ran_and_heard(specification, directory, monkeypatch, run):
-    """The policies whose cells ran, and the keys that were heard of."""
-    ran, heard = [], []
-
-    def kept(cell):
-        ran.append(cell.policy_name)
-        return run(cell)
-
-    monkeypatch.setattr(offline, "estimate_cell", kept)
+def run(specification, directory):
+    """Run all cells; return the keys of those that were not finished before."""
+    heard = []
     with ThreadPoolExecutor(1) as executor:
-        chosen = cells(specification)
-        try:
-            run_offline(
-                specification, chosen, directory, executor, lambda key, _: heard.append(key)
-            )
-        except RuntimeError as error:
-            heard.append(str(error))
-    return ran, heard
+        run_offline(
+            specification,
+            cells(specification),
+            directory,
+            executor,
+            lambda key, _: heard.append(key),
+        )
+    return heard
 
 
-def test_an_error_in_one_cell_keeps_the_finished_ones_and_a_second_run_goes_on(
-    specification, tmp_path, monkeypatch
-):
-    directory, (first, *others) = tmp_path / "out", cells(specification)
-
-    def broken(cell):
-        if cell.policy_name == "linucb":
-            raise RuntimeError("broken cell")
-        return estimate_cell(cell)
-
-    ran, heard = ran_and_heard(specification, directory, monkeypatch, broken)
-    assert ran[:2] == ["random", "linucb"]
-    assert heard[-1] == "broken cell"
+def test_a_run_that_broke_off_goes_on_with_the_same_results(specification, tmp_path):
+    directory, (first, own, _) = tmp_path / "out", cells(specification)
+    (tmp_path / "broken").touch()
+    with pytest.raises(RuntimeError, match="broken cell"):
+        run(specification, directory)
     left = unfinished(specification, directory, cells(specification))
-    assert "linucb" in [cell.policy_name for cell in left]
+    assert own in left
     assert first not in left
     assert not (directory / "summary.csv").exists()
-
-    ran, heard = ran_and_heard(specification, directory, monkeypatch, estimate_cell)
-    assert ran == [cell.policy_name for cell in left]
-    assert sorted(heard) == sorted(cell.key for cell in left)
-    assert unfinished(specification, directory, others) == []
-    assert (directory / "summary.csv").exists()
-
-
-def test_results_are_the_same_whether_a_run_was_broken_off_or_not(
-    specification, tmp_path, monkeypatch
-):
-    def broken(cell):
-        if cell.policy_name == "linucb":
-            raise RuntimeError("broken cell")
-        return estimate_cell(cell)
-
-    for run in (broken, estimate_cell):
-        ran_and_heard(specification, tmp_path / "twice", monkeypatch, run)
-    ran_and_heard(specification, tmp_path / "once", monkeypatch, estimate_cell)
+    (tmp_path / "broken").unlink()
+    assert sorted(run(specification, directory)) == sorted(cell.key for cell in left)
+    assert unfinished(specification, directory, cells(specification)) == []
+    # A cell whose file is damaged is computed again.
+    stored = directory / "cells" / f"{own.key}.json"
+    for damaged in (stored.read_bytes()[:-5], b"", b"\xff\xfe"):
+        stored.write_bytes(damaged)
+        assert unfinished(specification, directory, cells(specification)) == [own]
+    assert run(specification, directory) == [own.key]
+    run(specification, tmp_path / "once")
     for name in ("estimates.csv", "summary.csv"):
-        assert (tmp_path / "twice" / name).read_bytes() == (tmp_path / "once" / name).read_bytes()
+        assert (directory / name).read_bytes() == (tmp_path / "once" / name).read_bytes()
+
+
+def test_numbers_that_are_not_known_come_back(tmp_path):
+    store = RowsStore(tmp_path)
+    store.write("a", [{"policy": "random", "value": math.nan, "high": math.inf}])
+    (row,) = store.read("a")
+    assert math.isnan(row["value"])
+    assert row["high"] == math.inf
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]

@@ -1,4 +1,7 @@
-"""Paired differences, compared with scipy and with a simulation of their power."""
+"""Comparisons of policies in a result folder, compared with scipy and with tables of books."""
+
+import csv
+import io
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -8,39 +11,26 @@ from refusals import raises_code
 from scipy import stats
 
 from submax.cli import main
+from submax.experiments.comparing.mean_ranks import MeanRanks, mean_ranks
 from submax.experiments.comparing.paired_differences import compare, holm, replicas_needed
-from submax.experiments.running.cells import cells
-from submax.experiments.running.run import run_sweep
+from submax.experiments.running.study import run_study
 from submax.experiments.specification import parse
+from submax.plots import critical_difference_figure
 
 FILE = """
 observations = 60
 replicas = 12
 points = 5
-policies = ["random", "rcp-submax", "thompson-1-1"]
+policies = ["random", "rcp-submax", "ucb1"]
 [environment]
 kind = "bernoulli"
-arms = [2, 4]
+arms = [2, 3, 4, 5]
 """
-
-
-class Here:
-    """Does the work of an executor at once."""
-
-    def submit(self, function, *given):
-        from concurrent.futures import Future
-
-        future = Future()
-        future.set_result(function(*given))
-        return future
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("compared") / "tiny"
-    specification = parse(FILE, "tiny")
-    run_sweep(specification, cells(specification), directory, Here(), lambda key, result: None)
-    return directory
+    return run_study(parse(FILE, "tiny"), tmp_path_factory.mktemp("compared"))
 
 
 def values(directory, policy, arms, column="regret"):
@@ -51,7 +41,7 @@ def values(directory, policy, arms, column="regret"):
 @pytest.mark.parametrize("measure", ["regret", "reward"])
 def test_intervals_and_p_values_are_those_of_the_paired_t_test(directory, measure):
     found = compare(directory, ["random", "rcp-submax"], measure=measure, confidence=0.9)
-    assert len(found) == 2
+    assert len(found) == 4
     for one in found:
         left, right = (
             values(directory, name, one.configuration["arms"], measure)
@@ -66,7 +56,7 @@ def test_intervals_and_p_values_are_those_of_the_paired_t_test(directory, measur
 
 def test_all_pairs_are_corrected_together(directory):
     found = compare(directory)
-    assert len(found) == 6
+    assert len(found) == 12
     assert [one.corrected for one in found] == pytest.approx(holm([one.p_value for one in found]))
 
 
@@ -100,28 +90,61 @@ def test_the_number_of_replicas_is_the_least_with_the_promised_power(effect):
     assert fewer < 0.8 or needed == 2
 
 
+def test_ranks_are_those_of_the_means_in_each_configuration(directory):
+    """The critical difference is compared with Demšar (2006), who computes it by hand."""
+    found = mean_ranks(directory)
+    assert found.configurations == 4
+    means = [
+        [values(directory, name, arms).mean() for name in found.ranks] for arms in (2, 3, 4, 5)
+    ]
+    expected = stats.rankdata(means, axis=1).mean(axis=0)
+    assert list(found.ranks.values()) == pytest.approx(expected.tolist())
+    # The quantile of the two-tailed Nemenyi test for 3 classifiers is 2.343 in Demšar's table 5a.
+    assert found.critical_difference == pytest.approx(2.343 * np.sqrt(3 * 4 / (6 * 4)), abs=1e-3)
+    assert set(mean_ranks(directory, measure="reward").ranks) == set(found.ranks)
+
+
+def test_two_policies_are_compared_by_signs(directory):
+    found = mean_ranks(directory, ["random", "rcp-submax"])
+    wins = round(4 * (2 - found.ranks["rcp-submax"]))
+    assert found.p_value == pytest.approx(stats.binomtest(wins, 4).pvalue)
+
+
+def test_groups_are_policies_within_the_critical_difference_and_a_bar_joins_each():
+    ranks = MeanRanks({"a": 1.0, "b": 1.8, "c": 2.4, "d": 3.9}, 10, 1.0, 0.01)
+    assert ranks.groups() == [["a", "b"], ["b", "c"]]
+    figure = critical_difference_figure(ranks.ranks, 1.0, ranks.groups())
+    bars = [line for line in figure.axes[0].get_lines() if line.get_label() == "group"]
+    assert [list(line.get_xdata()) for line in bars] == [[1.0, 1.8], [1.8, 2.4]]
+
+
 def test_wrong_comparisons_are_refused(directory, tmp_path):
+    for policies in (["random", "ucb9"], ["random"]):
+        with raises_code("invalid-input"):
+            compare(directory, policies)
     with raises_code("invalid-input"):
-        compare(directory, ["random", "ucb9"])
-    with raises_code("invalid-input"):
-        compare(directory, ["random"])
-    with raises_code("invalid-input"):
-        compare(tmp_path)
-    with raises_code("invalid-input"):
-        compare(directory.parent)
+        mean_ranks(directory, ["random"])
+    for folder in (tmp_path, directory.parent):
+        with raises_code("invalid-input"):
+            compare(folder)
 
 
-@pytest.mark.parametrize(
-    ("form", "words"),
-    [
-        ("table", ["random − rcp-submax", "95% interval", "12 of "]),
-        ("csv", ["arms,alpha,beta,delay,left,right,difference"]),
-        ("latex", [r"\begin{tabular}{llrrr}", r"random $-$ rcp-submax", r"\bottomrule"]),
-    ],
-)
-def test_the_command_prints_a_table_csv_or_latex(directory, form, words):
+@pytest.mark.parametrize("form", ["table", "csv", "latex"])
+def test_the_command_prints_the_differences_in_every_form(directory, form):
     command = ["compare", str(directory), "--policies", "random,rcp-submax", "--format", form]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
-    for word in words:
-        assert word in done.output
+    assert "rcp-submax" in done.output
+    if form == "csv":
+        rows = list(csv.DictReader(io.StringIO(done.output)))
+        found = compare(directory, ["random", "rcp-submax"])
+        assert [float(row["difference"]) for row in rows] == pytest.approx(
+            [one.difference for one in found], rel=1e-3
+        )
+
+
+def test_the_command_draws_the_ranks(directory, tmp_path):
+    file = tmp_path / "ranks.svg"
+    done = CliRunner().invoke(main, ["compare", str(directory), "--ranks", str(file)])
+    assert done.exit_code == 0, done.output
+    assert file.stat().st_size > 1000
