@@ -7,13 +7,10 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.core.errors import InputError
 from submax.live.bandits.open import open_bandit
-from submax.live.declaring.guard_rails import GuardRails
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION, DecisionMade, body_of
 from submax.live.store.memory_store import MemoryStore
-from submax.schema.menu import Menu
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 FILE = str(Path(__file__).parents[1] / "weighted.py")
@@ -74,9 +71,7 @@ def test_the_minimum_is_kept_among_those_that_are_eligible(opened):
     assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
 
 
-def test_a_minimum_that_cannot_be_kept_for_all_is_refused(opened):
-    with raises_code("guard-rail"):
-        opened({"minimum": 0.3})
+def test_choices_are_not_added_beyond_what_the_minimum_can_hold(opened):
     bandit = opened({"minimum": 0.25})
     assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
     with raises_code("guard-rail"):
@@ -95,18 +90,31 @@ def test_the_control_has_exactly_its_share_and_the_others_the_rest(opened, weigh
         assert found[name] == pytest.approx(expected, rel=1e-12)
 
 
-def test_where_the_policy_takes_the_control_alone_the_others_share_the_rest(opened):
-    found = probabilities(opened({"control": "A", "control_share": 0.1}))
-    assert found == pytest.approx({"A": 0.1, "B": 0.3, "C": 0.3, "D": 0.3})
-
-
-def test_a_control_that_is_not_eligible_has_nothing(opened):
+def test_a_control_or_baseline_that_is_not_eligible_is_not_shown(opened):
     bandit = opened({"control": "B", "control_share": 0.2})
     assert probabilities(bandit, eligible=["A", "C"]) == {"A": 1.0, "C": 0.0}
     assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
-    with pytest.warns(submax.GuardRailWarning, match="the control"):
+    with pytest.warns(submax.GuardRailWarning):
         bandit.pause("B")
     assert "B" not in probabilities(bandit)
+    held_out = opened({"holdout": 0.5, "baseline": "A"}, (1.0, 1.0, 1.0, 1.0))
+    shown = held_out.decide_many([{"eligible": ["B", "C"]}] * 100)
+    assert {one.action for one in shown} == {"B", "C"}
+    with pytest.warns(submax.GuardRailWarning):
+        held_out.pause("A")
+    assert "A" not in {one.action for one in held_out.decide_many([{}] * 100)}
+
+
+@pytest.mark.parametrize(
+    ("rails", "expected"),
+    [
+        # Where the policy takes the control alone, the others share the rest.
+        ({"control": "A", "control_share": 0.1}, (0.1, 0.3, 0.3, 0.3)),
+        ({"burn_in": 5, "control": "B", "control_share": 0.4}, (0.2, 0.4, 0.2, 0.2)),
+    ],
+)
+def test_the_share_of_the_control_is_kept(opened, rails, expected):
+    assert probabilities(opened(rails)) == pytest.approx(dict(zip(ARMS, expected, strict=True)))
 
 
 def test_the_control_of_slots_is_a_joint_action(opened):
@@ -119,30 +127,22 @@ def test_the_control_of_slots_is_a_joint_action(opened):
     assert found == pytest.approx({("A", "wide"): 0.6, ("B", "wide"): 0.4})
 
 
-def test_decisions_keep_to_the_rails_in_frequency_too(opened):
-    bandit = opened({"minimum": 0.05, "control": "D", "control_share": 0.3})
+@pytest.mark.parametrize(
+    ("rails", "expected"),
+    [
+        ({"minimum": 0.05, "control": "D", "control_share": 0.3}, [0.6, 0.05, 0.05, 0.3]),
+        ({"burn_in": DRAWS}, [0.25] * 4),
+    ],
+)
+def test_decisions_keep_to_the_rails_in_frequency_too(opened, rails, expected):
+    bandit = opened(rails)
     for _ in range(DRAWS // 1000):
         bandit.decide_many([{}] * 1000)
     action = np.array([record.action[0] for record in records(bandit)])
-    assert goodness_of_fit(action, np.array([0.6, 0.05, 0.05, 0.3])) > SMALLEST_P_VALUE
+    assert goodness_of_fit(action, np.array(expected)) > SMALLEST_P_VALUE
 
 
-def test_so_many_decisions_are_uniform_and_then_none(opened):
-    bandit = opened({"burn_in": 7})
-    found = [probabilities(bandit) for _ in range(12)]
-    assert found[:7] == [dict.fromkeys(ARMS, 0.25)] * 7
-    assert found[7:] == [dict(zip(ARMS, SURE, strict=True))] * 5
-
-
-def test_decisions_of_the_burn_in_are_as_frequent_as_they_say(opened):
-    bandit = opened({"burn_in": DRAWS})
-    for _ in range(DRAWS // 1000):
-        bandit.decide_many([{}] * 1000)
-    action = np.array([record.action[0] for record in records(bandit)])
-    assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
-
-
-def test_the_burn_in_goes_on_where_it_was_after_opening_again(opened, clock):
+def test_so_many_decisions_are_uniform_and_then_none_also_after_opening_again(opened, clock):
     store = MemoryStore(clock)
     first = opened({"burn_in": 7}, store=store)
     found = [probabilities(first) for _ in range(4)]
@@ -151,22 +151,21 @@ def test_the_burn_in_goes_on_where_it_was_after_opening_again(opened, clock):
     assert found == [dict.fromkeys(ARMS, 0.25)] * 7 + [dict(zip(ARMS, SURE, strict=True))] * 3
 
 
-def test_the_burn_in_keeps_the_share_of_the_control(opened):
-    found = probabilities(opened({"burn_in": 5, "control": "B", "control_share": 0.4}))
-    assert found == pytest.approx({"A": 0.2, "B": 0.4, "C": 0.2, "D": 0.2})
-
-
-def test_the_burn_in_is_uniform_over_what_is_eligible_and_over_prices(opened, clock):
+def test_burn_in_and_holdout_work_for_eligible_arms_and_for_prices(opened, clock, seed):
     assert probabilities(opened({"burn_in": 5}), eligible=["B", "C"]) == {"B": 0.5, "C": 0.5}
     priced = open_bandit(
         MemoryStore(clock),
         actions={"price": (0.0, 4.0)},
         policy="grid-thompson-1-1",
-        guard_rails={"burn_in": 5},
+        guard_rails={"burn_in": 100, "holdout": 0.5, "baseline": {"price": 1.5}},
         background=False,
         clock=clock,
+        rng=np.random.default_rng(seed),
     )
-    assert priced.decide().propensity == pytest.approx(0.25)
+    shown = priced.decide_many([{}] * 100)
+    held = {(one.action["price"], one.propensity) for one in shown if one.holdout}
+    assert held == {(1.5, 1.0)}
+    assert {one.propensity for one in shown if not one.holdout} == {0.25}
 
 
 def test_the_holdout_is_a_share_that_has_the_baseline_for_certain(opened):
@@ -196,77 +195,43 @@ def test_the_holdout_is_told_and_not_learned_from(opened, clock):
     assert bandit.refit().fitted.rows == 100 - held
 
 
-def test_the_holdout_takes_the_same_baseline_for_prices(clock, seed):
-    bandit = open_bandit(
-        MemoryStore(clock),
-        actions={"price": (0.0, 4.0)},
-        policy="random",
-        guard_rails={"holdout": 0.5, "baseline": {"price": 1.5}},
-        background=False,
-        clock=clock,
-        rng=np.random.default_rng(seed),
-    )
-    held = [one for one in bandit.decide_many([{}] * 100) if one.holdout]
-    assert {(one.action["price"], one.propensity) for one in held} == {(1.5, 1.0)}
-
-
-def test_rails_can_be_changed_when_the_bandit_is_opened_again(opened, clock):
-    store = MemoryStore(clock)
-    assert probabilities(opened({}, store=store))["B"] == 0.0
-    assert probabilities(opened({"minimum": 0.1}, store=store))["B"] == pytest.approx(0.1)
+MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
 
 
 @pytest.mark.parametrize(
-    "rails",
+    ("rails", "code", "parameter"),
     [
-        {"minimum": -0.1},
-        {"minimum": 1.0},
-        {"minimum": math.nan},
-        {"minimum": "0.1"},
-        {"minimum": True},
-        {"control": "A"},
-        {"control_share": 0.1},
-        {"control": "Z", "control_share": 0.1},
-        {"control": "A", "control_share": 1.0},
-        {"control": "A", "control_share": 0.1, "minimum": 0.2},
-        {"control": {"title": "A"}, "control_share": 0.1},
-        {"burn_in": -1},
-        {"burn_in": 1.5},
-        {"burn_in": True},
-        {"holdout": 0.1},
-        {"baseline": "A"},
-        {"holdout": 0.1, "baseline": "Z"},
-        {"holdout": math.inf, "baseline": "A"},
-        {"minimal": 0.1},
-        {5: 0.1},
-        5,
-        "minimum",
+        ({"minimum": -0.1}, "guard-rail", "minimum"),
+        ({"minimum": 1.0}, "guard-rail", "minimum"),
+        ({"minimum": math.nan}, "guard-rail", "minimum"),
+        ({"minimum": 0.3}, "guard-rail", "minimum"),
+        ({"minimum": "0.1"}, "invalid-input", None),
+        ({"control": "A"}, "guard-rail", "control_share"),
+        ({"control_share": 0.1}, "guard-rail", "control_share"),
+        ({"control": "Z", "control_share": 0.1}, "guard-rail", "choice"),
+        ({"control": "A", "control_share": 1.0}, "guard-rail", "control_share"),
+        ({"control": "A", "control_share": 0.1, "minimum": 0.2}, "guard-rail", "control_share"),
+        ({"control": {"title": "A"}, "control_share": 0.1}, "guard-rail", "choice"),
+        ({"burn_in": -1}, "guard-rail", "burn_in"),
+        ({"burn_in": 1.5}, "invalid-input", None),
+        ({"holdout": 0.1}, "guard-rail", "holdout"),
+        ({"holdout": math.inf, "baseline": "A"}, "guard-rail", "holdout"),
+        ({"aa_test": True}, "guard-rail", "aa_test"),
+        ({"minimal": 0.1}, "invalid-input", None),
+        ("minimum", "invalid-input", None),
     ],
     ids=repr,
 )
-def test_rails_that_make_no_sense_are_refused_and_nothing_is_written(clock, rails):
-    store = MemoryStore(clock)
-    with pytest.raises(InputError):
-        open_bandit(store, actions=ARMS, policy="random", guard_rails=rails, background=False)
+def test_rails_that_make_no_sense_are_refused_and_nothing_is_written(
+    opened, store, rails, code, parameter
+):
+    with raises_code(code, parameter):
+        opened(rails, store=store)
     assert store.streams() == []
 
 
-@pytest.mark.parametrize(
-    "actions",
-    [{"price": (0.0, 4.0)}, {slot: [str(n) for n in range(10)] for slot in "abcde"}],
-)
+@pytest.mark.parametrize("actions", [{"price": (0.0, 4.0)}, MANY], ids=["price", "many"])
 def test_a_minimum_needs_actions_that_can_be_listed(actions):
-    with raises_code("guard-rail"):
-        GuardRails(minimum=0.1).check(Menu.of(actions))
-    GuardRails(burn_in=10).check(Menu.of(actions))
-
-
-def test_the_holdout_is_never_shown_what_is_not_eligible(opened):
-    bandit = opened({"holdout": 0.5, "baseline": "A"}, (1.0, 1.0, 1.0, 1.0))
-    assert {one.action for one in bandit.decide_many([{"eligible": ["B", "C"]}] * 100)} == {
-        "B",
-        "C",
-    }
-    with pytest.warns(submax.GuardRailWarning, match="the baseline"):
-        bandit.pause("A")
-    assert "A" not in {one.action for one in bandit.decide_many([{}] * 100)}
+    with raises_code("guard-rail", "minimum"):
+        submax.Bandit(actions, policy="random", guard_rails={"minimum": 0.1})
+    submax.Bandit(actions, policy="random", guard_rails={"burn_in": 10})
