@@ -4,8 +4,6 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.core.errors import InputError
-from submax.live.declaring.change_settings import change_settings
 from submax.live.operating.audit_log import PYTHON, AuditLog
 from submax.live.operating.guard_rail_warning import GuardRailWarning
 from submax.live.store.memory_store import MemoryStore
@@ -58,29 +56,28 @@ def test_changes_are_recorded_with_who_and_when(store):
 
 
 @pytest.mark.parametrize(
-    ("changes", "words", "code"),
+    ("changes", "code", "parameter"),
     [
-        ({"guard_rails": MINIMUM}, "minimum 0.4 is more than each of 3 joint", "guard-rail"),
-        ({"guard_rails": {"minimum": 0.3}}, "control_share 0.2 is below", "guard-rail"),
-        ({"guard_rails": {"control": "Z"}}, "'Z'", "guard-rail"),
-        ({"guard_rails": {"floor": 0.3}}, "guard rail", "invalid-input"),
-        ({"reward_wait": 5}, "reward_wait was given as 5.0", "invalid-input"),
-        ({"context": {"age": float}}, "context was given", "invalid-input"),
-        ({"actions": ["A"]}, "actions cannot be set", "invalid-input"),
-        ({"refit_rows": 0}, "refit_rows must be a whole number", "invalid-input"),
-        ({"colour": "red"}, "unknown setting", "invalid-input"),
-        ({"status": "asleep"}, "status", "invalid-input"),
-        ({"policy": "no-such-policy"}, "no-such-policy", "invalid-input"),
-        ({"learn_share": 0.5}, "setting of bandits in memory", "invalid-input"),
-        ({}, "no setting was given", "invalid-input"),
+        ({"guard_rails": MINIMUM}, "guard-rail", "minimum"),
+        ({"guard_rails": {"minimum": 0.3}}, "guard-rail", "control_share"),
+        ({"guard_rails": {"control": "Z"}}, "guard-rail", "choice"),
+        ({"guard_rails": {"floor": 0.3}}, "invalid-input", None),
+        ({"reward_wait": 5}, "invalid-input", None),
+        ({"context": {"age": float}}, "invalid-input", None),
+        ({"actions": ["A"]}, "invalid-input", "actions"),
+        ({"refit_rows": 0}, "invalid-input", "refit_rows"),
+        ({"colour": "red"}, "invalid-input", None),
+        ({"status": "asleep"}, "invalid-input", "status"),
+        ({"policy": "no-such-policy"}, "invalid-input", "policy"),
+        ({"learn_share": 0.5}, "invalid-input", "learn_share"),
+        ({}, "invalid-input", None),
     ],
 )
-def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, words, code):
+def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, code, parameter):
     bandit = opened(store, guard_rails=RAILS)
     before = bandit.settings
-    with pytest.raises(InputError) as raised:
+    with raises_code(code, parameter):
         bandit.set(refit_seconds=5.0, **changes) if changes else bandit.set()
-    assert raised.value.code == code
     bandit.follow()
     assert bandit.settings == before
     assert AuditLog(store).newest(1) == []
@@ -88,11 +85,10 @@ def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, word
 
 
 def test_changes_at_the_same_moment_are_all_kept(store):
-    opened(store)
+    bandit = opened(store)
     words = ["refit_rows", "keep_versions", "seed"]
     threads = [
-        Thread(target=change_settings, args=(store, "shop", {word: 50 + number}))
-        for number, word in enumerate(words)
+        Thread(target=bandit.set, kwargs={word: 50 + number}) for number, word in enumerate(words)
     ]
     for thread in threads:
         thread.start()
@@ -136,18 +132,16 @@ def test_an_archived_bandit_refuses_calls_until_it_is_resumed(store):
         lambda: bandit.activate(decision.id),
         bandit.refit,
     ):
-        with raises_code("archived") as raised:
+        with raises_code("archived"):
             call()
-        assert raised.value.code == "archived"
     assert bandit.ledger().counts["decisions"] == 1
-    assert "archived" in repr(bandit)
     bandit.resume()
     assert bandit.reward(decision.id, 1.0).status == "accepted"
 
 
 def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, tmp_path):
     bandit = submax.Bandit(["A", "B"], policy="linucb", context={"age": float}, seed=seed)
-    for number in range(100):
+    for number in range(60):
         decision = bandit.decide({"age": number % 50})
         bandit.reward(decision.id, float(decision.action == "B"))
     bandit.set(policy="rcp-adaptive", guard_rails={"minimum": 0.01})
@@ -155,8 +149,8 @@ def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, t
     shown = [bandit.decide({"age": 30}).action for _ in range(50)]
     assert shown.count("B") > 25
     bandit.save(tmp_path / "bandit.safetensors")
-    assert submax.Bandit.load(tmp_path / "bandit.safetensors").decide({"age": 30}).propensity > 0
-    with raises_code("invalid-input"):
+    assert submax.Bandit.load(tmp_path / "bandit.safetensors").settings == bandit.settings
+    with raises_code("invalid-input", "refit_rows"):
         bandit.set(refit_rows=3)
 
 
@@ -164,12 +158,10 @@ def test_pausing_the_control_or_the_baseline_warns_and_is_shown(store):
     rails = {**RAILS, "holdout": 0.1, "baseline": "C"}
     bandit = opened(store, guard_rails=rails)
     assert bandit.notices() == []
-    with pytest.warns(GuardRailWarning, match="the control 'B' is not active"):
-        bandit.pause("B")
-    with pytest.warns(GuardRailWarning, match="the baseline 'C' is not active"):
-        bandit.pause("C")
-    assert len(bandit.notices()) == 2
-    assert "the control 'B' is not active" in repr(bandit)
+    for number, name in enumerate("BC", start=1):
+        with pytest.warns(GuardRailWarning, match=repr(name)):
+            bandit.pause(name)
+        assert len(bandit.notices()) == number
     bandit.resume("B")
     bandit.resume("C")
     assert bandit.notices() == []
@@ -181,5 +173,4 @@ def test_a_control_that_earns_most_is_not_capped_silently(store):
         decision = bandit.decide()
         bandit.reward(decision.id, float(decision.action == "B"))
     store.clock.now += 11
-    (notice,) = bandit.notices()
-    assert "the control 'B' has the highest reward rate, 1, and gets no more than" in notice
+    assert len(bandit.notices()) == 1

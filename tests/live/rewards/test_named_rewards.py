@@ -16,8 +16,6 @@ from submax.live.log.export import Export
 from submax.live.log.records import REWARD, RewardGiven, body_of
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.schema.reward_parts import UNKNOWN_NAME
-from submax.testing import ManualClock
 
 NAMES = {"click": 1, "purchase": 20}
 
@@ -40,6 +38,7 @@ def learned_rewards(bandit, clock, wait=61):
 @pytest.mark.parametrize(
     ("combination", "came", "expected"),
     [
+        ("sum", {}, 0.0),
         ("sum", {"click": 1.0}, 1.0),
         ("sum", {"purchase": 1.0, "click": 1.0}, 21.0),
         ("max", {"click": 1.0, "purchase": 1.0}, 20.0),
@@ -48,8 +47,7 @@ def learned_rewards(bandit, clock, wait=61):
         ("first", {"purchase": 1.0}, 20.0),
     ],
 )
-def test_the_combined_reward_is_learned_from(combination, came, expected):
-    clock = ManualClock()
+def test_the_combined_reward_is_learned_from(clock, combination, came, expected):
     rewards = {"kind": "named", "weights": NAMES, "combination": combination}
     bandit = opened(clock, rewards=rewards)
     decision = bandit.decide()
@@ -58,18 +56,10 @@ def test_the_combined_reward_is_learned_from(combination, came, expected):
     assert learned_rewards(bandit, clock) == [expected]
 
 
-def test_a_decision_without_any_of_them_has_the_default_reward():
-    clock = ManualClock()
-    bandit = opened(clock)
-    bandit.decide()
-    assert learned_rewards(bandit, clock) == [0.0]
-
-
 @pytest.mark.parametrize(
     ("combine", "expected"), [("first", 1 + 20.0), ("last", 1 + 40.0), ("max", 1 + 60.0)]
 )
-def test_a_name_twice_follows_the_rule_for_repeated_rewards(combine, expected):
-    clock = ManualClock()
+def test_a_name_twice_follows_the_rule_for_repeated_rewards(clock, combine, expected):
     counted = {"kind": "named", "weights": NAMES, "each": "counts"}
     bandit = opened(clock, rewards=counted, combine=combine)
     decision = bandit.decide()
@@ -79,84 +69,70 @@ def test_a_name_twice_follows_the_rule_for_repeated_rewards(combine, expected):
     assert learned_rewards(bandit, clock) == [expected]
 
 
-def test_the_same_name_without_a_key_is_the_same_reward():
-    clock = ManualClock()
-    bandit = opened(clock)
-    decision = bandit.decide()
-    assert not bandit.reward(decision.id, 1, name="click").repeated
-    assert bandit.reward(decision.id, 1, name="click").repeated
-    with raises_code("conflict"):
-        bandit.reward(decision.id, 0, name="click")
-    assert learned_rewards(bandit, clock) == [1.0]
-
-
-def test_a_table_of_names_is_one_reward():
-    clock = ManualClock()
-    bandit = opened(clock)
-    decision = bandit.decide()
-    assert bandit.reward(decision.id, {"click": 1, "purchase": 1}).status == "accepted"
-    assert bandit.reward(decision.id, {"click": 1, "purchase": 1}).repeated
-    with pytest.raises(submax.ConflictError):
-        bandit.reward(decision.id, {"click": 1, "purchase": 0})
-    assert learned_rewards(bandit, clock) == [21.0]
-
-
 @pytest.mark.parametrize(
-    "wrong",
+    ("given", "other", "expected"),
     [
-        lambda bandit, visit: bandit.reward(visit, 1.0),
-        lambda bandit, visit: bandit.reward(visit, 1.0, name="buy"),
-        lambda bandit, visit: bandit.reward(visit, {"click": 1, "buy": 1}),
-        lambda bandit, visit: bandit.reward(visit, {}),
-        lambda bandit, visit: bandit.reward(visit, [1, 0]),
-        lambda bandit, visit: bandit.reward(visit, 1.0, slot="click"),
-        lambda bandit, visit: bandit.reward_many([{"id": visit, "value": 1, "name": "click"},
-                                               {"id": visit, "value": 1, "name": "buy"}]),
+        ({"value": 1, "name": "click"}, {"value": 0, "name": "click"}, 1.0),
+        ({"value": {"click": 1, "purchase": 1}}, {"value": {"click": 1, "purchase": 0}}, 21.0),
     ],
-)  # fmt: skip
-def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(wrong):
-    bandit = opened(ManualClock())
+    ids=["a name", "a table"],
+)
+def test_the_same_reward_without_a_key_is_given_once(clock, given, other, expected):
+    bandit = opened(clock)
     decision = bandit.decide()
-    before = bandit.store.appended("page/log")
-    with raises_code("unknown-reward-name") as refused:
-        wrong(bandit, decision.id)
-    assert refused.value.code == UNKNOWN_NAME
-    assert bandit.store.appended("page/log") == before
-    assert bandit.decide().action in "AB"
-
-
-def test_a_value_outside_the_scale_of_each_is_refused():
-    bandit = opened(ManualClock())
-    with raises_code("invalid-input"):
-        bandit.reward(bandit.decide().id, 0.5, name="click")
-
-
-def test_a_name_is_refused_if_none_was_declared():
-    bandit = opened(ManualClock(), rewards="binary")
-    with raises_code("unknown-reward-name") as refused:
-        bandit.reward(bandit.decide().id, 1.0, name="click")
-    assert refused.value.code == UNKNOWN_NAME
+    assert not bandit.reward(decision.id, **given).repeated
+    assert bandit.reward(decision.id, **given).repeated
+    with raises_code("conflict"):
+        bandit.reward(decision.id, **other)
+    assert learned_rewards(bandit, clock) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("rewards", "match"),
+    ("reward", "code"),
     [
-        ({"low": 0.0, "high": 2.0}, "has no 'kind'"),
-        ({}, "has no 'kind'"),
-        ({"click": math.nan}, "finite"),
-        ({"click": "1"}, "finite"),
-        ({"click": 0, "view": 0}, "all weights"),
-        ({"a name": 1}, "letters, digits"),
-        ({"kind": "named"}, "table of 1 to 50 names"),
-        ({"kind": "named", "weights": {"a": 1}, "combination": "mean"}, "unknown combination"),
-        ({"kind": "named", "weights": {"a": 1}, "each": "binery"}, "unknown kind of rewards"),
-        ({"kind": "named", "weights": {"a": 1}, "weight": {}}, "unknown key"),
-        ("slots", "table of slots"),
+        ({"value": 1.0}, "unknown-reward-name"),
+        ({"value": 1.0, "name": "buy"}, "unknown-reward-name"),
+        ({"value": {"click": 1, "buy": 1}}, "unknown-reward-name"),
+        ({"value": {}}, "unknown-reward-name"),
+        ({"value": [1, 0]}, "unknown-reward-name"),
+        ({"value": 1.0, "slot": "click"}, "unknown-reward-name"),
+        ({"value": 0.5, "name": "click"}, "invalid-input"),
     ],
 )
-def test_a_wrong_declaration_is_refused(rewards, match):
+def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, reward, code):
+    bandit = opened(clock)
+    decision = bandit.decide()
+    before = bandit.store.appended("page/log")
+    with raises_code(code):
+        bandit.reward(decision.id, **reward)
+    with raises_code(code):
+        bandit.reward_many(
+            [{"id": decision.id, "value": 1, "name": "click"}, {"id": decision.id, **reward}]
+        )
+    assert bandit.store.appended("page/log") == before
+    without = opened(clock, MemoryStore(clock), rewards="binary")
+    with raises_code("unknown-reward-name"):
+        without.reward(without.decide().id, 1.0, name="click")
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        {"low": 0.0, "high": 2.0},
+        {"click": math.nan},
+        {"click": "1"},
+        {"click": 0, "view": 0},
+        {"a name": 1},
+        {"kind": "named"},
+        {"kind": "named", "weights": {"a": 1}, "combination": "mean"},
+        {"kind": "named", "weights": {"a": 1}, "each": "binery"},
+        {"kind": "named", "weights": {"a": 1}, "weight": {}},
+        "slots",
+    ],
+)
+def test_a_wrong_declaration_is_refused(clock, rewards):
     with raises_code("invalid-input"):
-        opened(ManualClock(), rewards=rewards)
+        opened(clock, rewards=rewards)
 
 
 @settings(max_examples=50, deadline=None)
@@ -186,8 +162,7 @@ def test_bounds_follow_from_the_weights():
     assert Settings.of({"actions": ["A"], "rewards": any_clicks}).scale == submax.Binary()
 
 
-def test_without_a_wait_a_decision_matures_when_all_names_have_come():
-    clock = ManualClock()
+def test_without_a_wait_a_decision_matures_when_all_names_have_come(clock):
     bandit = opened(clock, reward_wait=0)
     decision, other = bandit.decide(), bandit.decide()
     bandit.reward(decision.id, 1, name="purchase")
@@ -197,8 +172,7 @@ def test_without_a_wait_a_decision_matures_when_all_names_have_come():
     assert learned_rewards(bandit, clock) == [21.0, 1.0]
 
 
-def test_an_export_has_a_column_for_each_name(tmp_path):
-    clock = ManualClock()
+def test_an_export_has_a_column_for_each_name(clock, tmp_path):
     bandit = opened(clock)
     first, second = bandit.decide(), bandit.decide()
     bandit.reward(first.id, 1, name="purchase")
@@ -222,8 +196,8 @@ def test_an_export_has_a_column_for_each_name(tmp_path):
     ]
 
 
-def test_they_survive_a_restart_with_a_snapshot_and_the_archive(tmp_path):
-    clock, path = ManualClock(), tmp_path / "page.db"
+def test_they_survive_a_restart_with_a_snapshot_and_the_archive(clock, tmp_path):
+    path = tmp_path / "page.db"
     with opened(clock, SQLiteStore(path, clock=clock), archive_after=1.0) as bandit:
         for _ in range(20):
             old = bandit.decide()
@@ -251,5 +225,5 @@ def test_a_saved_bandit_remembers_the_names_that_came(tmp_path):
     loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
     loaded.reward(decision.id, 1, name="purchase")
     assert loaded.refit().learned
-    (tally,) = [one for one in loaded.ledger().tally.choices[0] if one.rows]
-    assert tally.reward == 21.0
+    (rate,) = [one.reward_rate for one in loaded.arms() if one.rows]
+    assert rate == 21.0

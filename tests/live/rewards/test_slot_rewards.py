@@ -11,8 +11,6 @@ from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.adaptive.per_slot import PerSlot
-from submax.schema.reward_parts import UNKNOWN_NAME
-from submax.testing import ManualClock
 
 SLOTS = {"title": ["a", "b", "c"], "image": ["x", "y"]}
 
@@ -28,18 +26,17 @@ def opened(clock, **declared):
 
 
 @pytest.mark.parametrize(
-    "give",
+    "reward",
     [
-        lambda bandit, visit: bandit.reward(visit, [0, 1]),
-        lambda bandit, visit: bandit.reward(visit, {"title": 0, "image": 1}),
-        lambda bandit, visit: bandit.reward(visit, 1, slot="image"),
-        lambda bandit, visit: bandit.reward(visit, np.array([0.0, 1.0])),
+        {"value": [0, 1]},
+        {"value": {"title": 0, "image": 1}},
+        {"value": 1, "slot": "image"},
+        {"value": np.array([0.0, 1.0])},
     ],
 )
-def test_a_row_has_the_reward_of_each_slot_and_their_sum(give):
-    clock = ManualClock()
+def test_a_row_has_the_reward_of_each_slot_and_their_sum(clock, reward):
     bandit = opened(clock)
-    assert give(bandit, bandit.decide().id).status == "accepted"
+    assert bandit.reward(bandit.decide().id, **reward).status == "accepted"
     clock.now += 61
     rows = bandit.ledger().rows.columns()
     assert rows.reward.tolist() == [1.0]
@@ -47,57 +44,39 @@ def test_a_row_has_the_reward_of_each_slot_and_their_sum(give):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("reward", "code"),
     [
-        lambda bandit, visit: bandit.reward(visit, 1.0),
-        lambda bandit, visit: bandit.reward(visit, 1.0, slot="footer"),
-        lambda bandit, visit: bandit.reward(visit, 1.0, name="title"),
+        ({"value": 1.0}, "unknown-reward-name"),
+        ({"value": 1.0, "slot": "footer"}, "unknown-reward-name"),
+        ({"value": 1.0, "name": "title"}, "unknown-reward-name"),
+        ({"value": [0, 1, 0]}, "invalid-input"),
     ],
 )
-def test_a_slot_that_does_not_exist_is_refused(wrong):
-    bandit = opened(ManualClock())
+def test_a_reward_that_fits_no_slot_is_refused(clock, reward, code):
+    bandit = opened(clock)
     visit = bandit.decide().id
     before = bandit.store.appended("page/log")
-    with raises_code("unknown-reward-name") as refused:
-        wrong(bandit, visit)
-    assert refused.value.code == UNKNOWN_NAME
+    with raises_code(code):
+        bandit.reward(visit, **reward)
     assert bandit.store.appended("page/log") == before
+    with raises_code("invalid-input", "default_reward"):
+        opened(clock, default_reward=1.0)
 
 
-def test_a_list_of_another_length_is_refused():
-    bandit = opened(ManualClock())
-    with raises_code("invalid-input"):
-        bandit.reward(bandit.decide().id, [0, 1, 0])
-
-
-def test_a_default_reward_other_than_zero_is_refused():
-    with raises_code("invalid-input"):
-        opened(ManualClock(), default_reward=1.0)
-
-
-def test_an_export_has_a_column_for_each_slot(tmp_path):
-    clock = ManualClock()
+def test_versions_are_fitted_to_the_rewards_of_slots_and_an_export_has_them(clock, tmp_path):
     bandit = opened(clock)
-    bandit.reward(bandit.decide().id, [1, 1])
-    clock.now += 61
-    bandit.ledger()
-    Export(bandit.store, "page").write(tmp_path / "log.parquet")
-    (row,) = pq.read_table(tmp_path / "log.parquet").to_pylist()
-    assert (row["reward"], row["reward_title"], row["reward_image"]) == (2.0, 1.0, 1.0)
-
-
-def test_versions_are_fitted_to_the_rewards_of_slots():
-    clock = ManualClock()
-    bandit = opened(clock)
+    best = {"title": "c", "image": "y"}
     for _ in range(60):
         shown = bandit.decide()
-        best = {"title": "c", "image": "y"}
         bandit.reward(shown.id, [float(shown.action[slot] == best[slot]) for slot in SLOTS])
     clock.now += 61
     assert bandit.refit().learned
-    assert {(bandit.decide().action["title"]) for _ in range(20)} == {"c"}
-    model = bandit._live_state.serving.model
-    assert len(model.state.slots) == 2
+    assert {bandit.decide().action["title"] for _ in range(20)} == {"c"}
+    Export(bandit.store, "page").write(tmp_path / "log.parquet")
+    for row in pq.read_table(tmp_path / "log.parquet").to_pylist()[:60]:
+        rewards = [float(row[f"action_{slot}"] == best[slot]) for slot in SLOTS]
+        assert [row["reward_title"], row["reward_image"]] == rewards
+        assert row["reward"] == sum(rewards)
 
 
 def feedback(rng, rows, slot_reward):
