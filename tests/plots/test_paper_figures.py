@@ -3,7 +3,6 @@ import pytest
 
 from submax.plots.panel import PanelCurve
 from submax.plots.paper_figures import best_of_families, paired_figure, paper_figure
-from submax.plots.paper_methods import method_of
 
 STEPS = np.arange(1, 51)
 
@@ -27,38 +26,13 @@ CURVES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("policy", "family"),
-    [
-        ("neural-epsilon-greedy-0.05", "ε-greedy"),
-        ("climbing-epsilon-greedy-0.05", "ε-greedy"),
-        ("dropout-thompson", "TS"),
-        ("thompson-1-99", "TS"),
-        ("rcp-submax", "SubMax"),
-    ],
-)
-def test_policies_belong_to_the_families_of_the_paper(policy, family):
-    assert method_of(policy).label == family
-
-
-@pytest.mark.parametrize("policy", ["rcp-adaptive", "kl-ucb", "thompson-fitted", "ucb1-pending"])
-def test_policies_that_are_not_in_the_paper_have_no_family(policy):
-    assert method_of(policy) is None
-
-
 def test_a_family_is_represented_by_its_best_member():
-    chosen = {one.look.label: one.policy for one in best_of_families(CURVES, "regret")}
-    assert chosen == {
-        "random": "random",
-        "UCB1": "ucb1",
-        "ε-greedy": "epsilon-greedy-0.2",
-        "TS": "thompson-1-9",
-        "optimistic": "rcp-optimistic",
-        "optimized": "rcp-optimized",
-        "SubMax": "rcp-submax",
-    }
-    highest = {one.look.label: one.policy for one in best_of_families(CURVES, "reward")}
-    assert highest["ε-greedy"] == "epsilon-greedy-0.1"
+    """Policies that are not in the paper belong to no family."""
+    alone = {"random", "ucb1", "rcp-optimistic", "rcp-optimized", "rcp-submax"}
+    lowest = {one.policy for one in best_of_families(CURVES, "regret")}
+    assert lowest == {*alone, "epsilon-greedy-0.2", "thompson-1-9"}
+    highest = {one.policy for one in best_of_families(CURVES, "reward")}
+    assert highest == {*alone, "epsilon-greedy-0.1", "thompson-1-9"}
 
 
 def test_panels_have_letters_ribbons_for_three_curves_and_a_closer_look():
@@ -74,18 +48,10 @@ def test_panels_have_letters_ribbons_for_three_curves_and_a_closer_look():
     ends = [line.get_ydata()[-1] for line in near.lines]
     assert 1 < len(ends) < 7
     assert max(ends) <= 2 * min(ends)
-    labels = {text.get_text() for text in first.texts}
-    assert labels == {"random", "UCB1", "ε-greedy 0.2", "TS 9", "optimistic", "optimized", "SubMax"}
     heights = sorted(text.xyann[1] for text in first.texts)
     top = first.get_ylim()[1]
     assert np.all(np.diff(heights) >= 0.06 * top)
     assert heights[-1] <= top
-
-
-def test_a_single_panel_has_no_empty_columns_beside_it():
-    figure = paper_figure([CURVES], ["$s=-3$"], "reward", 3)
-    (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "$s=-3$"
 
 
 def test_a_panel_without_methods_of_the_paper_is_left_out():

