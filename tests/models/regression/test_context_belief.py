@@ -27,13 +27,13 @@ def learned(rows, settings, seed, size):
     return belief
 
 
-@pytest.mark.parametrize("size", [1, 7, 60, 150, 400])
+@pytest.mark.parametrize("size", [1, 60, 250])
 @pytest.mark.parametrize("discount", [1.0, 0.99])
 def test_the_sums_are_those_of_all_rows_under_the_map(size, discount, seed):
     settings = BeliefSettings(3, 12, 100, 8, 1.0, discount)
-    rows = some_rows(400, seed)
+    rows = some_rows(250, seed)
     belief = learned(rows, settings, seed, size)
-    faded = rows._replace(weight=discount ** np.arange(399.0, -1.0, -1.0))
+    faded = rows._replace(weight=discount ** np.arange(249.0, -1.0, -1.0))
     expected = sums_of(faded, belief.feature_map, 3)
     assert belief.sums.weight == pytest.approx(expected.weight)
     np.testing.assert_allclose(belief.sums.gram, expected.gram, rtol=1e-8, atol=1e-9)
@@ -70,7 +70,7 @@ def test_it_learns_what_is_not_linear(seed):
     assert np.mean(error**2) < 0.05 * np.var(expected)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3])
+@pytest.mark.parametrize("value", [0.0, -1e6 / 3])
 def test_equal_rewards_teach_nothing(value, seed):
     rows = some_rows(250, seed)
     belief = learned(rows._replace(reward=np.full(250, value)), SETTINGS, seed, 20)
@@ -80,14 +80,14 @@ def test_equal_rewards_teach_nothing(value, seed):
 
 
 def test_rows_before_the_first_other_reward_are_counted(seed):
-    rows = some_rows(1001, seed)
-    rows = rows._replace(reward=np.append(np.zeros(1000), 1.0))
-    belief = learned(rows, SETTINGS, seed, 50)
-    assert belief.sums.weight == pytest.approx(1001)
+    rows = some_rows(401, seed)
+    belief = learned(rows._replace(reward=np.append(np.zeros(400), 1.0)), SETTINGS, seed, 50)
+    assert belief.sums.weight == pytest.approx(401)
 
 
-@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e6, 0.0), (1e-2, 1e6)])
-@pytest.mark.parametrize("width", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize(
+    ("unit", "offset", "width"), [(1e-3, 0.0, 1e-9), (1e6, 0.0, 1e9), (1e-2, 1e6, 1.0)]
+)
 def test_units_change_nothing(unit, offset, width, seed):
     rows = some_rows(300, seed)
     changed = rows._replace(context=rows.context * width, reward=offset + unit * rows.reward)

@@ -99,7 +99,7 @@ def test_the_constants_of_few_actions_can_be_learned_after_a_start_without_diffe
     assert found[2] - found[:2].mean() > 0.05 - 6 * 0.5 * (1.5 / 2667) ** 0.5
 
 
-@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e6, 0.0), (1e-2, 1e6), (1.0, -1e9)])
+@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e-2, 1e6), (1.0, -1e9)])
 def test_the_unit_and_the_offset_of_rewards_change_nothing(shared_case, unit, offset):
     case = shared_case
 

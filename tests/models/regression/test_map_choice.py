@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from submax.models.regression.belief_settings import BeliefSettings
-from submax.models.regression.feature_map import new_map
 from submax.models.regression.map_choice import (
     FEWEST_ROWS,
     LENGTHS,
@@ -31,19 +30,6 @@ def wavy_rows(count, seed, frequency=3.0, width=1):
 
 def chosen(rows, settings=SETTINGS, seed=0):
     return best_map(rows, 0.0, None, settings, np.random.default_rng(seed))
-
-
-def test_the_sums_are_sums_over_the_rows_of_each_action(seed):
-    rows = wavy_rows(50, seed)
-    feature_map = new_map(rows.context, rows.weight, 12, np.random.default_rng(seed))
-    sums = sums_of(rows, feature_map, 2)
-    for action in range(2):
-        mine = rows.taken(rows.number == action)
-        features = feature_map.rows(mine.context)
-        np.testing.assert_allclose(sums.gram[action], features.T @ features, atol=1e-10)
-        relative = mine.reward - rows.reward.mean()
-        np.testing.assert_allclose(sums.moment[action], features.T @ relative, atol=1e-10)
-    assert sums.variance == pytest.approx(rows.reward.var())
 
 
 def test_the_evidence_is_that_of_the_posterior_under_the_chosen_map(seed):
@@ -77,8 +63,3 @@ def test_there_is_no_map_for_rewards_that_are_equal_but_for_rounding(difference,
     rows = wavy_rows(60, seed)
     equal = 100.0 + difference * (np.arange(60) % 2)
     assert chosen(rows._replace(reward=equal)) is None
-
-
-def test_without_kernels_the_map_is_linear(seed):
-    settings = BeliefSettings(2, 20, 1000, 4, 1.0, 1.0, kernels=False)
-    assert not len(chosen(wavy_rows(100, seed), settings).feature_map.landmarks)

@@ -8,19 +8,6 @@ from submax.models.regression.sums import Sums
 GROUPS = np.array([0, 1, 1, 1])
 
 
-def test_one_regression_shares_nothing():
-    structure = PriorStructure.sharing(GROUPS, 1, described=np.ones((1, 2)))
-    assert structure.directions.shape == (1, 0)
-    assert structure.dimensions(2)[1].tolist() == [3, 0, 0]
-
-
-def test_independent_regressions_share_nothing():
-    structure = PriorStructure.independent(GROUPS, 5)
-    assert structure.regressions == 5
-    assert structure.dimensions(2)[0].tolist() == [5, 0, 0]
-    assert structure.dimensions(2)[1].tolist() == [15, 0, 0]
-
-
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
 def test_directions_are_orthonormal_and_span_what_describes_the_actions(unit, seed):
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.models.regression.slot_map import GROUPS, SlotMap
+from submax.models.regression.slot_map import SlotMap
 from submax.models.regression.standardization import FARTHEST
 
 SIZES = (3, 2, 4)
@@ -55,12 +55,6 @@ def test_effects_of_choices_and_pairs_add_up_to_the_product_with_the_features(wi
     np.testing.assert_allclose(total, expected, atol=1e-10)
 
 
-def test_each_kind_of_effect_is_a_group(seed):
-    slot_map, _ = map_of(seed, 2)
-    sizes = (1, 2, 9, 18, 3 * 2 + 3 * 4 + 2 * 4)
-    assert np.bincount(slot_map.groups, minlength=GROUPS).tolist() == list(sizes)
-
-
 def test_pairs_are_left_out_beyond_the_largest_number_of_effects(seed):
     whole, _ = map_of(seed, 2)
     assert map_of(seed, 2, most=whole.width)[0].pairs
@@ -68,7 +62,3 @@ def test_pairs_are_left_out_beyond_the_largest_number_of_effects(seed):
     assert not smaller.pairs
     assert smaller.width == whole.first_pair
     assert smaller.pair_effects(np.zeros((1, smaller.width))) == {}
-
-
-def test_one_slot_has_no_pairs():
-    assert not SlotMap.of((3,), np.zeros((4, 0)), np.ones(4), 100, True).pairs
