@@ -123,7 +123,7 @@ def test_rewards_off_the_declared_scale_are_bad_rows(rewards, reward, written, r
 def test_categories_and_numbers_are_known_from_most_rows(written, refused):
     countries = {"country": ["fr", "de"]}
     path = written("A,1,fr", "A,1,", "A,0,xx", header="action,reward,context_country")
-    facts = [("context_country", "row 2", "None"), ("context_country", "row 3", "'xx'")]
+    facts = [("context_country", "row 2"), ("context_country", "row 3", "'xx'")]
     refused(path, *facts, context=countries)
     assert len(Log.read(path, context=countries, skip_bad_rows=True)) == 1
     path = written(*[f"A,1,0.5, {age} " for age in range(20)], "A,1,0.5,n/a")

@@ -1,31 +1,45 @@
+"""How far numbers can be trusted: diagnostics, the kinds of warnings, what is recommended."""
+
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.contracts.evidence import Evidence
-from submax.evaluation.logs.log import Log
-from submax.evaluation.models import reward_map
-from submax.evaluation.off_policy import make_off_policy, off_policy_estimators
-from submax.evaluation.report.diagnosis.cautions import Caution, log_cautions, policy_cautions
-from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
-from submax.evaluation.report.diagnosis.propensity_calibration import worst_calibration
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
-from submax.evaluation.report.evidence.policy_evidence import PolicyEvidence
+from submax.evaluation import Log, compare, learn
+from submax.evaluation.intervals import INTERVALS
+from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
+from submax.evaluation.ranking.estimators import RANKING_ESTIMATORS
+from submax.evaluation.report.estimate import Estimate
+from submax.evaluation.report.recommendation import RANKING_ORDER, recommended
 
 ARMS = ["A", "B", "C"]
 LOGS = 60
+KINDS = {
+    ("dm", "ips", "pseudo-inverse", "replay"): "all",
+    ("ips", "replay"): "weights",
+    ("ips", "pseudo-inverse"): "propensities",
+    ("dm",): "model",
+    ("pseudo-inverse",): "slots",
+    ("replay",): "replay",
+}
+"""A warning is of a kind by the estimators that have it."""
 
 
-def log_of(rng, rows=2000, chances=(0.5, 0.3, 0.2), **columns):
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+def log_of(rng, rows=2000, chances=(0.5, 0.3, 0.2), reward=None):
     action = rng.choice(3, size=rows, p=chances)
-    table = {
-        "action": np.array(ARMS)[action],
-        "reward": (rng.random(rows) < 0.2 + 0.2 * action) * 1.0,
-        "propensity": np.array(chances)[action],
-    }
-    return Log.read({**table, **columns}, actions=ARMS)
+    return Log.from_arrays(
+        np.array(ARMS)[action],
+        (rng.random(rows) < 0.2 + 0.2 * action) * 1.0 if reward is None else reward,
+        propensity=np.array(chances)[action],
+        actions=ARMS,
+    )
 
 
 def slots_of(rng, chances, rows=2000, logged=True):
@@ -40,71 +54,69 @@ def slots_of(rng, chances, rows=2000, logged=True):
     return Log.read(table)
 
 
-def cautions_of(log, policy="random", *, same_rows=False, learned_from=None, logged=None):
-    """All cautions about a policy that learned from the log, or from another one."""
-    logged = logged or LoggedEvidence(log)
-    about_policy = logged.about(learn(learned_from or log, policy))
-    found = policy_cautions(about_policy, Diagnostics.of(about_policy), logged, same_rows)
-    return [*found, *log_cautions(logged)]
-
-
-def sentences(cautions):
-    return " | ".join(one.sentence for one in cautions)
-
-
-def evidence_of(weight, reward=None):
-    weight = np.asarray(weight, dtype=float)
-    reward = np.arange(len(weight)) % 2.0 if reward is None else np.asarray(reward, dtype=float)
-    return Evidence(reward, weight, weight, weight, weight)
-
-
 def of_weights(weight, reward=None):
-    """The cautions about weights, on a log of the same length that itself gives none."""
-    rng = np.random.default_rng(0)
+    """A log of two arms, and a policy that takes both equally often with these weights."""
     weight = np.asarray(weight, dtype=float)
-    least = 1.0 / max(weight.max(), 3.0)
-    log = log_of(rng, rows=len(weight))
-    log = replace(log, propensity=np.full(len(weight), least))
-    about_policy = PolicyEvidence(evidence_of(weight, reward), np.zeros(len(weight)))
-    return list(
-        policy_cautions(
-            about_policy, Diagnostics.of(about_policy), LoggedEvidence(log), same_rows=False
-        )
-    )
+    action = np.arange(len(weight)) // 2 % 2
+    reward = np.arange(len(weight)) % 2 if reward is None else reward
+    return Log.from_arrays(action, reward, propensity=0.5 / weight)
+
+
+def found_for(log, policy=None, model=None):
+    """A comparison with a policy, by default the uniform one, by estimators of all kinds."""
+    size = log.schema.problem.space.size
+    table = np.full(size, 1 / size) if policy is None else np.asarray(policy)
+    if table.ndim == 1:
+        table = np.tile(table, (len(log), 1))
+    estimators = ["dm", "ips", "replay"]
+    if len(log.schema.menu.slots) > 1:
+        estimators.append("pseudo-inverse")
+    return compare(log, {"p": table}, estimators=estimators, reward_model=model or DummyRegressor())
+
+
+def cautions_of(found):
+    """All warnings about the policy, and which estimators have each of them."""
+    having = {}
+    for one in found.estimates[1:]:
+        for sentence in one.cautions:
+            having.setdefault(sentence, set()).add(one.estimator)
+    return having
+
+
+def kinds(log, policy=None, model=None):
+    """How many warnings of each kind there are."""
+    found = found_for(log, policy, model)
+    used = set(found.estimators()[1:])
+    known = {frozenset(used.intersection(names)): kind for names, kind in KINDS.items()}
+    return Counter(known[frozenset(having)] for having in cautions_of(found).values())
 
 
 # Numbers
 
 
 def test_diagnostics_are_those_of_the_weights():
-    about_policy = PolicyEvidence(
-        evidence_of([0.0, 1.0, 3.0, 0.0]), np.array([0.0, 0.5, 0.25, 0.25])
+    log = Log.from_arrays(
+        ["A", "B", "B", "A"],
+        [0, 1, 0, 0],
+        propensity=[0.5, 0.8, 0.25, 0.5],
+        actions=["A", "B", "C"],
     )
-    found = Diagnostics.of(about_policy)
+    table = np.array([[0.0, 1.0, 0.0], [0.2, 0.8, 0.0], [0.0, 0.75, 0.25], [0.0, 1.0, 0.0]])
+    found = found_for(log, table).find("p", "ips").diagnostics
     assert found.rows == 4
     assert found.effective == pytest.approx(16 / 10)
-    assert (found.largest, found.largest_share) == (3.0, 0.75)
-    assert found.mean_weight == 1.0
+    assert (found.largest, found.largest_share) == pytest.approx((3.0, 0.75))
+    assert found.mean_weight == pytest.approx(1.0)
     assert found.mean_error == pytest.approx(np.sqrt(6 / 4) / 2)
-    assert found.unsupported == 0.25
+    assert found.unsupported == pytest.approx(0.25 / 4)
+    # A quarter of the weight has another reward than 0.
+    assert (found.usual, found.effective_rewards) == (0.0, pytest.approx(0.25 * 16 / 10))
+    nothing = found_for(log, [0.0, 0.0, 1.0]).find("p", "ips").diagnostics
+    assert (nothing.effective, nothing.largest, nothing.largest_share) == (0.0, 0.0, 0.0)
 
 
-def test_diagnostics_of_a_policy_without_any_weight():
-    found = Diagnostics.of(PolicyEvidence(evidence_of([0.0, 0.0]), np.zeros(2)))
-    assert (found.effective, found.largest, found.largest_share) == (0.0, 0.0, 0.0)
-
-
-def test_the_inverse_propensities_of_a_choice_add_up_to_the_rows(seed):
-    log = log_of(np.random.default_rng(seed))
-    found = worst_calibration(log)
-    number = ARMS.index(found.choice)
-    taken = log.action[:, 0] == number
-    assert found.ratio == pytest.approx((1 / log.propensity[taken]).sum() / len(log))
-    assert found.plausible
-
-
-def test_calibration_counts_the_rows_in_which_a_choice_was_eligible(seed):
-    rng, rows = np.random.default_rng(seed), 3000
+def test_the_inverse_propensities_of_a_choice_add_up_to_the_rows_in_which_it_was_eligible(rng):
+    rows = 3000
     both = rng.random(rows) < 0.5
     action = np.where(both, rng.integers(2, size=rows), 0)
     table = {
@@ -113,56 +125,27 @@ def test_calibration_counts_the_rows_in_which_a_choice_was_eligible(seed):
         "propensity": np.where(both, 0.5, 1.0),
         "eligible": [["A", "B"] if one else ["A"] for one in both],
     }
-    log = Log.read(table)
-    found = worst_calibration(log)
-    assert found.plausible
-    taken = (action == ARMS.index(found.choice)) * np.where(both, 2.0, 1.0)
-    eligible = rows if found.choice == "A" else both.sum()
-    assert found.ratio == pytest.approx(taken.sum() / eligible)
+    found = compare(Log.read(table), ["always=*"], reward_model=DummyRegressor())
+    checked = {one.name: one.calibration for one in found.overview.choices}
+    inverse = np.where(both, 2.0, 1.0)
+    assert checked["A"].ratio == pytest.approx(inverse[action == 0].sum() / rows)
+    assert checked["B"].ratio == pytest.approx(inverse[action == 1].sum() / both.sum())
+    assert checked["A"].plausible
+    assert checked["B"].plausible
 
 
-def test_calibration_of_slots_counts_joint_actions(seed):
-    chances = np.array([[0.1, 0.2], [0.15, 0.15], [0.3, 0.1]])
-    log = slots_of(np.random.default_rng(seed), chances)
-    found = worst_calibration(log)
-    assert found.plausible
-    assert found.ratio == pytest.approx(1.0, abs=0.25)
+# Kinds of warnings
 
 
-def test_calibration_of_densities_counts_the_width(seed):
-    rng, rows = np.random.default_rng(seed), 2000
-    title = rng.integers(2, size=rows)
-    table = {"action_title": np.array(["A", "B"])[title], "reward": rng.random(rows)}
-    table |= {"action_price": rng.uniform(2, 10, rows), "propensity": np.full(rows, 0.5 / 8)}
-    log = Log.read(table, actions={"title": ["A", "B"], "price": (2, 10)})
-    assert worst_calibration(log).plausible
-    assert not worst_calibration(replace(log, propensity=log.propensity * 2)).plausible
-
-
-def test_there_is_nothing_to_compare_in_one_arm():
-    assert (
-        worst_calibration(Log.read({"action": ["A"] * 9, "reward": [1] * 9, "propensity": [1] * 9}))
-        is None
-    )
-
-
-# Cautions
-
-
-def test_a_good_log_gives_no_caution(seed):
-    log = log_of(np.random.default_rng(seed))
-    (one,) = [one for one in cautions_of(log) if one.about != "replay"]
-    assert one == Caution(
-        "model", "the interval of dm does not include the error of its model of rewards"
-    )
+def test_a_good_log_gives_no_caution_but_that_of_the_model(rng):
+    assert kinds(log_of(rng, chances=(1 / 3,) * 3)) == {"model": 1}
+    assert kinds(log_of(rng)) == {"model": 1, "replay": 1}
 
 
 @pytest.mark.slow
-def test_correct_logs_are_hardly_ever_doubted(seed, monkeypatch):
+def test_correct_logs_are_hardly_ever_doubted(seed):
     """Propensities that depend on the context, down to 0.03; fewer than 2 in 100 are doubted."""
-    # What is asked here does not depend on the model of rewards, which takes most of the time.
-    monkeypatch.setattr(reward_map, "KERNELS", 0)
-    policies, doubted = ("random", "rcp-submax"), np.zeros(2)
+    doubted = np.zeros(2)
     for number in range(LOGS):
         rng = np.random.default_rng([seed, number])
         x = rng.normal(size=(2000, 2))
@@ -176,199 +159,190 @@ def test_correct_logs_are_hardly_ever_doubted(seed, monkeypatch):
             context=x,
             actions=ARMS,
         )
-        logged = LoggedEvidence(log)
-        for place, policy in enumerate(policies):
-            about = {one.about for one in cautions_of(log, policy, logged=logged)}
-            doubted[place] += bool(about - {"replay", "model"})
+        learned = learn(log, "rcp-submax").probabilities(log.parts[0].context)
+        for place, policy in enumerate((None, learned)):
+            doubted[place] += bool(set(kinds(log, policy)) - {"replay", "model"})
     assert np.all(doubted < 0.02 * LOGS + 3 * np.sqrt(0.02 * LOGS)), doubted
 
 
-def test_actions_that_the_log_never_has(seed):
-    rng = np.random.default_rng(seed)
+def test_actions_that_the_log_never_has(rng, mentioned):
     log = log_of(rng, chances=(0.6, 0.4, 0.0))
-    cautions = cautions_of(log, "random")
-    (first,) = [one for one in cautions if one.about == "all"]
-    assert "33% of its decisions" in first.sentence
-    assert "(C)" in first.sentence
-    assert "the weights average 0.6" in sentences(cautions)
-    learned_elsewhere = log_of(rng, chances=(0.6, 0.4, 0.0))
-    assert "none of the evaluated rows took" not in sentences(
-        cautions_of(log, "rcp-submax", learned_from=learned_elsewhere)
-    )
+    assert kinds(log) == {"model": 1, "replay": 1, "all": 1, "weights": 1}
+    assert mentioned(cautions_of(found_for(log)), "33%", "C")
+    assert kinds(log, [0.5, 0.5, 0.0]) == {"model": 1, "replay": 1}
+    assert kinds(log.rows(log.action[:, 0] == 0), [1.0, 0.0, 0.0])["all"] == 0
 
 
-def test_actions_without_a_chance_in_some_contexts(seed):
-    rng, rows = np.random.default_rng(seed), 2000
-    forced = rng.random(rows) < 0.3
-    action = np.where(forced, 0, rng.integers(3, size=rows))
+def test_actions_without_a_chance_in_some_contexts(rng):
+    forced = rng.random(2000) < 0.3
+    action = np.where(forced, 0, rng.integers(3, size=2000))
     log = Log.from_arrays(
         np.array(ARMS)[action],
-        rng.integers(2, size=rows),
+        rng.integers(2, size=2000),
         propensity=np.where(forced, 1.0, 1 / 3),
         context=forced[:, None] * 1.0,
-        actions=ARMS,
     )
-    (one,) = [one for one in cautions_of(log) if one.about == "weights"]
-    assert "the log could not take some of its actions" in one.sentence
-    assert "none of the evaluated rows took" not in sentences(cautions_of(log))
+    assert kinds(log)["weights"] == 1
+    assert kinds(log)["all"] == 0
 
 
-def test_wrong_propensities(seed):
-    rng = np.random.default_rng(seed)
+def test_wrong_propensities(rng, mentioned):
     log = log_of(rng)
     for wrong in (np.full(2000, 1 / 3), log.propensity / 2, np.sqrt(log.propensity)):
-        cautions = list(log_cautions(LoggedEvidence(replace(log, propensity=wrong))))
-        (found,) = [one for one in cautions if one.about == "propensities"]
-        assert "do not agree with how often it was taken" in found.sentence
+        assert kinds(replace(log, propensity=wrong))["propensities"] == 1
+    assert kinds(replace(log, propensity=log.propensity / 2))["weights"] == 1
+    tiny = log.propensity.copy()
+    tiny[0] = 1e-5
+    assert mentioned(cautions_of(found_for(replace(log, propensity=tiny))), "1e-05")
+    unknown = replace(log, propensity=np.full(2000, np.nan))
+    assert kinds(unknown)["propensities"] == 1
+    one_action = Log.from_arrays(np.zeros(500, int), rng.integers(2, size=500))
+    one_action = replace(one_action, propensity=np.full(500, 0.6))
+    assert kinds(one_action) == {"all": 1, "propensities": 1, "weights": 1, "model": 1}
 
 
-def test_weights_that_average_too_much(seed):
-    log = log_of(np.random.default_rng(seed))
-    halved = replace(log, propensity=log.propensity / 2)
-    assert "does not explain the difference: the propensities are wrong" in sentences(
-        cautions_of(halved)
-    )
+def test_densities_are_checked_by_the_width_of_the_interval(rng):
+    title = rng.integers(2, size=2000)
+    table = {"action_title": np.array(["A", "B"])[title], "reward": rng.random(2000)}
+    table |= {"action_price": rng.uniform(2, 10, 2000), "propensity": np.full(2000, 0.5 / 8)}
+    log = Log.read(table, actions={"title": ["A", "B"], "price": (2, 10)})
+    for factor, warnings in ((1, 0), (2, 1)):
+        changed = replace(log, propensity=factor * log.propensity)
+        found = compare(changed, ["random"], estimators=["ips"], by="random")
+        assert bool(found.find("random", "ips").cautions) == bool(warnings)
 
 
-def test_rare_rows_that_did_not_come_are_no_proof():
+def test_rare_rows_that_did_not_come_are_no_proof(rng):
     """With a propensity of 0.001 two of 2000 rows are expected, and none occurred."""
-    rng = np.random.default_rng(0)
     log = log_of(rng, chances=(0.998, 0.001, 0.001))
     rare = log.rows(log.action[:, 0] == 0)
     rare.propensity[0] = 0.001
-    about_policy = PolicyEvidence(evidence_of(np.zeros(len(rare))), np.zeros(len(rare)))
-    cautions = list(
-        policy_cautions(
-            about_policy, Diagnostics.of(about_policy), LoggedEvidence(rare), same_rows=False
-        )
+    # The rows are worth none of the policy, which is the only warning about its weights.
+    assert kinds(rare, [0.0, 0.5, 0.5])["weights"] == 1
+
+
+@pytest.mark.parametrize(("rows", "few"), [(92, True), (112, False)])
+def test_few_effective_rows(rows, few):
+    assert kinds(of_weights(np.ones(rows)))["weights"] == few
+
+
+@pytest.mark.parametrize(("taken", "few"), [(300, True), (500, False)])
+def test_few_effective_rows_of_many(taken, few):
+    action = np.arange(40_000) < taken
+    share = taken / 40_000
+    log = Log.from_arrays(
+        action * 1, np.arange(40_000) % 2, propensity=np.where(action, share, 1 - share)
     )
-    assert "average" not in sentences(cautions)
-    assert "are worth 0 rows" in sentences(cautions)
-
-
-@pytest.mark.parametrize(("rows", "effective"), [(90, True), (110, False)])
-def test_few_effective_rows(rows, effective):
-    cautions = of_weights(np.ones(rows))
-    assert ("too few" in sentences(cautions)) is effective
-
-
-def test_few_effective_rows_of_many():
-    weight = np.zeros(40_000)
-    weight[:300] = 40_000 / 300
-    assert "the 40000 rows are worth 300 rows" in sentences(of_weights(weight))
-    weight[:500] = 40_000 / 500
-    assert "are worth" not in sentences(of_weights(weight))
+    assert kinds(log, [0.0, 1.0])["weights"] == few
 
 
 @pytest.mark.parametrize(("largest", "expected"), [(30.0, True), (10.0, False)])
 def test_one_large_weight(largest, expected):
     weight = np.full(500, (500 - largest) / 499)
     weight[0] = largest
-    assert ("of the sum of all weights" in sentences(of_weights(weight))) is expected
+    assert kinds(of_weights(weight))["weights"] == expected
 
 
-@pytest.mark.parametrize(("earning", "expected"), [(9, True), (10, False)])
+def test_slots_that_were_not_chosen_independently(rng):
+    together = np.array([[0.3, 0.05], [0.05, 0.3], [0.15, 0.15]])
+    apart = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    assert kinds(slots_of(rng, together))["slots"] == 1
+    assert kinds(slots_of(rng, apart)) == {"replay": 1, "model": 1}
+    # The propensities of slots are known for an even log, and estimated for another one.
+    assert kinds(slots_of(rng, np.full((3, 2), 1 / 6), logged=False)) == {"model": 1}
+    assert kinds(slots_of(rng, apart, logged=False))["slots"] == 1
+
+
+def test_slots_with_wild_weights_warn_the_pseudo_inverse(rng):
+    rare = np.outer([0.495, 0.495, 0.01], [0.5, 0.5])
+    log = slots_of(rng, rare, rows=1000)
+    assert kinds(log, np.repeat([0.0, 0.0, 0.5], 2))["slots"] >= 1
+
+
+def test_rewards_that_contradict_the_model(rng, mentioned):
+    log = log_of(rng, chances=(1 / 3,) * 3)
+    wrong = DummyRegressor(strategy="constant", constant=0.0)
+    found = found_for(log, model=wrong)
+    off = found.find("p", "ips").value
+    assert mentioned(found.find("p", "dm").cautions, f"{off:+.2g}")
+    assert kinds(log, model=wrong) == {"model": 1}
+
+
+# Rare and huge rewards
+
+
+@pytest.mark.parametrize(("earning", "expected"), [(0, True), (9, True), (10, False)])
 def test_few_rewards(earning, expected):
     reward = np.zeros(500)
     reward[:earning] = 1.0
-    assert ("with another reward" in sentences(of_weights(np.ones(500), reward))) is expected
+    log = of_weights(np.ones(500), reward)
+    assert kinds(log)["all"] == expected
+    about = found_for(log).find("p", "ips").diagnostics
+    assert about.effective_rewards == pytest.approx(earning)
 
 
-def test_estimated_propensities(seed):
-    log = log_of(np.random.default_rng(seed))
-    unknown = replace(log, propensity=np.full(2000, np.nan)).with_estimated_propensities(seed)
-    (found,) = [one for one in cautions_of(unknown) if one.about == "propensities"]
-    assert found.sentence.startswith("2000 of 2000 propensities are estimated")
-    assert "estimated" not in sentences(cautions_of(log))
+def test_a_log_without_any_reward_has_intervals(rng):
+    found = compare(log_of(rng, 4000, (0.25, 0.25, 0.5), np.zeros(4000)), ["random"])
+    for one in found.estimates:
+        assert one.value == 0.0
+        assert len(one.cautions) >= 1
+        if one.estimator != "dm":
+            assert one.interval.low == 0.0
+            # Fewer than 1 in 2000 rows had a reward; the exact upper bound is 3.7 / 2000.
+            assert 0.0005 < one.interval.high < 0.01
 
 
-def test_replay_of_an_uneven_log(seed):
-    rng = np.random.default_rng(seed)
-    assert "replay" in [one.about for one in cautions_of(log_of(rng))]
-    assert "replay" not in [one.about for one in cautions_of(log_of(rng, chances=(1 / 3,) * 3))]
+def test_one_huge_reward_has_a_caution_and_rare_ones_are_no_outliers(rng, mentioned):
+    rewards = (rng.random(2000) < 0.3) * 1.0
+    for huge in (1, 2):
+        rewards[-huge:] = 1e6
+        found = found_for(log_of(rng, reward=rewards))
+        assert all(mentioned(one.cautions, "1e+06") for one in found.estimates)
+    rare = np.zeros(2000)
+    rare[-2:] = 1.0
+    # There is one warning, that of rare rewards.
+    assert kinds(log_of(rng, reward=rare))["all"] == 1
 
 
-def test_slots_that_were_not_chosen_independently(seed):
-    rng = np.random.default_rng(seed)
-    together = np.array([[0.3, 0.05], [0.05, 0.3], [0.15, 0.15]])
-    apart = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
-    (found,) = [one for one in cautions_of(slots_of(rng, together)) if one.about == "slots"]
-    assert "independently" in found.sentence
-    assert "slots" not in [one.about for one in cautions_of(slots_of(rng, apart))]
-    even = slots_of(rng, np.full((3, 2), 1 / 6), logged=False)
-    assert "slots" not in [one.about for one in cautions_of(even)]
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_the_value_is_inside_of_its_interval_and_of_the_bounds(interval, mentioned):
+    # In the second half 6 of 10 rows took the better action, which was expected in 5 of 10.
+    action = np.array([0, 1] * 50 + [1, 0, 1, 0, 1, 0, 1, 0, 1, 1] * 10)
+    log = Log.from_arrays(action, action, propensity=np.full(200, 0.5), rewards="binary")
+    found = compare(log, ["rcp-submax"], interval=interval)
+    for one in found.estimates:
+        assert 0.0 <= one.interval.low <= one.value <= one.interval.high <= 1.0
+    one = found.find("rcp-submax", "ips")
+    assert one.value == 1.0
+    # The warning says what the estimate was before it was cut.
+    assert mentioned(one.cautions, "1.2")
 
 
-def test_propensities_of_slots_that_are_estimated(seed):
-    log = slots_of(np.random.default_rng(seed), np.outer([0.5, 0.3, 0.2], [0.6, 0.4]), logged=False)
-    (found,) = [one for one in cautions_of(log) if one.about == "slots"]
-    assert "log them in columns propensity_SLOT" in found.sentence
+# What is recommended
 
 
-def test_a_policy_learned_from_the_same_rows(seed):
-    log = log_of(np.random.default_rng(seed))
-    (found,) = [one for one in cautions_of(log, same_rows=True) if one.about == "all"]
-    assert "looks too good" in found.sentence
-    assert "looks too good" not in sentences(cautions_of(log))
+def best(*estimates):
+    """The recommended one of estimates, given by their names, warnings and values."""
+    made = [
+        Estimate("p", name, value, ConfidenceInterval(0.0, 1.0), None, None, ("?",) * cautions)
+        for name, cautions, value in estimates
+    ]
+    return recommended(made).estimator
 
 
-def test_a_caution_concerns_the_estimators_that_rely_on_it():
-    concerned = {
-        about: {
-            short
-            for short in off_policy_estimators()
-            if Caution(about, "").concerns(make_off_policy(short))
-        }
-        for about in ("weights", "propensities", "slots", "sessions", "replay", "all")
-    }
-    weighted = {"ips", "snips", "clipped", "dr", "sndr", "switch-dr", "dr-shrinkage"}
-    assert concerned["weights"] == weighted | {"replay"}
-    of_sessions = {"per-decision", "trajectory"}
-    assert concerned["propensities"] == weighted | {"pseudo-inverse", "mips"} | of_sessions
-    assert concerned["sessions"] == of_sessions
-    assert concerned["slots"] == {"pseudo-inverse"}
-    assert concerned["replay"] == {"replay"}
-    assert concerned["all"] == set(off_policy_estimators())
+def test_the_fewest_warnings_decide_and_then_the_order():
+    assert best(("ips", 0, 0.5), ("snips", 0, 0.5), ("dr", 0, 0.5)) == "dr"
+    assert best(("ips", 0, 0.5), ("snips", 0, 0.5), ("dr", 1, 0.5)) == "snips"
+    assert best(("ips", 2, 0.5), ("snips", 3, 0.5), ("dr", 3, 0.5)) == "ips"
+    # dm only alone, estimates without a value never, and other parameters last.
+    assert best(("dm", 0, 0.5), ("ips", 5, 0.5)) == "ips"
+    assert best(("dm", 1, 0.5)) == "dm"
+    assert best(("dr", 0, float("nan")), ("ips", 4, 0.5)) == "ips"
+    assert best(("ClippedInversePropensity(threshold=2.0)", 0, 0.5), ("replay", 0, 0.5)) == "replay"
+    assert list(RANKING_ESTIMATORS) == list(RANKING_ORDER)
 
 
-def test_rewards_that_contradict_the_model(seed):
-    """A model that predicts 0 for all rewards, on rows with other rewards."""
-    rng = np.random.default_rng(seed)
-    reward = (rng.random(1000) < 0.5) * 1.0
-    zero = np.zeros(1000)
-    about_policy = PolicyEvidence(Evidence(reward, np.ones(1000), np.ones(1000), zero, zero), zero)
-    log = log_of(rng, rows=1000)
-    cautions = list(
-        policy_cautions(
-            about_policy, Diagnostics.of(about_policy), LoggedEvidence(log), same_rows=False
-        )
-    )
-    (one,) = [one for one in cautions if one.about == "model"]
-    assert "off by +0.5" in one.sentence or "off by +0.4" in one.sentence
-    assert one.concerns(make_off_policy("dm"))
-    assert not one.concerns(make_off_policy("dr"))
-
-
-def test_one_tiny_propensity_gives_a_caution(seed):
-    rng = np.random.default_rng(seed)
-    log = log_of(rng)
-    propensity = log.propensity.copy()
-    propensity[0] = 1e-5
-    cautions = list(log_cautions(LoggedEvidence(replace(log, propensity=propensity))))
-    assert "a propensity is as small as 1e-05" in sentences(cautions)
-
-
-def test_slots_with_wild_weights_warn_the_pseudo_inverse(seed):
-    rng = np.random.default_rng(seed)
-    slots = rng.pareto(0.6, (2000, 2))
-    one = np.ones(2000)
-    about_policy = PolicyEvidence(Evidence(one, one, one, one, one, slots), np.zeros(2000))
-    log = log_of(rng)
-    cautions = list(
-        policy_cautions(
-            about_policy, Diagnostics.of(about_policy), LoggedEvidence(log), same_rows=False
-        )
-    )
-    about = [caution for caution in cautions if caution.about == "slots"]
-    assert about
-    assert all(caution.concerns(make_off_policy("pseudo-inverse")) for caution in about)
+def test_one_estimate_of_each_policy_is_recommended(rng):
+    found = compare(log_of(rng), ["random", "rcp-submax"])
+    assert [one.policy for one in found.recommended()] == ["logging policy", "random", "rcp-submax"]
+    assert [row["recommended"] for row in found.rows()].count(True) == 3
