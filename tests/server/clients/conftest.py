@@ -5,7 +5,6 @@ from threading import Event, Thread
 
 import pytest
 
-import submax.web.server.client.messages.attempts
 from submax.client import AsyncClient, Client
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
@@ -25,6 +24,8 @@ class Stub:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are sent together: two small packets would take 40 ms.
+            wbufsize = -1
 
             def setup(self):
                 stub.connections += 1
@@ -83,8 +84,7 @@ class Waited:
 
 
 @pytest.fixture
-def stub(monkeypatch):
-    monkeypatch.setattr(submax.web.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
+def stub():
     stub = Stub()
     yield stub
     stub.close()
@@ -97,5 +97,5 @@ def kind(request):
 
 @pytest.fixture
 def client(stub, kind):
-    with kind(stub.address, "page", attempts=4) as client:
+    with kind(stub.address, "page", attempts=3) as client:
         yield client

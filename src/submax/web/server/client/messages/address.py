@@ -35,7 +35,8 @@ class Address(NamedTuple):
         if not host or parts.scheme not in ("http", "https") or port == 0:
             raise InputError(
                 f"the address {address!r} is no address of a server: write it like "
-                "http://127.0.0.1:8000"
+                "http://127.0.0.1:8000",
+                parameter="address",
             )
         if bandit is not None:
             check_bandit(bandit)
@@ -56,6 +57,7 @@ def _headers(key: str | None) -> dict[str, str]:
     if not (key.isascii() and key.isprintable()):
         raise InputError(
             "the key has characters that no key has: give the whole text submax.….… that "
-            "submax keys add has printed"
+            "submax keys add has printed",
+            parameter="key",
         )
     return {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
