@@ -156,7 +156,7 @@ class Server:
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def ended(self, seconds: float = 10.0) -> int:
+    def ended(self, seconds: float = 60.0) -> int:
         """Its exit status; what else it said is kept."""
         _, said = self.process.communicate(timeout=seconds)
         self.said += said

@@ -3,16 +3,15 @@
 import threading
 from threading import Event
 
-import pytest
-from refusals import raises_code
+import msgspec
+from waiting import wait_until
 
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.web.server import service as service_module
-from submax.web.server.service import Service
 
-BANDITS = 60
+BANDITS = 30
 
 
 class Slow(MemoryStore):
@@ -24,22 +23,26 @@ class Slow(MemoryStore):
 
     def read(self, stream, after=0, limit=10_000):
         if self.is_slow and stream.startswith("slow/"):
-            self.go.wait(30)
+            self.go.wait(60)
         return super().read(stream, after, limit)
 
 
-@pytest.fixture
-def started(trial):
-    opened = []
+class Damaged(MemoryStore):
+    """A store in which the settings of one bandit cannot be read any more."""
 
-    def started(store):
-        opened.append(Service(store, trial))
-        opened[-1].start()
-        return opened[-1]
+    is_damaged = False
 
-    yield started
-    for one in opened:
-        one.close()
+    def find(self, stream, key):
+        found = super().find(stream, key)
+        return found and self._damaged(stream, found)
+
+    def read(self, stream, after=0, limit=10_000):
+        return [self._damaged(stream, one) for one in super().read(stream, after, limit)]
+
+    def _damaged(self, stream, event):
+        if self.is_damaged and stream == "bad/settings":
+            return msgspec.structs.replace(event, body=b"no settings")
+        return event
 
 
 def declared(store, *names):
@@ -47,70 +50,47 @@ def declared(store, *names):
         open_bandit(store, name=name, actions=["A", "B"], reward_wait=0, background=False)
 
 
-def test_the_number_of_threads_does_not_depend_on_the_number_of_bandits(tmp_path, started):
+def decided(http, name):
+    return http.post(f"/bandits/{name}/decide", json={}).status_code
+
+
+def test_many_bandits_learn_with_the_threads_of_one(tmp_path, serving):
     few, many = SQLiteStore(tmp_path / "few.db"), SQLiteStore(tmp_path / "many.db")
+    names = [f"b{number}" for number in range(BANDITS)]
     declared(few, "page")
-    declared(many, *[f"b{number}" for number in range(BANDITS)])
+    declared(many, *names)
     before = threading.active_count()
-    started(few)
+    serving(few)
     with_one = threading.active_count() - before
-    service = started(many)
-    assert len(service.opened()) == BANDITS
+    http = serving(many)
     # A thread of another test may end meanwhile.
     assert threading.active_count() - before <= 2 * with_one
-
-
-def test_all_of_many_bandits_learn(tmp_path, started, eventually):
-    store = SQLiteStore(tmp_path / "many.db")
-    names = [f"b{number}" for number in range(BANDITS)]
-    declared(store, *names)
-    service = started(store)
     for name in names:
-        made = service[name].decide_many([{}] * 20)
-        service[name].reward_many([{"id": one.id, "value": 1.0} for one in made])
+        body = {"requests": [{}] * 120}
+        made = http.post(f"/bandits/{name}/decide-many", json=body).json()["decisions"]
+        rewards = [{"id": one["id"], "value": 1.0} for one in made]
+        http.post(f"/bandits/{name}/reward-many", json={"rewards": rewards})
     for name in names:
-        service[name].refit()
-    eventually(lambda: all(service[name].version >= 1 for name in names))
+        wait_until(lambda name=name: http.get(f"/bandits/{name}").json()["version"] >= 1)
 
 
-def test_a_bandit_that_takes_long_to_open_does_not_stop_the_others(started, monkeypatch):
-    monkeypatch.setattr(service_module, "SLOW_OPENING_SECONDS", 0.3)
+def test_a_bandit_that_takes_long_to_open_does_not_stop_the_others(serving, monkeypatch):
+    monkeypatch.setattr(service_module, "SLOW_OPENING_SECONDS", 0.1)
     store = Slow()
     declared(store, "a", "slow", "z")
     store.is_slow = True
-    service = started(store)
-    assert service.ready
-    assert {one.name for one in service.opened()} == {"a", "z"}
-    service["z"].decide()
-    with raises_code("store-unavailable"):
-        service.find("slow")
+    http = serving(store)
+    wait_until(lambda: decided(http, "a") == decided(http, "z") == 200)
+    assert decided(http, "slow") == 503
     store.go.set()
+    wait_until(lambda: decided(http, "slow") == 200)
 
 
-def test_it_is_opened_when_it_can_be(started, monkeypatch, eventually):
-    monkeypatch.setattr(service_module, "SLOW_OPENING_SECONDS", 0.1)
-    store = Slow()
-    declared(store, "slow")
-    store.is_slow = True
-    service = started(store)
-    assert "slow" not in service
-    store.go.set()
-    eventually(lambda: "slow" in service)
-    assert service.find("slow").decide().id
-
-
-def test_a_damaged_bandit_does_not_stop_the_others(started, caplog):
-    store = MemoryStore()
-    declared(store, "a", "b")
-    events = store._events["a/settings"]
-    events[0] = type(events[0])(
-        *[
-            b"no settings" if name == "body" else getattr(events[0], name)
-            for name in events[0].__struct_fields__
-        ]
-    )
-    store._keys["a/settings", "declared"] = events[0]
-    service = started(store)
-    assert service.ready
-    assert [one.name for one in service.opened()] == ["b"]
-    assert "the bandit a cannot be opened" in caplog.text
+def test_a_damaged_bandit_does_not_stop_the_others(serving, caplog):
+    store = Damaged()
+    declared(store, "bad", "good")
+    store.is_damaged = True
+    http = serving(store)
+    assert decided(http, "good") == 200
+    assert decided(http, "bad") >= 400
+    assert "bad" in caplog.text

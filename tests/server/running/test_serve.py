@@ -1,8 +1,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
@@ -10,6 +8,7 @@ from threading import Event, Lock
 import httpx
 import pytest
 from click.testing import CliRunner
+from waiting import wait_until
 
 import submax.web.server.client.messages.attempts
 from submax.cli import main
@@ -57,9 +56,9 @@ class Load:
                 break
         self._client.close()
 
-    def wait_for(self, count, eventually):
+    def wait_for(self, count):
         wanted = len(self.rewards) + count
-        eventually(lambda: len(self.rewards) >= wanted)
+        wait_until(lambda: len(self.rewards) >= wanted)
 
     def end(self):
         """What went wrong in the clients but for what they are told is raised."""
@@ -99,14 +98,14 @@ def shared(start_server, tmp_path_factory):
     """A server for the tests that leave its store as it is."""
     path = tmp_path_factory.mktemp("shared") / "page.db"
     open_bandit(path, actions=ACTIONS, background=False).close()
-    server = start_server(path, fresh=True)
+    server = start_server(path)
     server.wait_ready()
     return server
 
 
 def test_the_first_line_names_the_address_and_the_server_is_soon_ready(shared):
-    serves = f"submax serves {shared.file} (page) at http://127.0.0.1:{shared.port}\n"
-    assert shared.first_line == serves
+    assert shared.address == f"http://127.0.0.1:{shared.port}"
+    assert str(shared.file) in shared.first_line
     assert shared.port > 0
     assert shared.get("/bandits").json() == {"bandits": ["page"]}
 
@@ -137,15 +136,13 @@ def test_a_long_body_in_pieces_is_refused(shared):
     assert answer.status_code == 413
 
 
-def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file, eventually):
+def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file):
     server = serve(file)
     server.wait_ready()
     load = Load(server, attempts=1)
-    load.wait_for(100, eventually)
-    begin = time.monotonic()
+    load.wait_for(100)
     server.signal(signal.SIGTERM)
-    assert server.ended(10) == 0
-    assert time.monotonic() - begin < 10
+    assert server.ended() == 0
     load.end()
     assert len(load.errors) == THREADS
     check_kept(file, load)
@@ -162,7 +159,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 """Said when the body is waited for: the request is under way."""
 
 
-def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file, eventually):
+def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file):
     server = serve(file)
     server.wait_ready()
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
@@ -178,11 +175,11 @@ def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file,
                 return True
             return False
 
-        eventually(refused)
+        wait_until(refused)
         slow.sendall(b' "late"}')
         answer = slow.recv(65_536)
     assert answer.startswith(b"HTTP/1.1 200")
-    assert server.ended(10) == 0
+    assert server.ended() == 0
     assert [key for key, _ in stored(file)[0]] == [decision_key("late")]
 
 
@@ -191,7 +188,7 @@ def test_sigterm_while_starting_ends_in_order(serve, file, pause):
     server = serve(file)
     time.sleep(pause)
     server.signal(signal.SIGTERM)
-    assert server.ended(10) == 0
+    assert server.ended() == 0
     assert "Traceback" not in server.said
     SQLiteStore(file).close()
 
@@ -205,74 +202,73 @@ def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
     with Client(server.address, "page") as client:
         client.decide(id="d1")
     server.signal(signal.SIGINT)
-    assert server.ended(10) == 0
+    assert server.ended() == 0
     assert "Traceback" not in server.said
     assert len(stored(file)[0]) == 1
 
 
-def refused(*arguments):
-    command = [sys.executable, "-m", "submax", "serve", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    assert done.stdout == ""
-    assert done.stderr.startswith("Error: ")
-    assert done.stderr.count("\n") == 1
-    return done.returncode, done.stderr
+def refusal(file, *options):
+    """The exit code of a server that does not start, and what it says in one line."""
+    result = CliRunner().invoke(main, ["serve", str(file), *map(str, options)])
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    return result.exit_code, result.stderr
 
 
 def test_a_second_server_on_the_same_file_is_refused(shared):
-    status, sentence = refused(shared.file, "--port", 0)
+    status, said = refusal(shared.file, "--port", 0)
     assert status == 1
-    assert f"is open for writing in process {shared.process.pid}" in sentence
+    assert str(shared.process.pid) in said
 
 
-def test_a_port_in_use_is_said_so(shared, tmp_path):
-    status, sentence = refused(tmp_path / "other.db", "--port", shared.port)
+def test_a_port_in_use_is_refused(shared, tmp_path):
+    status, said = refusal(tmp_path / "other.db", "--port", shared.port)
     assert status == 2
-    assert f"cannot listen on 127.0.0.1:{shared.port}: Address already in use" in sentence
+    assert f"127.0.0.1:{shared.port}" in said
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--host", "0.0.0.0"], "submax keys add STORE --scope admin"),
-        (["--port", "70000"], "0 to 65535"),
-        (["--rate", "0"], "above 0"),
-        (["--rate", "nan"], "nan"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(file, options, words):
-    result = CliRunner().invoke(main, ["serve", str(file), "--port", "0", *options])
-    assert result.exit_code == 2
-    assert words in result.stderr
+@pytest.mark.parametrize("options", [["--port", "70000"], ["--rate", "0"], ["--rate", "nan"]])
+def test_options_that_cannot_be_are_refused(file, options):
+    status, said = refusal(file, "--port", "0", *options)
+    assert status == 2
+    assert options[0] in said
     SQLiteStore(file).close()
 
 
-def test_a_host_that_does_not_exist_is_said_so(file):
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "127.0.0.1x"])
+def test_an_address_for_others_needs_a_key(file, host):
+    status, said = refusal(file, "--port", "0", "--host", host)
+    assert status == 2
+    assert "submax keys add" in said
+    SQLiteStore(file).close()
+
+
+@pytest.mark.parametrize("host", ["a" * 100, "256.256.256.256"])
+def test_a_host_that_does_not_exist_is_refused(file, host):
     store = SQLiteStore(file)
     KeyRegistry(store).add(["admin"])
     store.close()
-    for host in ("a" * 100, "256.256.256.256"):
-        result = CliRunner().invoke(main, ["serve", str(file), "--port", "0", "--host", host])
-        assert result.exit_code == 2
-        assert "cannot listen on" in result.stderr
+    status, said = refusal(file, "--port", "0", "--host", host)
+    assert status == 2
+    assert host in said
     SQLiteStore(file).close()
 
 
-def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, eventually, monkeypatch):
+def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, monkeypatch):
     monkeypatch.setattr(submax.web.server.client.messages.attempts, "LONGEST_PAUSE", 0.1)
     server = serve(file)
     server.wait_ready()
     load = Load(server, attempts=500)
     for _ in range(ROUNDS):
-        load.wait_for(50, eventually)
+        load.wait_for(50)
         server.signal(signal.SIGKILL)
         server.ended()
         server = serve(file, server.port)
         server.wait_ready()
-    load.wait_for(50, eventually)
+    load.wait_for(50)
     load.end()
     server.signal(signal.SIGTERM)
-    assert server.ended(10) == 0
+    assert server.ended() == 0
     assert load.errors == []
     made, rewarded = check_kept(file, load)
     assert len(made) == len(load.decisions)
@@ -293,16 +289,18 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
                 break
             acknowledged.append(decision_key(str(number)))
         assert answer.status_code == 503
-        assert "nothing that was acknowledged is lost" in answer.json()["error"]
+        assert answer.json()["code"] == "store-unavailable"
         assert http.post("/reward", json={"id": "0", "value": 1}).status_code == 503
         assert server.get("/healthz").status_code == 200
+        wait_until(lambda: server.get("/readyz").status_code == 503)
         room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, room)
+        server.wait_ready()
         for number in range(5):
             assert http.post("/decide", json={"id": f"after-{number}"}).status_code == 200
             acknowledged.append(decision_key(f"after-{number}"))
     server.signal(signal.SIGTERM)
-    assert server.ended(10) == 0
+    assert server.ended() == 0
     assert sorted(key for key, _ in stored(file)[0]) == sorted(acknowledged)
     result = CliRunner().invoke(main, ["doctor", str(file)])
     assert result.exit_code == 0, result.output

@@ -1,8 +1,8 @@
-"""Spans of requests, writes and fits, collected in memory."""
+"""Spans of requests, writes and fits, collected in memory or sent as OTLP."""
 
-import subprocess
-import sys
-import warnings
+import signal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +12,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import submax.core.running.extras
 from submax.cli import main
-from submax.core.running.spans import SPANS, UNOBSERVED
 from submax.live.bandits.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.web.server.interface.request_pipeline import RequestPipeline
@@ -38,17 +37,18 @@ def telemetry(exporter):
 
 
 @pytest.fixture
-def http(serving, telemetry, tmp_path, trial):
+def http(serving, telemetry, tmp_path, trial, eventually):
     file = tmp_path / "page.db"
     open_bandit(file, actions=["A", "B"], background=False).close()
     service = Service(SQLiteStore(file), trial)
     pipeline = RequestPipeline(service, 1e6, Metrics(service.opened))
     pipeline.telemetry = telemetry
-    return serving(service, pipeline=pipeline)
-
-
-def test_a_request_is_a_span_of_the_callers_trace(http, exporter, eventually):
+    http = serving(service, pipeline=pipeline)
     eventually(lambda: http.get("/readyz").status_code == 200)
+    return http
+
+
+def test_a_request_is_a_span_of_the_callers_trace(http, exporter):
     exporter.clear()
     headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "x-request-id": "r-1"}
     http.post("/bandits/page/decide", json={"id": "a"}, headers=headers)
@@ -68,13 +68,17 @@ def test_a_request_is_a_span_of_the_callers_trace(http, exporter, eventually):
     assert unknown.parent is None
 
 
-def test_writes_and_fits_are_spans(telemetry, exporter, tmp_path):
+def test_writes_and_fits_are_spans_until_telemetry_is_closed(telemetry, exporter, tmp_path):
     with open_bandit(tmp_path / "a.db", actions=["A", "B"], reward_wait=0, background=False) as a:
         exporter.clear()
         for _ in range(3):
             a.reward(a.decide().id, 1.0)
         a.refit()
-    spans = exporter.get_finished_spans()
+        spans = exporter.get_finished_spans()
+        telemetry.close()
+        exporter.clear()
+        a.decide()
+    assert not exporter.get_finished_spans()
     written = [one for one in spans if one.name == "submax.store.write"]
     assert sum(one.attributes["submax.appends"] for one in written) >= 6
     (fitted,) = [one for one in spans if one.name == "submax.refit"]
@@ -82,22 +86,39 @@ def test_writes_and_fits_are_spans(telemetry, exporter, tmp_path):
     assert fitted.end_time > fitted.start_time
 
 
-def test_nobody_observes_afterwards(exporter):
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    Telemetry(provider).close()
-    assert SPANS.span("submax.store.write") is UNOBSERVED
+@pytest.fixture
+def collector():
+    """Collects what is sent to its ``address``, in ``received``."""
+
+    class Collecting(BaseHTTPRequestHandler):
+        def do_POST(self):
+            server.received.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Collecting)
+    server.received, server.address = [], f"http://127.0.0.1:{server.server_port}"
+    Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
 
 
-def test_without_the_option_nothing_of_it_is_imported():
-    script = (
-        "import sys, submax.web.server.run, submax.cli; print([one for one in sys.modules if "
-        "one.startswith('opentelemetry')])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
+@pytest.mark.parametrize(("variables", "name"), [({}, b"submax"), ({"NAME": "shop"}, b"shop")])
+def test_a_server_sends_its_spans_under_its_name(serve, tmp_path, collector, variables, name):
+    given = {f"OTEL_SERVICE_{word}": text for word, text in variables.items()}
+    endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
+    server = serve(tmp_path / "a.db", 0, "--telemetry", **endpoint, **given)
+    server.wait_ready()
+    server.signal(signal.SIGTERM)
+    assert server.ended() == 0
+    sent = b"".join(collector.received)
+    assert b"submax.ready" in sent
+    # A text in OTLP has its length before it, and the name of the service is a text of its own.
+    assert b"service.name\x12" + bytes([len(name) + 2]) + b"\n" + bytes([len(name)]) + name in sent
 
 
 def test_without_the_extra_the_command_names_it(monkeypatch, tmp_path):
@@ -106,14 +127,3 @@ def test_without_the_extra_the_command_names_it(monkeypatch, tmp_path):
     result = CliRunner().invoke(main, ["serve", str(file), "--telemetry"])
     assert result.exit_code == 2
     assert not file.exists()
-
-
-def test_the_name_of_the_service_can_be_given(monkeypatch):
-    for given, name in ((None, "submax"), ("shop", "shop")):
-        if given is not None:
-            monkeypatch.setenv("OTEL_SERVICE_NAME", given)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            telemetry = Telemetry.of_environment()
-        assert telemetry._provider.resource.attributes["service.name"] == name
-        telemetry.close()

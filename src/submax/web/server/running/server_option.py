@@ -61,6 +61,7 @@ class ServerOption:
                 f"{source} was {text!r:.80}, and {self.allowed} is allowed: give for example "
                 f"{self.example}",
                 code=code,
+                parameter=self.name,
             ) from error
 
 
