@@ -24,7 +24,7 @@ UUID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 @pytest.fixture
 def file(tmp_path):
-    """A small store: three decisions, the first one with a packed key, and two rewards of them."""
+    """A small store: three decisions, and two rewards of them."""
     path = tmp_path / "page.db"
     with open_bandit(
         path, name="page", actions=["A", "B"], background=False, clock=ManualClock()
@@ -103,8 +103,8 @@ CHANGED_VALUES = {
     "a time": ({"kind": "decision"}, lambda event: {"at": event.at + 3600}),
     "an id": ({"key": "d d1"}, lambda event: {"key": "d other"}),
     "what a reward is about": ({"kind": "reward"}, lambda event: {"about_position": 0}),
-    "the position in a record": ({"key": "d d2"}, lambda event: {"position": 1000}),
-    "the position in the first record": ({"kind": "declared"}, lambda event: {"position": 0}),
+    "a position": ({"key": "d d2"}, lambda event: {"position": 1000}),
+    "the first position": ({"kind": "declared"}, lambda event: {"position": 0}),
 }
 
 
@@ -115,7 +115,7 @@ def test_a_changed_value_is_found(file, change, change_events):
     assert change_events(file, changed, **which) > 0
     result = invoke("doctor", file)
     assert result.exit_code == 1, result.output
-    assert "checksum" in result.output
+    assert "DAMAGE" in result.output
 
 
 def test_a_position_that_does_not_rise_is_refused(file, change_events):
@@ -128,19 +128,11 @@ def test_a_position_that_does_not_rise_is_refused(file, change_events):
 
 
 CHANGES = {
-    "a position": "UPDATE events SET place = place + 1000 WHERE key = CAST('d d2' AS BLOB)",
-    "the length of a key": "UPDATE events SET key_bytes = 3 WHERE key = CAST('d d2' AS BLOB)",
-    "the length of a key in the first record": "UPDATE events SET record = "
-    "CAST(substr(record, 1, 28) || x'f7' || substr(record, 30) AS BLOB) "
-    "WHERE position = 1 AND stream = 1",
-    "a record that is text": "UPDATE events SET record = CAST(record AS TEXT) WHERE position = 3",
-    "a short record": "UPDATE events SET record = substr(record, 1, 40) WHERE position = 3",
-    "a long record": "UPDATE events SET record = record || x'00' WHERE position = 3",
     "an event in the middle": "DELETE FROM events WHERE key = CAST('d d1' AS BLOB)",
     "the end": "DELETE FROM events WHERE position > 4",
+    "the last event": "DELETE FROM events WHERE key = CAST('r d1 reward' AS BLOB)",
     "the whole log": "DELETE FROM events WHERE stream = "
     "(SELECT number FROM streams WHERE name = 'page/log')",
-    "the stream of the log": "UPDATE streams SET number = 7 WHERE name = 'page/log'",
     "the name of a stream": "UPDATE streams SET name = 'page/lag' WHERE name = 'page/log'",
 }
 
@@ -152,14 +144,7 @@ def test_a_change_that_sqlite_does_not_notice_is_found(file, change):
         assert connection.execute(CHANGES[change]).rowcount > 0
     result = invoke("doctor", file)
     assert result.exit_code == 1, result.output
-    assert "checksum" in result.output or "missing" in result.output
-
-
-def test_a_truncated_log_is_told_from_a_short_one(file):
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("DELETE FROM events WHERE key = CAST('r d1 reward' AS BLOB)")
-    said = invoke("doctor", file).output
-    assert "DAMAGE the end of 'page/log' is missing: it was written up to position 6" in said
+    assert "DAMAGE" in result.output
 
 
 def test_a_flipped_byte_of_a_blob_is_found(file):
@@ -167,7 +152,9 @@ def test_a_flipped_byte_of_a_blob_is_found(file):
         store.put_blob("page/snapshot", b"data")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE blobs SET data = x'00' WHERE name = 'page/snapshot'")
-    assert "the blob 'page/snapshot' does not have the checksum" in invoke("doctor", file).output
+    result = invoke("doctor", file)
+    assert result.exit_code == 1
+    assert "'page/snapshot'" in result.output
 
 
 def test_a_damaged_store_gives_no_backup(file, tmp_path, change_events):
@@ -175,7 +162,7 @@ def test_a_damaged_store_gives_no_backup(file, tmp_path, change_events):
     assert change_events(file, lambda event: {"at": event.at + 1}, key="d d1") == 1
     result = invoke("backup", file, copy)
     assert result.exit_code == 1
-    assert "is damaged (event 3 of 'page/log' does not have the checksum" in result.output
+    assert "event 3 of 'page/log'" in result.output
     assert sorted(one.name for one in tmp_path.glob("copy*")) == []
 
 
@@ -193,7 +180,6 @@ def test_a_copy_that_the_disk_damages_is_not_kept(file, tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite_store, "check_copy", damaging)
     result = invoke("backup", file, tmp_path / "copy.db")
     assert result.exit_code == 1
-    assert "events of 'page/log' are missing between the positions" in result.output
     assert not (tmp_path / "copy.db").exists()
 
 
@@ -213,16 +199,18 @@ def test_a_backup_of_memory_is_whole(tmp_path):
         assert list(copy.damage()) == []
 
 
-POSTGRES_CHANGES = {
-    "UPDATE events SET body = 'x' WHERE position = 1": "event 1 of 's' does not have the checksum",
-    "DELETE FROM events WHERE position = 1": "missing between the positions 0 and 2",
-    "DELETE FROM events WHERE position = 5": "the end of 's' is missing",
-    "UPDATE blobs SET data = 'x'": "the blob 'blob' does not have the checksum",
-}
+POSTGRES_CHANGES = [
+    "UPDATE blobs SET data = 'x'",
+    "UPDATE events SET body = 'x' WHERE position = 3",
+    "DELETE FROM events WHERE position = 5",
+    "DELETE FROM events WHERE position = 1",
+]
+"""The events 3 and 4 are those of another stream."""
 
 
-@pytest.mark.parametrize("change", list(POSTGRES_CHANGES))
-def test_the_checksums_of_postgres_are_those_of_python(postgres_address, tmp_path, change):
+def test_every_change_of_a_postgres_store_is_found_and_its_backup_is_whole(
+    postgres_address, tmp_path
+):
     with closing(PostgresStore(postgres_address)) as store:
         fill(store)
         assert list(store.damage()) == []
@@ -230,34 +218,27 @@ def test_the_checksums_of_postgres_are_those_of_python(postgres_address, tmp_pat
         with closing(SQLiteStore(tmp_path / "copy.db")) as copy:
             copy.append("s", [Entry("kind", b"2", "new", "ä")]).result()
             assert list(copy.damage()) == []
-        with psycopg.connect(postgres_address, autocommit=True) as connection:
-            assert connection.execute(change).rowcount == 1
-        (found, *_) = store.damage()
-        assert POSTGRES_CHANGES[change] in found
+        for number, change in enumerate(POSTGRES_CHANGES, start=1):
+            with psycopg.connect(postgres_address, autocommit=True) as connection:
+                assert connection.execute(change).rowcount == 1
+            assert len(list(store.damage())) == number
 
 
+@pytest.mark.filterwarnings("ignore:the policy 'ucb1':UserWarning")
 def test_advice_is_no_damage(tmp_path):
     path = tmp_path / "page.db"
-    with pytest.warns(UserWarning, match="does not look at the context"):
-        open_bandit(path, actions=["A"], context={"age": float}, policy="ucb1").close()
+    open_bandit(path, actions=["A"], context={"age": float}, policy="ucb1").close()
     result = invoke("doctor", path)
     assert result.exit_code == 0
-    assert "ADVICE page: the policy 'ucb1' does not look at the context" in result.output
+    assert "ADVICE page: " in result.output
 
 
-@pytest.mark.parametrize(
-    ("version", "risky"),
-    [("3.40.1", True), ("3.50.6", True), ("3.51.2", True), ("3.51.3", False), ("3.53.0", False)],
-)
+@pytest.mark.parametrize(("version", "risky"), [("3.51.2", True), ("3.51.3", False)])
 def test_doctor_names_the_version_of_sqlite_and_its_known_bugs(file, monkeypatch, version, risky):
     monkeypatch.setattr("submax.live.operating.doctor.sqlite3.sqlite_version", version)
     result = invoke("doctor", file)
     assert result.exit_code == 0
-    assert result.output.startswith(
-        f"ADVICE SQLite {version} is older than 3.51.3, which fixed the WAL-reset bug"
-        if risky
-        else f"ok     SQLite {version}\n"
-    )
+    assert result.output.split()[:3] == ["ADVICE" if risky else "ok", "SQLite", version]
 
 
 def test_a_store_of_an_older_schema_is_refused(file, tmp_path):
@@ -267,4 +248,3 @@ def test_a_store_of_an_older_schema_is_refused(file, tmp_path):
         connection.execute("UPDATE submax_schema SET version = 3")
     result = invoke("doctor", old)
     assert result.exit_code == 2
-    assert "schema version 3, and this submax reads versions from 4" in result.output

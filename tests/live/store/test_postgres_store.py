@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -12,6 +11,7 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
+from waiting import wait_until
 
 from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
@@ -20,12 +20,11 @@ from submax.live.store.migrations import POSTGRES, newest
 from submax.live.store.postgres_store import PostgresStore
 from submax.web.server.exports.export_runner import ExportRunner
 
-PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (4, 100)
+PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (3, 60)
 KEYS = PROCESSES * APPENDS // 2
 WRITE = """
 import sys
 from submax.live.store.event import Entry
-from submax.live.store.postgres import connection as postgres_connection
 from submax.live.store.postgres_store import PostgresStore
 
 address, first, appends, keys = sys.argv[1], *map(int, sys.argv[2:])
@@ -51,7 +50,6 @@ NEXT = ("CREATE TABLE more (value TEXT)", "ALTER TABLE events ADD COLUMN extra T
 BROKEN = ("CREATE TABLE more (value TEXT)", "INSERT INTO nowhere VALUES (1)")
 LONG = Random(0).randbytes(5000).hex()
 """Too long for an index, and not to be compressed."""
-PATIENCE_SECONDS = 20.0
 
 
 @contextmanager
@@ -108,13 +106,6 @@ def leads(store):
         return False
 
 
-def until(condition):
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_processes_that_start_at_once_write_each_key_once_and_a_reader_misses_nothing(
     postgres_address,
 ):
@@ -141,7 +132,7 @@ def test_the_lead_is_handed_over_when_its_process_is_killed(postgres_address):
             assert leader.stdout.readline() == "True\n"
             assert not store.try_lead("matter")
             assert store.try_lead("other matter")
-        until(lambda: store.try_lead("matter"))
+        wait_until(lambda: store.try_lead("matter"))
         with closing(PostgresStore(postgres_address)) as other:
             assert not other.try_lead("matter")
             assert store.try_lead("matter")
@@ -156,7 +147,7 @@ def test_who_loses_the_connection_loses_the_lead(postgres, postgres_address):
     ):
         assert first.try_lead("matter")
         execute(postgres.address("postgres"), TERMINATE.format(postgres_address.split("/")[-1]))
-        until(lambda: second.try_lead("matter"))
+        wait_until(lambda: second.try_lead("matter"))
         assert not leads(first)
 
 
@@ -184,9 +175,9 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
     with closing(PostgresStore(postgres_address)) as store:
         append(store, "before")
         with closing(psycopg.connect(postgres_address)) as blocker:
-            blocker.execute("SELECT pg_advisory_lock(%s)", (store._lock("stream", "s"),))
+            blocker.execute("LOCK TABLE events")
             waiting = store.append("s", [Entry("kind", b"", "k")])
-            until(lambda: select(postgres_address, WAITING))
+            wait_until(lambda: select(postgres_address, WAITING))
             # At once: a server that ends its sessions one by one may end the blocker's first, and
             # then the append is rightly done.
             postgres.stop(signal.SIGQUIT)
@@ -206,7 +197,7 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
         assert store.try_lead("matter")
 
 
-WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'"
+WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
 def test_a_restart_between_two_uses_is_not_noticed(postgres, postgres_address):
@@ -230,21 +221,34 @@ def test_settings_of_the_database_do_not_weaken_the_store(postgres_address):
         stores = [stack.enter_context(closing(PostgresStore(postgres_address))) for _ in range(4)]
         written = pool.map(lambda store: [append(store, str(key)) for key in range(25)], stores)
         assert sum(each.new for some in written for (each,) in some) == 25
-        with stores[0]._writer.use() as connection:
-            assert connection.execute("SHOW synchronous_commit").fetchall() == [("on",)]
+        for statement in NOTED_SETTING:
+            execute(postgres_address, statement)
+        append(stores[0], "noted")
+    assert select(postgres_address, "SELECT setting FROM noted") == [("on",)]
 
 
-@pytest.mark.parametrize("key", ["\0", "\ud800", LONG], ids=["null", "surrogate", "long"])
-def test_a_value_that_cannot_be_held_fails_alone(postgres_address, key):
+NOTED_SETTING = (
+    "CREATE TABLE noted (setting TEXT)",
+    """CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO noted VALUES (current_setting('synchronous_commit'));
+        RETURN NULL;
+    END $$""",
+    "CREATE TRIGGER noting AFTER INSERT ON events EXECUTE FUNCTION note()",
+)
+"""Notes how durable the sessions that write events want to be."""
+
+
+def test_a_value_that_cannot_be_held_fails_alone(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         appends = [
             store.append("s", [Entry("kind", b"", f"with {each}"), Entry("kind", b"", each)])
-            for each in ("a", key, "b")
+            for each in ("a", "\0", "b", "\ud800", "c", LONG, "d")
         ]
-        with raises_code("invalid-input"):
-            appends[1].result()
-        assert [len(each.result()) for each in (appends[0], appends[2])] == [2, 2]
-        assert keys(store) == ["with a", "a", "with b", "b"]
+        for wrong in appends[1::2]:
+            with raises_code("invalid-input"):
+                wrong.result()
+        assert [len(each.result()) for each in appends[::2]] == [2] * 4
+        assert keys(store) == [key for each in "abcd" for key in (f"with {each}", each)]
 
 
 def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_address):
@@ -259,7 +263,7 @@ def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_ad
         assert keys(store) == ["k"]
 
 
-def test_a_newer_schema_is_refused_with_both_versions(postgres_address):
+def test_a_newer_schema_is_refused(postgres_address):
     PostgresStore(postgres_address).close()
     execute(postgres_address, "UPDATE submax_schema SET version = 7")
     with raises_code("invalid-input"):
@@ -273,18 +277,16 @@ def test_a_table_of_the_same_name_is_left_alone(postgres_address):
     assert select(postgres_address, "SELECT to_regclass('submax_schema')") == [(None,)]
 
 
-@pytest.mark.parametrize("filled", [False, True])
-def test_a_migration_reaches_the_newest_schema(postgres_address, filled):
-    if filled:
-        with closing(PostgresStore(postgres_address)) as store:
-            append(store, "before")
+def test_a_migration_reaches_the_newest_schema(postgres_address):
+    with closing(PostgresStore(postgres_address)) as store:
+        append(store, "before")
     with closing(PostgresStore(postgres_address, migrations=(*POSTGRES, NEXT))) as store:
         append(store, "after")
-        assert keys(store) == ["before", "after"][not filled :]
+        assert keys(store) == ["before", "after"]
     assert select(postgres_address, "SELECT version FROM submax_schema") == [
         (newest(POSTGRES) + 1,)
     ]
-    assert select(postgres_address, "SELECT extra FROM events") == [(None,)] * (1 + filled)
+    assert select(postgres_address, "SELECT extra FROM events") == [(None,)] * 2
 
 
 def test_a_migration_that_fails_changes_nothing(postgres_address):
@@ -298,23 +300,19 @@ def test_a_migration_that_fails_changes_nothing(postgres_address):
 
 
 @pytest.mark.parametrize(
-    ("address", "why"),
+    "address",
     [
-        ("postgresql://u:hidden@127.0.0.1:1/d", "cannot be reached .*refused"),
-        ("postgresql://u:hidden@nowhere.invalid/d", "'d' at nowhere.invalid cannot be reached"),
-        ("postgresql://u:hidden@127.0.0.1:{port}/d", "authentication failed"),
-        ("postgresql://submax:{password}@127.0.0.1:{port}/hidden_none", "does not exist"),
-        ("postgresql://u:hidden@127.0.0.1:port/d", "cannot be read: write postgresql://"),
-        ("postgresql://u:hid/den@127.0.0.1:1/d", "cannot be read"),
-        ("postgresql://u:1/hidden@127.0.0.1:1/d", "cannot be read"),
-        ("postgresql://u:hid den@127.0.0.1:1/d", "cannot be read"),
-        ("postgresql://u:hid%den@127.0.0.1:1/d", "cannot be read"),
-        ("postgresql://u@127.0.0.1:1/d?passwort=hidden", "cannot be read"),
-        ("hidden", "cannot be read"),
-        ("", "cannot be read"),
+        "postgresql://u:hidden@127.0.0.1:1/d",
+        "postgresql://u:hidden@127.0.0.1:{port}/d",
+        "postgresql://submax:{password}@127.0.0.1:{port}/hidden_none",
+        "postgresql://u:hidden@127.0.0.1:port/d",
+        "postgresql://u:hid/den@127.0.0.1:1/d",
+        "postgresql://u:hid den@127.0.0.1:1/d",
+        "postgresql://u@127.0.0.1:1/d?passwort=hidden",
+        "hidden",
     ],
 )
-def test_a_wrong_address_is_told_in_a_sentence_without_the_password(postgres, address, why):
+def test_a_wrong_address_is_refused_without_telling_the_password(postgres, address):
     password = postgres.address("").split(":")[2].split("@")[0]
     with raises_code("store-unavailable") as refused:
         PostgresStore(address.format(port=postgres.port, password=password))
@@ -322,16 +320,6 @@ def test_a_wrong_address_is_told_in_a_sentence_without_the_password(postgres, ad
     assert "\n" not in text
     assert password not in text
     assert not any(part in text for part in ("hidden@", "hid/", "hid ", "=hidden", "'hidden'"))
-
-
-def test_closing_twice_does_nothing_and_writes_what_is_queued(postgres_address):
-    store = PostgresStore(postgres_address)
-    appends = [store.append("s", [Entry("kind", b"")]) for _ in range(100)]
-    store.close()
-    store.close()
-    assert all(each.done() and each.result()[0].new for each in appends)
-    with raises_code("store-unavailable"):
-        store.try_lead("matter")
 
 
 def test_a_process_of_its_own_exports_and_its_arguments_hold_no_password(

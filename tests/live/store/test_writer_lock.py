@@ -48,21 +48,22 @@ def holder(path):
         process.kill()
 
 
-def test_a_hard_link_opens_no_second_writer(link, holder):
+def test_a_second_process_is_refused_by_any_name_of_the_file(path, link, holder):
+    with raises_code("store-unavailable") as refused:
+        SQLiteStore(path)
+    assert f"process {holder.pid}" in str(refused.value)
     with raises_code("store-unavailable"):
         SQLiteStore(link)
+    renamed = path.rename(path.with_name("renamed.db"))
+    with raises_code("store-unavailable"):
+        SQLiteStore(renamed)
 
 
-def test_a_hard_link_opens_no_second_writer_in_the_same_process(path, link):
-    with closing(SQLiteStore(path)), raises_code("store-unavailable"):
-        SQLiteStore(link)
+def test_a_second_writer_in_the_same_process_is_refused(path, link):
+    for name in (path, link):
+        with closing(SQLiteStore(path)), raises_code("store-unavailable"):
+            SQLiteStore(name)
     SQLiteStore(link).close()
-
-
-def test_a_store_that_was_renamed_while_it_is_open_opens_no_second_writer(path, holder):
-    other = path.rename(path.with_name("renamed.db"))
-    with raises_code("store-unavailable"):
-        SQLiteStore(other)
 
 
 def test_after_a_kill_the_store_opens_by_the_name_that_its_log_has(path, link, holder):
@@ -89,3 +90,28 @@ def test_a_folder_for_temporary_files_of_somebody_else_is_not_used(path, tmp_pat
     (tmp_path / f"submax-locks-{os.getuid()}").symlink_to(victim)
     SQLiteStore(path).close()
     assert list(victim.iterdir()) == []
+
+
+FORK = """
+import os, sys
+from submax.core.errors import StoreError
+from submax.live.store.event import Entry
+from submax.live.store.sqlite_store import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+child = os.fork()
+if child == 0:
+    try:
+        store.append("log", [Entry("kind", b"")])
+    except StoreError as error:
+        print(error.code, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(store.append("log", [Entry("kind", b"")]).result(10)[0].new)
+store.close()
+"""
+
+
+def test_a_forked_process_has_to_open_its_own(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path / "forked.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["store-unavailable", "True"]
