@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import numpy as np
@@ -6,14 +5,12 @@ import pandas as pd
 import pytest
 import sklearn
 from refusals import raises_code
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import submax
-from submax.core.running.extras import find_spec
 from submax.policies import make_policy
 from submax.sklearn import BanditClassifier
 
@@ -63,7 +60,7 @@ def by_hand(policy, problem, pieces, context, seed):
     return policy.probabilities(state, context[None])[0]
 
 
-@pytest.mark.parametrize("name", ["rcp-adaptive", "rcp-submax", "rcp-optimized", "linear-thompson"])
+@pytest.mark.parametrize("name", ["rcp-adaptive", "rcp-optimized", "linear-thompson"])
 def test_decisions_are_the_policys_feedback(name, decisions, seed):
     context, actions, rewards, propensities = decisions
     classifier = BanditClassifier(name, random_state=seed)
@@ -91,6 +88,8 @@ def test_labels_say_what_every_action_would_have_earned(seed):
     expected = by_hand(make_policy("rcp-adaptive"), problem, [rows], context, seed)
     np.testing.assert_allclose(classifier.predict_proba(context), expected)
     assert classifier.classes_.tolist() == [5, 6, 7]
+    accuracy = np.mean(classifier.predict(context) == labels + 5)
+    assert classifier.score(context, labels + 5) == accuracy
 
 
 def test_it_goes_on_learning(decisions, seed):
@@ -108,19 +107,12 @@ def test_it_goes_on_learning(decisions, seed):
     assert again.classes_.tolist() == ["a", "b"]
 
 
-def test_the_best_action_depends_on_the_context(decisions, seed):
+def test_the_score_of_decisions_is_the_self_normalized_estimate(decisions, seed):
     context, actions, rewards, propensities = decisions
     classifier = BanditClassifier(random_state=seed)
     classifier.fit(context, actions, rewards, propensities)
     right = np.where(context[:, 0] > 0, "b", "a")
     assert np.mean(classifier.predict(context) == right) > 0.9
-    assert classifier.score(context, actions, rewards, propensities) > 0.8
-
-
-def test_the_score_of_decisions_is_the_self_normalized_estimate(decisions, seed):
-    context, actions, rewards, propensities = decisions
-    classifier = BanditClassifier(random_state=seed)
-    classifier.fit(context, actions, rewards, propensities)
     above, below, plain_above, plain_below = 0.0, 0.0, 0.0, 0.0
     rows = zip(context, actions, rewards, propensities, strict=True)
     for one, action, reward, propensity in rows:
@@ -129,6 +121,7 @@ def test_the_score_of_decisions_is_the_self_normalized_estimate(decisions, seed)
         plain_above, plain_below = plain_above + chance * reward, plain_below + chance
     found = classifier.score(context, actions, rewards, propensities)
     assert found == pytest.approx(above / below)
+    assert found > 0.8
     assert classifier.score(context, actions, rewards) == pytest.approx(plain_above / plain_below)
     # An action that was never learned of is never taken.
     wider = np.concatenate([actions, ["z"]]), np.append(rewards, 1.0), np.append(propensities, 0.5)
@@ -139,13 +132,6 @@ def test_the_score_of_decisions_is_the_self_normalized_estimate(decisions, seed)
     weight = np.repeat([2.0, 1.0], [30, 90])
     weighted = classifier.score(context, actions, rewards, propensities, weight)
     assert weighted == pytest.approx(classifier.score(*twice))
-
-
-def test_the_score_of_labels_is_the_accuracy(seed):
-    rng = np.random.default_rng(seed)
-    context, labels = rng.normal(size=(60, 2)), rng.integers(2, size=60)
-    classifier = BanditClassifier(random_state=seed).fit(context, labels)
-    assert classifier.score(context, labels) == np.mean(classifier.predict(context) == labels)
 
 
 @pytest.fixture
@@ -189,18 +175,6 @@ def test_a_search_finds_the_policy_that_earns_more(decisions, seed):
     assert search.predict(context).shape == (120,)
 
 
-def test_parameters_are_those_of_scikit_learn():
-    policy = make_policy({"kind": "epsilon-greedy", "epsilon": 0.3})
-    classifier = BanditClassifier(policy, scale=submax.Counts(), random_state=3)
-    assert classifier.get_params() == {
-        "policy": policy,
-        "scale": submax.Counts(),
-        "random_state": 3,
-    }
-    assert clone(classifier).get_params() == classifier.get_params()
-    assert classifier.set_params(policy="random").policy == "random"
-
-
 def test_names_of_columns_are_kept(decisions):
     context, actions, rewards, _ = decisions
     frame = pd.DataFrame(context, columns=["age", "price"])
@@ -220,49 +194,39 @@ def test_rewards_that_are_not_0_or_1_are_continuous(decisions):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "parameter"),
     [
-        ({"rewards": [1.0]}, r"rewards has shape \(1,\).*shape \(120,\)"),
-        ({"rewards": ["much"] * 120}, "holds no numbers.*convert"),
-        ({"rewards": [np.nan] * 120}, "rewards has nan in row 0.*leave such rows out"),
-        ({"rewards": [1] * 120, "propensities": [0.0] * 120}, "propensities has 0 in row 0"),
-        ({"rewards": [1] * 120, "propensities": [1.5] * 120}, "at most 1 are allowed"),
-        ({"propensities": [0.5] * 120}, "without rewards"),
+        ({"rewards": [1.0]}, "rewards"),
+        ({"rewards": ["much"] * 120}, "rewards"),
+        ({"rewards": [np.nan] * 120}, "rewards"),
+        ({"rewards": [1] * 120, "propensities": [0.0] * 120}, "propensities"),
+        ({"rewards": [1] * 120, "propensities": [1.5] * 120}, "propensities"),
+        ({"propensities": [0.5] * 120}, "propensities"),
     ],
 )
-def test_columns_that_do_not_fit_are_refused(given, message, decisions):
-    with raises_code("invalid-input"):
+def test_columns_that_do_not_fit_are_refused(given, parameter, decisions):
+    with raises_code("invalid-input", parameter):
         BanditClassifier("rcp-submax").fit(*decisions[:2], **given)
 
 
 def test_what_a_policy_cannot_learn_from_is_refused(decisions):
     context, actions, rewards, _ = decisions
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "propensities"):
         BanditClassifier("rcp-optimized").fit(context, actions, rewards)
     classifier = BanditClassifier("rcp-submax")
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "classes"):
         classifier.partial_fit(context, actions)
     classifier.partial_fit(context, actions, ["a", "b"], rewards)
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "y"):
         classifier.partial_fit(context[:1], ["z"], rewards=[1.0])
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "rewards"):
         classifier.partial_fit(context[:1], ["a"], rewards=[2.5])
     with raises_code("invalid-input", "policy"):
         BanditClassifier("rcp-submx").fit(context, actions)
 
 
-def test_submax_does_not_import_scikit_learn():
-    code = "import sys, submax; submax.make_policy('rcp-adaptive'); print('sklearn' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-    assert submax.sklearn.BanditClassifier is BanditClassifier
-
-
 def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
-    def nothing(name):
-        return None if name == "sklearn" else find_spec(name)
-
-    monkeypatch.setattr("submax.core.running.extras.find_spec", nothing)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     for module in [name for name in sys.modules if name.startswith("submax.sklearn")]:
         monkeypatch.delitem(sys.modules, module)
     with raises_code("missing-extra"):

@@ -92,7 +92,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             if classes is None:
                 raise InputError(
                     "the first call of partial_fit was given no classes; a list of all actions is "
-                    "allowed: pass classes=[...]"
+                    "allowed: pass classes=[...]",
+                    parameter="classes",
                 )
             self.classes_ = unique_labels(classes)
             self._start()
@@ -172,7 +173,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             raise InputError(
                 f"rewards has {reward[~fits][0]:g}, and the rewards so far were of {scale}; these "
                 "are allowed: pass scale=submax.Continuous() to BanditClassifier before the first "
-                "fit, or another scale that contains all rewards"
+                "fit, or another scale that contains all rewards",
+                parameter="rewards",
             )
 
     def _feedback(
@@ -187,13 +189,15 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 raise InputError(
                     f"no propensities were given, and the policy {self.policy!r:.80} learns from "
                     "them; probabilities above 0 are allowed: pass propensities=[...], or take "
-                    "another policy, such as rcp-adaptive"
+                    "another policy, such as rcp-adaptive",
+                    parameter="propensities",
                 )
             return decisions_as_feedback(context, index, rewards, propensities)
         if propensities is not None:
             raise InputError(
                 "propensities were given without rewards; they are allowed with rewards alone: "
-                "pass rewards=[...], or leave propensities out to learn from labels"
+                "pass rewards=[...], or leave propensities out to learn from labels",
+                parameter="propensities",
             )
         return labels_as_feedback(context, index, len(self.classes_))
 
@@ -204,7 +208,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             raise InputError(
                 f"y has the action {actions[~known][0]!r}, which is not among the classes "
                 f"{list(self.classes_)}; these are allowed: call fit again, or the first "
-                "partial_fit with all classes"
+                "partial_fit with all classes",
+                parameter="y",
             )
         return np.searchsorted(self.classes_, actions)
 

@@ -42,7 +42,8 @@ def checked_propensities(given: ArrayLike, rows: int) -> Floats:
     if wrong.any():
         raise InputError(
             f"propensities has {column[wrong][0]:g} in row {int(wrong.argmax())}; numbers above 0 "
-            "and at most 1 are allowed: give the probability with which the action was chosen"
+            "and at most 1 are allowed: give the probability with which the action was chosen",
+            parameter="propensities",
         )
     return column
 
@@ -54,18 +55,21 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{name} is {given!r:.60}, which holds no numbers; one number for each of {rows} rows "
-            "is allowed: convert it first"
+            "is allowed: convert it first",
+            parameter=name,
         ) from error
     if column.shape != (rows,):
         raise InputError(
             f"{name} has shape {column.shape}; one number for each row of X is allowed: give it "
-            f"the shape ({rows},)"
+            f"the shape ({rows},)",
+            parameter=name,
         )
     finite = np.isfinite(column)
     if not finite.all():
         raise InputError(
             f"{name} has {column[~finite][0]} in row {int(finite.argmin())}; finite numbers are "
-            "allowed: leave such rows out"
+            "allowed: leave such rows out",
+            parameter=name,
         )
     return column
 
