@@ -1,11 +1,13 @@
 """Keys expire and show their last use, wrong keys are limited, and changes are recorded."""
 
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
 from refusals import raises_code
+from waiting import wait_until
 
 from submax.cli import main
 from submax.core.errors import StoreError
@@ -17,57 +19,41 @@ from submax.web.server.access.failed_attempts import FailedAttempts
 from submax.web.server.access.key import parsed_time
 from submax.web.server.access.key_registry import KeyRegistry
 from submax.web.server.access.last_use import LastUse
-from submax.web.server.service import Service
+from submax.web.server.access.rate_limit import RateLimit
 
 WRONG = {"authorization": "Bearer submax.000000000000.wrong"}
-
-
-@pytest.fixture
-def key(store):
-    """Make a key, and the header that shows it."""
-
-    def key(*scopes, **limits):
-        _, text = KeyRegistry(store).add(scopes, **limits)
-        return {"authorization": f"Bearer {text}"}
-
-    return key
 
 
 def seconds_of(text):
     return datetime.fromisoformat(text).timestamp()
 
 
-def test_a_key_is_refused_from_its_expiry_on(serving, store, key, eventually):
+def test_a_key_is_refused_from_its_expiry_on(serving, store, key):
     admin = key("admin")
     http = serving(store)
-    soon = datetime.fromtimestamp(time.time() + 1.0, UTC).isoformat()
-    body = {"scopes": ["read"], "expires": soon, "name": "visitor"}
-    answer = http.post("/keys", json=body, headers=admin)
-    assert answer.status_code == 201, answer.text
-    headers = {"authorization": f"Bearer {answer.json()['key']}"}
-    assert http.get("/bandits", headers=headers).status_code == 200
-    eventually(lambda: http.get("/bandits", headers=headers).status_code == 401)
-    refused = http.get("/bandits", headers=headers)
-    assert "this key has expired" in refused.json()["error"]
-    shown = http.get("/keys", headers=admin).json()["keys"]
-    (found,) = [one for one in shown if one["name"] == "visitor"]
-    assert abs(seconds_of(found["expires"]) - seconds_of(soon)) <= 1
-    assert http.get("/bandits", headers=admin).status_code == 200
+    made = {}
+    for name, seconds in (("visitor", 1.0), ("later", 1e6)):
+        expires = datetime.fromtimestamp(time.time() + seconds, UTC).isoformat()
+        body = {"scopes": ["read"], "expires": expires, "name": name}
+        answer = http.post("/keys", json=body, headers=admin)
+        assert answer.status_code == 201, answer.text
+        made[name] = expires, {"authorization": f"Bearer {answer.json()['key']}"}
+    wait_until(lambda: http.get("/bandits", headers=made["visitor"][1]).status_code == 401)
+    assert http.get("/bandits", headers=made["later"][1]).status_code == 200
+    for one in http.get("/keys", headers=admin).json()["keys"]:
+        if one["name"] in made:
+            expected = seconds_of(made[one["name"]][0])
+            assert abs(seconds_of(one["expires"]) - expected) <= 1
 
 
-@pytest.mark.parametrize("expires", ["2001-01-01", "tomorrow", "", "9999-99-99", "1e9"])
+@pytest.mark.parametrize("expires", ["2001-01-01", "tomorrow", ""])
 def test_an_expiry_that_is_over_or_no_time_makes_no_key(serving, store, key, expires):
     http, admin = serving(store), key("admin")
     answer = http.post("/keys", json={"scopes": ["read"], "expires": expires}, headers=admin)
-    assert answer.status_code == 400
-    assert "expires was" in answer.json()["error"]
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
     assert len(KeyRegistry(store)) == 1
-
-
-def test_a_date_is_its_begin_in_utc():
-    assert parsed_time("2030-01-31", 0.0) == parsed_time("2030-01-31T01:00+01:00", 0.0)
-    with raises_code("invalid-input"):
-        parsed_time("1970-01-01", 1.0)
+    with raises_code("invalid-input", "expires"):
+        parsed_time(expires, time.time())
 
 
 def test_the_last_use_of_a_key_is_shown_and_kept(serving, store, key):
@@ -101,9 +87,29 @@ def test_wrong_keys_from_one_address_are_limited_and_valid_ones_are_not(serving,
     assert statuses == [401] * 10 + [429] * 10
     refused = http.get("/bandits", headers=WRONG)
     assert int(refused.headers["retry-after"]) > 0
-    assert "wrong keys came from this address" in refused.json()["error"]
     assert http.get("/bandits", headers=headers).status_code == 200
     assert http.get("/bandits").status_code == 401
+
+
+@pytest.mark.parametrize(("proxy", "status"), [("127.0.0.1", 401), ("10.9.9.9", 429)])
+def test_wrong_keys_are_counted_for_the_client_behind_a_declared_proxy(
+    serve, tmp_path, proxy, status
+):
+    """Requests come from 127.0.0.1; anybody can write the header, so that others are ignored."""
+    file = tmp_path / "page.db"
+    with closing(SQLiteStore(file)) as store:
+        KeyRegistry(store).add(["admin"])
+    server = serve(file, 0, "--proxy", proxy)
+    server.wait_ready()
+
+    def asked(client):
+        headers = {**WRONG, "x-forwarded-for": client}
+        decided = server.post("/bandits/page/decide", json={}, headers=headers)
+        return decided.status_code, server.get("/bandits", headers=headers).status_code
+
+    statuses = [asked("192.0.2.1") for _ in range(6)]
+    assert statuses == [(401, 401)] * 5 + [(429, 429)]
+    assert asked("192.0.2.2") == (status, status)
 
 
 def test_failed_attempts_are_forgotten_with_time_and_counted_by_address(monkeypatch):
@@ -115,10 +121,11 @@ def test_failed_attempts_are_forgotten_with_time_and_counted_by_address(monkeypa
     assert [failed.allows("192.0.2.1") for _ in range(2)] == [True, False]
     now[0] += failed_attempts.WINDOW_SECONDS
     assert [failed.allows("192.0.2.1") for _ in range(11)] == [True] * 10 + [False]
+    # Very many addresses do not fill the memory: the oldest is forgotten.
     monkeypatch.setattr(failed_attempts, "MAX_ADDRESSES", 3)
-    for number in range(100):
+    for number in range(4):
         failed.allows(f"198.51.100.{number}")
-    assert len(failed._failures) <= 4
+    assert failed.allows("192.0.2.1")
 
 
 def test_addresses_of_one_ipv6_network_are_one(seed):
@@ -126,6 +133,17 @@ def test_addresses_of_one_ipv6_network_are_one(seed):
     allowed = [failed.allows(f"2001:db8::{number + seed:x}") for number in range(11)]
     assert allowed == [True] * 10 + [False]
     assert failed.allows("2001:db8:0:1::1")
+
+
+def test_a_large_cost_is_paid_before_the_next_request():
+    now = [0.0]
+    limit = RateLimit(clock=lambda: now[0])
+    assert limit.allows("me", 10.0, cost=100.0)
+    for now[0] in (1.0, 5.0, 9.0):
+        assert not limit.allows("me", 10.0)
+    now[0] = 10.0
+    assert limit.allows("me", 10.0)
+    assert limit.allows("you", 10.0)
 
 
 CHANGES = [
@@ -166,7 +184,7 @@ def test_a_change_without_keys_is_recorded_as_such(serving, store):
     http = serving(store)
     http.post("/bandits", json={"name": "page", "actions": ["A"]})
     (one,) = http.get("/audit").json()["changes"]
-    assert (one["key"], one["name"], one["subject"]) == ("", "without a key", "page")
+    assert (one["key"], one["subject"]) == ("", "page")
 
 
 class NoAudit(MemoryStore):
@@ -179,7 +197,7 @@ class NoAudit(MemoryStore):
 def test_a_change_whose_record_fails_is_answered_and_logged(serving, caplog):
     http = serving(NoAudit())
     assert http.post("/bandits", json={"name": "page", "actions": ["A"]}).status_code == 201
-    assert "a change was made and not recorded" in caplog.text
+    assert "the disk is full" in caplog.text
     assert http.get("/audit").json() == {"changes": []}
 
 
@@ -189,21 +207,16 @@ def done(*arguments):
     return result.stdout
 
 
-def test_commands_show_names_expiries_uses_and_changes(tmp_path):
+def test_commands_show_names_expiries_and_changes(tmp_path):
     path = tmp_path / "page.db"
     options = ("--scope", "read", "--name", "dash board", "--expires", "2130-01-31")
     number = done("keys", "add", path, *options).split(".")[1]
-    assert done("keys", "list", path) == (
-        f"{number}  dash board  read  all bandits, expires 2130-01-31T00:00:00Z, never used\n"
-    )
+    (listed,) = done("keys", "list", path).splitlines()
+    for fact in (number, "dash board", "read", "2130-01-31T00:00:00Z"):
+        assert fact in listed
     done("keys", "revoke", path, number)
     last, first = done("audit", path).splitlines()
-    assert first.endswith(f"  command line  add-key  {number}  read")
-    assert last.endswith(f"  command line  revoke-key  {number}")
+    for line, operation in ((first, "add-key"), (last, "revoke-key")):
+        assert operation in line
+        assert number in line
     assert done("audit", path, "--last", "1").splitlines() == [last]
-
-
-def test_a_store_without_changes_says_so(tmp_path):
-    store = SQLiteStore(tmp_path / "page.db")
-    Service(store).close()
-    assert "No change of bandits or keys" in done("audit", tmp_path / "page.db")

@@ -1,13 +1,14 @@
 import pytest
 from refusals import raises_code
+from waiting import wait_until
 
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
+from submax.web.server import service as service_module
 from submax.web.server.access.key import SCOPES
 from submax.web.server.access.key_registry import KeyRegistry
 from submax.web.server.interface.operations.all_operations import operations
 from submax.web.server.pages.operations import page_operations
-from submax.web.server.run import check_address, check_port
 from submax.web.server.service import Service
 
 ALL = [*operations(), *page_operations()]
@@ -47,17 +48,6 @@ def store(trial):
         service.create(name, ARMS)
     service.close()
     return store
-
-
-@pytest.fixture
-def key(store):
-    """Make a key, and the header that shows it."""
-
-    def key(*scopes, **limits):
-        _, text = KeyRegistry(store).add(scopes, **limits)
-        return {"authorization": f"Bearer {text}"}
-
-    return key
 
 
 def routes(http):
@@ -114,40 +104,35 @@ def test_a_key_is_asked_for_before_the_body_is_read(serving, store, key):
     assert answer.status_code == 401
 
 
-def wrong(text):
+def wrong_headers(text):
     _, number, secret = text.split(".")
     return {
         "none": "",
-        "kind alone": "Bearer",
-        "blank": "Bearer ",
+        "kind alone": "Bearer ",
         "without kind": text,
         "another kind": f"Basic {text}",
+        # Not more than ten of these: then others from the same address are refused as well.
         "secret alone": f"Bearer {secret}",
-        "without prefix": f"Bearer {number}.{secret}",
         "another prefix": f"Bearer other.{number}.{secret}",
         "another id": f"Bearer submax.000000000000.{secret}",
-        "without secret": f"Bearer submax.{number}",
         "empty secret": f"Bearer submax.{number}.",
         "cut": f"Bearer {text[:-1]}",
         "longer": f"Bearer {text}x",
         "other case": f"Bearer {text.swapcase()}",
-        "twice": f"Bearer {text}, Bearer {text}",
         "not ASCII": f"Bearer submax.{number}.é",
         "long": f"Bearer submax.{number}.{'x' * 10_000}",
         "sql": f"Bearer submax.{number}.' OR 1=1 --",
     }
 
 
-@pytest.mark.parametrize("kind", list(wrong("submax.a.b")))
-def test_a_wrong_key_is_refused_and_the_reason_is_told(serving, store, kind):
+def test_a_wrong_key_is_refused_and_no_key_is_told(serving, store):
     _, text = KeyRegistry(store).add(["admin"])
-    header = wrong(text)[kind].encode("latin-1")
-    answer = serving(store).get("/bandits", headers={b"authorization": header})
-    assert answer.status_code == 401
-    assert answer.headers["www-authenticate"] == "Bearer"
-    said = answer.json()["error"]
-    assert "Authorization: Bearer KEY" in said or "unknown or was revoked" in said
-    assert text not in answer.text
+    http = serving(store)
+    for kind, header in wrong_headers(text).items():
+        answer = http.get("/bandits", headers={b"authorization": header.encode("latin-1")})
+        assert answer.status_code == 401, kind
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert text not in answer.text
 
 
 def test_the_word_bearer_may_be_written_small(serving, store, key):
@@ -166,21 +151,23 @@ def test_a_revoked_key_opens_nothing(serving, store, key):
     assert http.delete(f"/keys/{number}", headers=admin).status_code == 404
 
 
-def test_the_last_key_revoked_does_not_let_all_in(serving, store, key):
+def test_the_last_key_revoked_does_not_let_all_in_even_after_a_restart(serving, store, key):
     admin = key("admin")
     http = serving(store)
     number = admin["authorization"].split(".")[1]
     assert http.delete(f"/keys/{number}", headers=admin).status_code == 200
-    assert http.get("/bandits").status_code == 401
-    assert http.get("/bandits", headers=admin).status_code == 401
+    for one in (http, serving(store)):
+        assert one.get("/bandits").status_code == 401
+        assert one.get("/bandits", headers=admin).status_code == 401
 
 
-def test_a_key_that_another_process_revokes_opens_nothing_soon(serving, store, key, eventually):
+def test_a_key_that_another_process_revokes_opens_nothing_soon(serving, store, key, monkeypatch):
+    monkeypatch.setattr(service_module, "FOLLOW_SECONDS", 0.05)
     headers, _ = key("read"), key("admin")
     http = serving(store)
     assert http.get("/bandits", headers=headers).status_code == 200
     KeyRegistry(store).revoke(headers["authorization"].split(".")[1])
-    eventually(lambda: http.get("/bandits", headers=headers).status_code == 401)
+    wait_until(lambda: http.get("/bandits", headers=headers).status_code == 401)
 
 
 def test_a_key_made_over_http_is_told_once(serving, store, key):
@@ -204,19 +191,13 @@ def test_a_key_made_over_http_is_told_once(serving, store, key):
     assert http.get("/bandits", headers=headers).status_code == 200
 
 
-def test_a_key_lists_its_own_bandits(serving, store, key):
-    own, all_of_them = key("read", bandits=["two", "none"]), key("read")
+def test_a_key_of_one_bandit_does_not_learn_which_others_exist(serving, store, key):
+    own, common = key("read", "admin", bandits=["two", "none"]), key("read")
     http = serving(store)
     assert http.get("/bandits", headers=own).json() == {"bandits": ["two"]}
-    assert http.get("/bandits", headers=all_of_them).json() == {"bandits": ["one", "two"]}
-
-
-def test_a_key_of_one_bandit_does_not_learn_which_others_exist(serving, store, key):
-    headers = key("read", "admin", bandits=["two"])
-    http = serving(store)
-    assert http.get("/bandits/one", headers=headers).status_code == 403
-    assert http.get("/bandits/none", headers=headers).status_code == 403
-    assert http.get("/metrics", headers=headers).status_code == 403
+    assert http.get("/bandits", headers=common).json() == {"bandits": ["one", "two"]}
+    for path in ("/bandits/one", "/bandits/nobody", "/metrics"):
+        assert http.get(path, headers=own).status_code == 403
 
 
 def test_each_key_has_its_own_rate(serving, store, key):
@@ -251,44 +232,20 @@ def test_the_secret_is_not_in_what_is_logged(serving, store, caplog):
 
 
 @pytest.mark.parametrize(
-    ("scopes", "limits", "words"),
+    ("scopes", "limits", "parameter"),
     [
-        ([], {}, "needs a scope"),
-        (["root"], {}, "'root'"),
-        (["read"], {"bandits": ["No"]}, "'No'"),
-        (["read"], {"rate": 0.0}, "above 0"),
-        (["read"], {"rate": float("nan")}, "nan"),
+        ([], {}, "scopes"),
+        (["root"], {}, "scope"),
+        (["read"], {"bandits": ["No"]}, None),
+        (["read"], {"rate": float("nan")}, "rate"),
+        (["reward", "read"], {"browser": True}, "scopes"),
+        (["reward", "admin"], {"browser": True}, "scopes"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, words):
-    with raises_code("invalid-input"):
+def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, parameter):
+    with raises_code("invalid-input", parameter):
         KeyRegistry(store).add(scopes, **limits)
     assert store.read("keys") == []
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
-def test_loopback_needs_no_key(host):
-    check_address(host, has_keys=False)
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "127.0.0.1x"])
-def test_other_addresses_need_a_key(host):
-    with raises_code("invalid-input"):
-        check_address(host, has_keys=False)
-    check_address(host, has_keys=True)
-
-
-@pytest.mark.parametrize("port", [-1, 65_536, 10**9])
-def test_what_is_no_port_is_refused(port):
-    with raises_code("invalid-input"):
-        check_port(port)
-
-
-def test_revoking_the_last_key_lets_no_one_in_after_a_restart(serving, store):
-    keys = KeyRegistry(store)
-    number, _ = keys.add(["admin"])
-    keys.revoke(number)
-    assert serving(store).get("/bandits").status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ def test_a_page_of_a_declared_site_rewards_and_reads_the_answer(http, keys):
     )
     assert (answer.status_code, answer.headers[ALLOWED]) == (200, SHOP)
     assert answer.headers["vary"] == "Origin"
+    # Errors can be read as well.
+    wrong = http.post(REWARD, json={"id": ""}, headers={**keys["reward"], "origin": SHOP})
+    assert (wrong.status_code, wrong.headers[ALLOWED]) == (400, SHOP)
 
 
 def test_a_page_of_another_site_is_told_why_not_and_nothing_is_stored(http, keys, events):
@@ -63,15 +66,8 @@ def test_a_page_of_another_site_is_told_why_not_and_nothing_is_stored(http, keys
     for answer in (asked, sent):
         assert answer.status_code == 403
         assert answer.json()["code"] == "origin-not-allowed"
-        assert "https://evil.example" in answer.json()["error"]
-        assert "--origin" in answer.json()["error"]
         assert ALLOWED not in answer.headers
     assert events() == before
-
-
-def test_errors_can_be_read_by_the_page(http, keys):
-    answer = http.post(REWARD, json={"id": ""}, headers={**keys["reward"], "origin": SHOP})
-    assert (answer.status_code, answer.headers[ALLOWED]) == (400, SHOP)
 
 
 @pytest.mark.parametrize("name", ["server", "admin"])
@@ -79,8 +75,7 @@ def test_a_key_that_is_not_for_pages_is_refused_there(http, keys, name):
     answer = http.post(
         REWARD, json={"id": "d1", "value": 1}, headers={**keys[name], "origin": SHOP}
     )
-    assert answer.status_code == 403
-    assert "not for web pages" in answer.json()["error"]
+    assert (answer.status_code, answer.json()["code"]) == (403, "origin-not-allowed")
 
 
 def test_pages_decide_only_if_their_key_may(http, keys):
@@ -128,7 +123,7 @@ def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
     assert http.post(DECIDE, json={}, headers={"origin": EVIL}).status_code == 403
 
 
-@pytest.mark.parametrize("origin", ["*", "null", "shop.example", "https://a/b", "ftp://a", "", "é"])
+@pytest.mark.parametrize("origin", ["*", "null", "shop.example", "https://a/b", "ftp://a", ""])
 def test_what_is_no_origin_is_refused(origin):
     with raises_code("invalid-input"):
         Origins([origin])
@@ -136,12 +131,6 @@ def test_what_is_no_origin_is_refused(origin):
 
 def test_an_origin_is_compared_as_browsers_write_it():
     assert "https://shop.example:8443" in Origins(["HTTPS://Shop.Example:8443/"])
-
-
-@pytest.mark.parametrize("scope", ["read", "admin"])
-def test_a_key_for_pages_has_no_scope_that_nobody_may_know(registry, scope):
-    with raises_code("invalid-input"):
-        registry.add(["reward", scope], browser=True)
 
 
 def test_a_key_for_pages_is_shown_as_such(tmp_path, http, keys):
@@ -152,6 +141,6 @@ def test_a_key_for_pages_is_shown_as_such(tmp_path, http, keys):
     file = str(tmp_path / "page.db")
     run = CliRunner().invoke
     assert run(main, ["keys", "add", file, "--scope", "reward", "--browser"]).exit_code == 0
-    assert "for browsers" in run(main, ["keys", "list", file]).output
+    assert "browser" in run(main, ["keys", "list", file]).output
     refused = run(main, ["keys", "add", file, "--scope", "admin", "--browser"])
     assert refused.exit_code == 2

@@ -74,11 +74,13 @@ def parsed_time(text: str, now: float) -> float:
     except (ValueError, OverflowError) as error:
         raise InputError(
             f"expires was {text!r:.60}, and a date or a time is allowed: give one such as "
-            "2030-01-31 or 2030-01-31T12:00:00Z"
+            "2030-01-31 or 2030-01-31T12:00:00Z",
+            parameter="expires",
         ) from error
     if seconds <= now:
         raise InputError(
-            f"expires was {text!r:.60}, which is over: give a date or a time in the future"
+            f"expires was {text!r:.60}, which is over: give a date or a time in the future",
+            parameter="expires",
         )
     return seconds
 

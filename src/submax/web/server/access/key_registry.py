@@ -120,11 +120,12 @@ def check_key(
     for scope in scopes:
         one_of("scope", scope, SCOPES)
     if not scopes:
-        raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}")
+        raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}", parameter="scopes")
     if browser and not set(scopes) <= set(BROWSER_SCOPES):
         raise InputError(
             f"a key for browsers was asked for with the scopes {', '.join(scopes)}, and everybody "
-            f"can read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}"
+            f"can read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+            parameter="scopes",
         )
     for name in bandits or ():
         check_bandit(name)
