@@ -26,11 +26,7 @@ def test_categories_become_ones_and_zeros_beside_the_numbers():
     problem = Schema(menu=songs()).problem
     rows = ((0.0, 1.0, 3.0), (1.0, 0.0, 2.5), (0.0, 1.0, 4.0), (1.0, 0.0, 1.0))
     assert problem.action_features == (rows,)
-
-
-def test_without_features_a_problem_has_none():
-    assert Schema(menu=Menu.of(["A", "B"])).problem.action_features == ()
-    assert Menu.of(["A", "B"]).features is None
+    assert Schema(menu=Menu.of(NAMES)).problem.action_features == ()
 
 
 def test_only_active_choices_are_described():
@@ -78,64 +74,58 @@ def test_numbers_of_numpy_and_truth_values_are_numbers():
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "parameter"),
     [
-        ({"E": {"price": 1.0, "genre": "rock"}}, "unknown choice in action_features: 'E'"),
-        ({"C": {"price": 1.0}}, "'C' has no feature 'genre', and 'A' has: give every choice"),
-        ({"A": {"price": 1.0}}, "'A' has no feature 'genre', and 'B' has"),
-        ({"C": {**SONGS["C"], "age": 1}}, "'A' has no feature 'age', and 'C' has"),
-        ({"B": {"price": float("nan"), "genre": "x"}}, "'price' of 'B' must be a number.*not nan"),
-        ({"B": {"price": None, "genre": "x"}}, "'price' of 'B' must be a number.*not None"),
-        ({"B": {"price": 1e31, "genre": "x"}}, r"'price' of 'B' must be a number.*not 1e\+31"),
-        ({"B": {"price": 1.0, "genre": 7}}, "is the number 7, and that of 'A' is the text 'rock'"),
-        ({"B": {"price": "7", "genre": "x"}}, "is the text '7', and that of 'A' is the number 3"),
-        ({"B": {"price": 1.0, "genre": ""}}, "'genre' of 'B' must be a text of 1 to 200"),
-        ({"B": {3: 1.0}}, "the name of a feature of 'B' must be a text"),
-        ({"B": 3.0}, "the features of 'B' must be a table"),
-        ({"B": {str(one): 1.0 for one in range(MOST_FEATURES + 1)}}, "table of at most 100"),
+        ({"E": {"price": 1.0, "genre": "rock"}}, None),
+        ({"C": {"price": 1.0}}, "genre"),
+        ({"C": {**SONGS["C"], "age": 1}}, "age"),
+        ({"B": {"price": float("nan"), "genre": "x"}}, "price"),
+        ({"B": {"price": None, "genre": "x"}}, "price"),
+        ({"B": {"price": 1e31, "genre": "x"}}, "price"),
+        ({"B": {"price": 1.0, "genre": 7}}, "genre"),
+        ({"B": {"price": 1.0, "genre": ""}}, None),
+        ({"B": {3: 1.0}}, None),
+        ({"B": 3.0}, "features"),
+        ({"B": {str(one): 1.0 for one in range(MOST_FEATURES + 1)}}, "features"),
     ],
 )
-def test_features_that_do_not_fit_together_are_refused(changes, reason):
-    with raises_code("invalid-input"):
+def test_features_that_do_not_fit_together_are_refused(changes, parameter):
+    with raises_code("invalid-input", parameter):
         songs(**changes)
 
 
 @pytest.mark.parametrize(
-    ("features", "reason"),
+    ("features", "parameter"),
     [
-        ([1, 2], "action_features must be a table such as"),
-        ({"title": [1]}, "action_features of 'title' must be a table such as"),
-        ({"titel": {}}, "unknown slot in action_features: 'titel': did you mean 'title'"),
-        ({"size": {}}, "unknown slot in action_features: 'size'"),
-        ({"title": {"A": {"x": 1}}}, "the choice 'B' of 'title' is missing in action_features"),
-        ({"title": {"A": {}, "B": {}, "C": {}}}, "unknown choice of 'title' in action_features"),
+        ([1, 2], "action_features"),
+        ({"title": [1]}, "action_features"),
+        ({"titel": {}}, None),
+        ({"size": {}}, None),
+        ({"title": {"A": {"x": 1}}}, "action_features"),
+        ({"title": {"A": {}, "B": {}, "C": {}}}, None),
     ],
 )
-def test_features_of_slots_that_are_not_there_are_refused(features, reason):
-    with raises_code("invalid-input"):
+def test_features_of_slots_that_are_not_there_are_refused(features, parameter):
+    with raises_code("invalid-input", parameter):
         Menu.of(PAGE, features)
 
 
 def test_a_category_with_too_many_values_is_refused():
     names = [str(number) for number in range(2 * (MOST_COLUMNS + 1))]
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "features"):
         Menu.of(names, {name: {"genre": str(int(name) // 2)} for name in names})
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("menu", "change"),
     [
-        (Change("add", "E"), "'E' has no feature"),
-        (Change("add", "E", features={"price": 1.0}), "'E' has no feature 'genre'"),
-        (Change("add", "E", features={"price": 1.0, "genre": 2.0}), "is the number 2"),
-        (Change("pause", "A", features={"price": 1.0}), "not to pause it: leave them out"),
+        (songs(), Change("add", "E")),
+        (songs(), Change("add", "E", features={"price": 1.0})),
+        (songs(), Change("add", "E", features={"price": 1.0, "genre": 2.0})),
+        (songs(), Change("pause", "A", features={"price": 1.0})),
+        (Menu.of(["A", "B"]), Change("add", "E", features={"price": 1.0})),
     ],
 )
-def test_a_change_with_other_features_is_refused(change, reason):
+def test_a_change_with_other_features_is_refused(menu, change):
     with raises_code("invalid-input"):
-        songs().changed(change)
-
-
-def test_features_are_refused_where_the_other_choices_have_none():
-    with raises_code("invalid-input"):
-        Menu.of(["A", "B"]).changed(Change("add", "E", features={"price": 1.0}))
+        menu.changed(change)

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import msgspec
@@ -7,11 +6,9 @@ import pytest
 from refusals import raises_code
 from safetensors.numpy import save
 
-from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
-from submax.schema import learned as module
 from submax.schema.choices import Change
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
@@ -26,12 +23,48 @@ def log():
     return Log.from_arrays(action, reward, context=rng.normal(size=(50, 2)))
 
 
+@pytest.fixture(scope="module")
+def linucb(log):
+    return learn(log, "linucb")
+
+
+def refused(data):
+    with raises_code("invalid-input") as error:
+        Learned.from_bytes(data, "the file")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kept", [0, 7, 50])
+def test_the_newest_rows_are_kept(log, kept):
+    rows = learn(log, "linucb", keep_rows=kept).rows
+    assert rows.hash == Columns.joined(list(log.parts)).rows(slice(50 - kept, None)).hash
+
+
+def test_files_that_are_damaged_or_something_else_are_refused(log, linucb, tmp_path):
+    data = linucb.to_bytes()
+    for broken in (b"", b"no policy", data[: len(data) // 2], data[:-1], b"\xff" * 100):
+        refused(broken)
+    refused(save({"x": np.zeros(3)}))
+    refused(Model.fresh(log.schema, linucb.policy, 0).to_bytes())
+    with raises_code("invalid-input"):
+        Learned.read(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize("without", ["schema", "origin", "policy"])
+def test_a_file_of_another_version_is_refused(linucb, without):
+    facts = read_state(linucb.to_bytes(), facts_only=True)[1]["learned"]
+    del facts[without]
+    refused(state_bytes((linucb.model, linucb.rows), {"learned": facts}))
+    refused(state_bytes((linucb.model, linucb.rows), {"learned": 3}))
+
+
 @pytest.mark.parametrize(
     "policy",
     ["linucb", "rcp-submax", {"kind": "thompson", "alpha": 2}, "hill-climbing-thompson"],
 )
 def test_what_was_written_is_read_back(log, policy, tmp_path):
     learned = learn(log, policy, share=0.6, by="random", seed=3, keep_rows=20)
+    (tmp_path / "policy.safetensors").write_bytes(b"something else, which is replaced")
     learned.write(tmp_path / "policy.safetensors")
     again = Learned.read(str(tmp_path / "policy.safetensors"))
     context = log.parts[0].context
@@ -42,50 +75,6 @@ def test_what_was_written_is_read_back(log, policy, tmp_path):
     assert again.policy == learned.policy
     assert again.to_bytes() == learned.to_bytes()
     assert [file.name for file in tmp_path.iterdir()] == ["policy.safetensors"]
-
-
-def refused(data):
-    with raises_code("invalid-input") as error:
-        Learned.from_bytes(data, "the file")
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-def test_a_damaged_file_is_named_in_one_sentence(log):
-    data = learn(log, "linucb").to_bytes()
-    for broken in (b"", b"no policy", data[: len(data) // 2], data[:-1], b"\xff" * 100):
-        assert "damaged" in refused(broken)
-
-
-def test_files_that_are_something_else_are_refused(log):
-    assert "damaged or no policy" in refused(save({"x": np.zeros(3)}))
-    model = Model.fresh(log.schema, learn(log, "linucb").policy, 0)
-    assert "does not hold a policy that was learned" in refused(model.to_bytes())
-
-
-@pytest.mark.parametrize("without", ["schema", "origin", "policy"])
-def test_a_file_of_another_version_is_refused(log, without):
-    learned = learn(log, "linucb")
-    text = learned.to_bytes()
-    size = int.from_bytes(text[:8], "little")
-    facts = json.loads(json.loads(text[8 : 8 + size])["__metadata__"]["submax"])["facts"]["learned"]
-    del facts[without]
-    assert "another version" in refused(
-        state_bytes((learned.model, learned.rows), {"learned": facts})
-    )
-    refused(state_bytes((learned.model, learned.rows), {"learned": 3}))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with raises_code("invalid-input"):
-        Learned.read(tmp_path / "none.safetensors")
-
-
-def test_a_file_that_is_there_is_replaced_as_a_whole(log, tmp_path):
-    path = tmp_path / "policy.safetensors"
-    path.write_bytes(b"something else")
-    learn(log, "linucb").write(path)
-    assert Learned.read(path).specification == "linucb"
 
 
 # Choices that are not active
@@ -149,10 +138,9 @@ def written_with(learned, **facts):
         lambda kind: kind,
     ],
 )
-def test_a_policy_of_a_file_is_not_run_by_reading(log, tmp_path, table):
+def test_a_policy_of_a_file_is_not_run_by_reading(linucb, tmp_path, table):
     (tmp_path / "own.py").write_text(OWN)
-    data = written_with(learn(log, "linucb"), policy=table(f"{tmp_path / 'own.py'}:Own"))
-    assert "holds a policy from a file, which would be run" in refused(data)
+    refused(written_with(linucb, policy=table(f"{tmp_path / 'own.py'}:Own")))
     assert not (tmp_path / "was-run").exists()
 
 
@@ -209,15 +197,13 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize("wrong", list(SCHEMAS))
-def test_a_schema_that_could_not_be_declared_is_refused(log, wrong):
-    learned = learn(log, "linucb")
-    assert "cannot be used" in refused(written_with(learned, schema=SCHEMAS[wrong](log.schema)))
+def test_a_schema_that_could_not_be_declared_is_refused(linucb, wrong):
+    refused(written_with(linucb, schema=SCHEMAS[wrong](linucb.schema)))
 
 
-def test_a_policy_that_is_not_known_is_refused(log):
-    learned = learn(log, "linucb")
-    for policy in ("none", {"kind": "none"}, 3, {"no": "kind"}):
-        assert "cannot be used" in refused(written_with(learned, policy=policy))
+@pytest.mark.parametrize("policy", ["none", {"kind": "none"}, 3, {"no": "kind"}], ids=repr)
+def test_a_policy_that_is_not_known_is_refused(linucb, policy):
+    refused(written_with(linucb, policy=policy))
 
 
 CONTENTS = {
@@ -257,33 +243,6 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("wrong", list(CONTENTS))
-def test_contents_that_do_not_fit_the_schema_are_refused(log, wrong):
-    learned = learn(log, "linucb")
-    facts = read_state(learned.to_bytes(), facts_only=True)[1]
-    contents = CONTENTS[wrong](learned.model, learned.rows)
-    assert "cannot be used" in refused(state_bytes(contents, facts))
-
-
-def test_facts_are_read_without_the_arrays(log):
-    data = learn(log, "linucb").to_bytes()
-    size = 8 + int.from_bytes(data[:8], "little")
-    state, facts = read_state(data[:size], facts_only=True)
-    assert state is None
-    assert facts["learned"]["policy"] == "linucb"
-    with pytest.raises(InputError):
-        read_state(data[:size])
-
-
-# Rows that stay
-
-
-@pytest.mark.parametrize(
-    ("limits", "kept"),
-    [({"MOST_NUMBERS": 21}, 10), ({"MOST_ROWS": 7}, 7), ({"MOST_NUMBERS": 1}, 0), ({}, 20)],
-)
-def test_the_newest_rows_are_kept_as_far_as_there_is_room(log, monkeypatch, limits, kept):
-    for name, limit in limits.items():
-        monkeypatch.setattr(module, name, limit)
-    rows = learn(log, "linucb", keep_rows=20).rows
-    everything = Columns.joined(list(log.parts))
-    assert rows.hash == everything.rows(slice(50 - kept, None)).hash
+def test_contents_that_do_not_fit_the_schema_are_refused(linucb, wrong):
+    facts = read_state(linucb.to_bytes(), facts_only=True)[1]
+    refused(state_bytes(CONTENTS[wrong](linucb.model, linucb.rows), facts))

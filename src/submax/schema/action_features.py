@@ -29,7 +29,8 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
     """
     if not isinstance(given, Mapping):
         raise InputError(
-            f"action_features must be a table such as {EXAMPLE}, not {short_repr(given)}"
+            f"action_features must be a table such as {EXAMPLE}, not {short_repr(given)}",
+            parameter="action_features",
         )
     tables = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
     for name in tables:
@@ -43,7 +44,8 @@ def _described(slot: Slot, table: object) -> Slot:
     if not isinstance(table, Mapping):
         raise InputError(
             f"the action_features{of_slot(slot.name)} must be a table such as {EXAMPLE}, not "
-            f"{short_repr(table)}"
+            f"{short_repr(table)}",
+            parameter="action_features",
         )
     known = {choice.name for choice in slot.choices}
     for name in table:
@@ -58,7 +60,8 @@ def _with_features(slot: Slot, choice: Choice, table: Mapping[Any, Any]) -> Choi
     if choice.name not in table:
         raise InputError(
             f"the choice {choice.name!r}{of_slot(slot.name)} is missing in action_features: give "
-            "its features too, since every choice must have the same ones"
+            "its features too, since every choice must have the same ones",
+            parameter="action_features",
         )
     return msgspec.structs.replace(choice, features=clean_features(choice.name, table[choice.name]))
 
@@ -68,7 +71,8 @@ def clean_features(choice: str, given: object) -> Features:
     if not isinstance(given, Mapping) or len(given) > MOST_FEATURES:
         raise InputError(
             f"the features of {choice!r} must be a table of at most {MOST_FEATURES} numbers and "
-            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}"
+            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}",
+            parameter="features",
         )
     return {name: _value(choice, name, value) for name, value in given.items()}
 
@@ -119,7 +123,8 @@ def _value(choice: str, name: object, value: object) -> float | str:
     if number is None:
         raise InputError(
             f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
-            f"{LARGEST:g}, or a text, not {short_repr(value)}"
+            f"{LARGEST:g}, or a text, not {short_repr(value)}",
+            parameter=name,
         )
     return number
 
@@ -132,7 +137,8 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
             if name not in choice.features:
                 raise InputError(
                     f"the choice {choice.name!r}{of_slot(slot)} has no feature {name!r}, and "
-                    f"{other.name!r} has: give every choice every feature, or leave {name!r} out"
+                    f"{other.name!r} has: give every choice every feature, or leave {name!r} out",
+                    parameter=name,
                 )
             _check_kind(name, choice, other)
     width = 0
@@ -143,7 +149,8 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
         raise InputError(
             f"the features of the choices{of_slot(slot)} take {width} numbers, one for each number "
             f"and for each text that several choices have, and at most {MOST_COLUMNS} are "
-            "possible: leave features out, or use fewer different texts"
+            "possible: leave features out, or use fewer different texts",
+            parameter="features",
         )
 
 
@@ -152,7 +159,8 @@ def _check_kind(name: str, choice: Choice, other: Choice) -> None:
     if isinstance(value, str) != isinstance(before, str):
         raise InputError(
             f"the feature {name!r} of {choice.name!r} is {_kind(value)}, and that of "
-            f"{other.name!r} is {_kind(before)}: give numbers to all choices, or texts to all"
+            f"{other.name!r} is {_kind(before)}: give numbers to all choices, or texts to all",
+            parameter=name,
         )
 
 

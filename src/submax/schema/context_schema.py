@@ -55,7 +55,8 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         if number is None:
             raise InputError(
                 f"context {name!r} must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {short_repr(value)}"
+                f"not {short_repr(value)}",
+                parameter=name,
             )
         return number
 
@@ -86,15 +87,19 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
         ):
             raise InputError(
                 f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names, "
-                f"not {short_repr(self.values)}"
+                f"not {short_repr(self.values)}",
+                parameter=name,
             )
         for value in self.values:
             check_name(f"a category of {name!r}", value)
         if len(set(self.values)) < len(self.values):
-            raise InputError(f"a category of {name!r} is named twice: give every category once")
+            raise InputError(
+                f"a category of {name!r} is named twice: give every category once", parameter=name
+            )
         if self.default is not None and self.default not in self.values:
             raise InputError(
-                f"the default of {name!r} must be one of its categories, not {self.default!r}"
+                f"the default of {name!r} must be one of its categories, not {self.default!r}",
+                parameter=name,
             )
 
     def clean(self, name: str, value: object) -> Value:
@@ -105,7 +110,8 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
         if self.default is not None:
             return self.default
         raise InputError(
-            f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}"
+            f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}",
+            parameter=name,
         )
 
     @property
@@ -140,7 +146,8 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if not isinstance(context, Mapping) or len(context) > MOST_FIELDS:
             raise InputError(
                 f"context must be a table of at most {MOST_FIELDS} fields such as "
-                f"{{'country': ['fr', 'de'], 'age': float}}, not {context!r:.60}"
+                f"{{'country': ['fr', 'de'], 'age': float}}, not {context!r:.60}",
+                parameter="context",
             )
         fields = []
         for name, given in context.items():
@@ -172,7 +179,10 @@ class ContextSchema(msgspec.Struct, frozen=True):
             context = {}
         # To ask whether it is a Mapping takes longer, and most contexts are a dict.
         if not isinstance(context, dict) and not isinstance(context, Mapping):
-            raise InputError(f"a context must be a table of values by field, not {context!r:.60}")
+            raise InputError(
+                f"a context must be a table of values by field, not {context!r:.60}",
+                parameter="context",
+            )
         # A dict whose number of keys is that of the declared names in it has no others. Another
         # mapping may list a key twice, or contain a name that it does not list.
         if type(context) is not dict or sum(map(context.__contains__, self.names)) < len(context):
@@ -191,7 +201,8 @@ class ContextSchema(msgspec.Struct, frozen=True):
                 hint = did_you_mean(str(name)[:80], self.names)
                 declared = ", ".join(self.names) or "none"
                 raise InputError(
-                    f"the context field {name!r:.60} is not declared; {hint}declared: {declared}"
+                    f"the context field {name!r:.60} is not declared; {hint}declared: {declared}",
+                    parameter=str(name)[:60],
                 )
 
     def _check_absence(self) -> None:
@@ -203,7 +214,8 @@ class ContextSchema(msgspec.Struct, frozen=True):
             more = ", …" if len(needed) > MAX_FIELDS_NAMED else ""
             raise InputError(
                 f"no context was given, and {', '.join(needed[:MAX_FIELDS_NAMED])}{more} must have "
-                f"a value: pass the context, decide({{{example}{more}}}), or declare defaults"
+                f"a value: pass the context, decide({{{example}{more}}}), or declare defaults",
+                parameter="context",
             )
 
     def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
@@ -213,7 +225,8 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if field.default is None:
             raise InputError(
                 f"context {name!r} is missing, and it has no default: pass a value, or declare a "
-                "default"
+                "default",
+                parameter=name,
             )
         return field.default
 
@@ -273,14 +286,16 @@ def _field(name: str, given: object) -> Field:
         if given and all(as_number(one) is not None for one in given):
             raise InputError(
                 f"context {name!r} must be a list of names, not {given!r:.60}: of numbers, say "
-                "float (over HTTP and in TOML 'number')"
+                "float (over HTTP and in TOML 'number')",
+                parameter=name,
             )
         return Category(tuple(given))
     if isinstance(given, Mapping):
         return _from_table(name, given)
     raise InputError(
         f"context {name!r} must be float, a list of categories, or a table with 'values' or "
-        f"'default', not {given!r:.60}"
+        f"'default', not {given!r:.60}",
+        parameter=name,
     )
 
 
@@ -289,10 +304,12 @@ def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
     wanted: type[Field] = Category if "values" in table else Number
     plain = {key: value for key, value in table.items() if key != "type"}
     if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():
-        raise InputError(f"context {name!r}: a category has 'values', and a number has none")
+        raise InputError(
+            f"context {name!r}: a category has 'values', and a number has none", parameter=name
+        )
     for key in plain:
         one_of(f"key of context {name!r}:", str(key), wanted.__struct_fields__)
     try:
         return msgspec.convert({"type": wanted.__name__.lower(), **plain}, known_type(wanted))
     except msgspec.ValidationError as error:
-        raise InputError(f"context {name!r}: {error}") from error
+        raise InputError(f"context {name!r}: {error}", parameter=name) from error
