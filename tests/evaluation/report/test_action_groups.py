@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 from refusals import raises_code
+from sklearn.dummy import DummyRegressor
 
 from submax.core.numerics.categorical import draw
 from submax.evaluation import Log, compare
-from submax.evaluation.report.evidence.action_groups import action_groups, group_index
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
-from submax.evaluation.targets.given_probabilities import GivenProbabilities
+from submax.evaluation.report.evidence.action_groups import action_groups
 
 ACTIONS, GENRES, ROWS = 30, 3, 600
 NAMES = [f"film{number}" for number in range(ACTIONS)]
@@ -50,24 +49,19 @@ def policy_of(rows):
     return table
 
 
-def test_actions_with_the_same_categories_are_a_group(rng):
-    log, _ = log_of(rng, 50)
-    assert group_index(log.schema).tolist() == [number % GENRES for number in range(ACTIONS)]
-    numbers, _ = log_of(rng, 50, features=lambda number: {"length": float(number // 10)})
-    assert group_index(numbers.schema).tolist() == [number // 10 for number in range(ACTIONS)]
-    alone, _ = log_of(rng, 50, features=lambda number: {"length": float(number)})
-    assert group_index(alone.schema) is None
-
-
 def test_the_weights_of_a_uniform_log_are_those_of_the_genres(rng):
     log, _ = log_of(rng)
     groups = action_groups(log, 0)
     assert not groups.estimated
     np.testing.assert_allclose(groups.propensity, 1 / GENRES)
-    found = LoggedEvidence(log).about(GivenProbabilities(policy_of(ROWS))).evidence.group_weight
     genre = log.action[:, 0].astype(int) % GENRES
     share = np.array([0.2 / GENRES, 0.2 / GENRES, 0.8 + 0.2 / GENRES])
-    np.testing.assert_allclose(found, GENRES * share[genre])
+    expected = np.mean(GENRES * share[genre] * log.reward)
+    found = compare(log, {"p": policy_of(ROWS)}, estimators=["mips"], reward_model=DummyRegressor())
+    assert found.find("p", "mips").value == pytest.approx(expected)
+    # Without categories, actions with the same numbers are a group.
+    numbers, _ = log_of(rng, 50, features=lambda number: {"length": float(number // 10)})
+    np.testing.assert_allclose(action_groups(numbers, 0).propensity, 1 / 3)
 
 
 def test_the_propensities_of_groups_of_another_log_are_estimated(rng):
@@ -79,9 +73,10 @@ def test_the_propensities_of_groups_of_another_log_are_estimated(rng):
     truth = power[np.arange(3000), log.action[:, 0].astype(int) % GENRES]
     # A logistic regression of 4 free numbers: the error is about √(4 / rows) of a probability.
     assert np.sqrt(np.mean((groups.propensity - truth) ** 2)) < 4 * np.sqrt(4 / 3000) * 0.5
-    found = compare(log, {"p": policy_of(3000)}, estimators=["mips"]).find("p", "mips")
-    assert any("propensities of groups" in one for one in found.cautions)
-    assert any("assumes that actions" in one for one in found.cautions)
+    policy = {"p": policy_of(3000)}
+    found = compare(log, policy, estimators=["mips"], reward_model=DummyRegressor())
+    # One warning is about what mips assumes, the other one about estimated propensities.
+    assert len(found.find("p", "mips").cautions) == 2
 
 
 def test_mips_varies_less_than_ips_and_is_right_if_only_genres_matter(rng):
@@ -89,7 +84,9 @@ def test_mips_varies_less_than_ips_and_is_right_if_only_genres_matter(rng):
     truth = 0.8 * 0.6 + 0.2 * 0.4 + 0.05
     for _ in range(60):
         log, _ = log_of(rng, 300, columns={"context": None})
-        found = compare(log, {"p": policy_of(300)}, estimators=["ips", "mips"])
+        found = compare(
+            log, {"p": policy_of(300)}, estimators=["ips", "mips"], reward_model=DummyRegressor()
+        )
         for name, values in errors.items():
             values.append(found.find("p", name).value - truth)
     mips = np.array(errors["mips"])
@@ -102,5 +99,5 @@ def test_without_features_mips_is_refused_and_not_used(rng):
     action = rng.integers(3, size=50)
     log = Log.from_arrays(action, action > 0, propensity=np.full(50, 1 / 3))
     assert "mips" not in compare(log, ["random"]).estimators()
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "estimators"):
         compare(log, ["random"], estimators=["mips"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from refusals import raises_code
+from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare
 from submax.evaluation.contracts.terms import Terms
@@ -49,17 +50,18 @@ def test_the_variance_is_that_between_clusters(rng):
     np.testing.assert_allclose(single.numerator, y)
 
 
-def test_intervals_by_cluster_cover_and_intervals_by_row_do_not(rng):
+def test_intervals_by_cluster_cover_and_intervals_by_row_do_not(rng, mentioned):
     logs, covered, naive = 100, 0, 0
     for _ in range(logs):
         log = log_of(rng, users=40)
         whole = np.full((len(log), 2), 0.5)
-        by_user = compare(log, {"p": whole}, estimators=["ips"])
-        by_row = compare(Log.read(table_of(rng, 40)), {"p": whole}, estimators=["ips"])
+        options = {"estimators": ["ips"], "reward_model": DummyRegressor()}
+        by_user = compare(log, {"p": whole}, **options)
+        by_row = compare(Log.read(table_of(rng, 40)), {"p": whole}, **options)
         ends, narrow = by_user.find("p", "ips").interval, by_row.find("p", "ips").interval
         covered += ends.low <= 0.4 <= ends.high
         naive += narrow.low <= 0.4 <= narrow.high
-    assert any("intervals are by cluster: 40 clusters" in note for note in by_user.notes)
+    assert mentioned(by_user.notes, 40)
     assert covered / logs > 0.93 - 4.5 * np.sqrt(0.93 * 0.07 / logs)
     # Eight equal rows count as eight: the interval is √8 times too short and covers half the time.
     assert naive / logs < 0.80
@@ -78,17 +80,14 @@ def test_splits_and_folds_keep_clusters_together(rng):
     assert len(np.unique(fold)) == 3
 
 
-def test_one_cluster_cannot_be_split_at_random(rng):
-    log = log_of(rng, users=1)
+def test_one_cluster_and_rows_without_a_cluster_are_refused(rng, mentioned):
     with raises_code("invalid-input"):
-        log.split(0.5, "random")
-
-
-def test_a_row_without_a_cluster_is_bad(rng):
+        log_of(rng, users=1).split(0.5, "random")
     table = table_of(rng)
     table["user"][3] = None
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input") as refused:
         Log.read(table, columns={"cluster": "user"})
+    assert mentioned([str(refused.value)], "user", "row 4")
 
 
 def test_differences_are_by_cluster_too(rng):

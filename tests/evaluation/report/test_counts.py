@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from refusals import raises_code
+from sklearn.linear_model import Ridge
 
 from submax.evaluation import Log, compare, learn
 from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import INTERVALS, gamma
+from submax.evaluation.intervals import gamma
 from submax.evaluation.intervals.sampled import sampled
 from submax.evaluation.logs.counted import divided_by_fold, divided_by_split, expanded
 
@@ -103,7 +104,6 @@ def test_the_bootstrap_draws_decisions_and_not_rows(table, seed):
         widths = [each.interval.high - each.interval.low for each in (one, other)]
         # The ends of 1000 resamples have a relative error of about 5 %.
         assert widths[0] == pytest.approx(widths[1], rel=0.25)
-    assert set(INTERVALS) >= {"gamma", "normal", "bootstrap", "bernstein"}
 
 
 def test_estimated_propensities_are_those_of_the_expanded_log(table):
@@ -169,25 +169,27 @@ def test_counts_with_any_reward(seed):
     weight = 3 * np.array([0.1, 0.2, 0.7])[action]
     wanted = np.average(weight * table["reward"], weights=table["times"])
     assert found.find("p", "ips").value == pytest.approx(wanted)
-    assert "stand for" in repr(log)
     assert log.to_pandas()["count"].sum() == table["times"].sum()
 
 
 @pytest.mark.parametrize(
-    ("columns", "change"),
+    ("columns", "change", "facts"),
     [
-        ({"successes": "clicks"}, {}),
-        ({**COUNTED, "reward": "clicks"}, {}),
-        (COUNTED, {"clicks": 99}),
-        (COUNTED, {"impressions": -1}),
-        (COUNTED, {"impressions": 3.5}),
+        ({"successes": "clicks"}, {}, ()),
+        ({**COUNTED, "reward": "clicks"}, {}, ()),
+        (COUNTED, {"clicks": 99}, ("clicks", "row 1")),
+        (COUNTED, {"impressions": -1}, ("impressions", "row 1")),
+        (COUNTED, {"impressions": 3.5}, ("impressions", "row 1")),
+        ({**COUNTED, "weight": "w"}, {"w": 0.0}, ("w", "row 1")),
     ],
 )
-def test_impossible_counts_are_refused(table, columns, change):
+def test_impossible_counts_and_weights_are_refused(table, columns, change, facts, mentioned):
+    table["w"] = np.ones(len(table["clicks"]))
     for name, value in change.items():
         table[name] = [value, *table[name][1:]]
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", None if facts else "successes") as refused:
         Log.read(table, columns=columns)
+    assert mentioned([str(refused.value)], *facts)
 
 
 def test_a_sample_with_weights_estimates_the_whole_log(seed):
@@ -211,20 +213,15 @@ def test_a_sample_with_weights_estimates_the_whole_log(seed):
 def test_a_table_in_the_order_of_its_actions_is_not_split_by_time_silently():
     totals = {"action": ["A", "B"], "n": [500, 500], "clicks": [50, 60], "propensity": [0.5, 0.5]}
     log = Log.read(totals, columns={"count": "n", "successes": "clicks"})
-    for by, expected in (("time", True), ("random", False)):
-        found = compare(log, ["random"], estimators=["snips"], by=by)
-        assert any("give --by random" in note for note in found.notes) is expected
+    by_time, at_random = (
+        compare(log, ["random"], estimators=["snips"], by=by).notes for by in ("time", "random")
+    )
+    assert len(by_time) == len(at_random) + 1
 
 
 def test_equal_sampling_weights_change_nothing(table):
     plain = one_by_one(table)
     weighted = {**plain, "w": np.full(len(plain["reward"]), 3.0)}
-    options = {"estimators": [*MODEL_FREE, "dr"]}
+    options = {"estimators": [*MODEL_FREE, "dr"], "reward_model": Ridge()}
     found = compare(Log.read(weighted, columns={"weight": "w"}), [by_age], **options)
     assert_same(found, compare(Log.read(plain), [by_age], **options))
-
-
-def test_a_weight_of_zero_is_refused(table):
-    table["w"] = np.zeros(len(table["clicks"]))
-    with raises_code("invalid-input"):
-        Log.read(table, columns={**COUNTED, "weight": "w"})

@@ -55,11 +55,12 @@ def test_by_default_differences_are_from_the_logging_policy(rng):
     assert found.difference("p", "snips").estimator == "snips"
     with raises_code("invalid-input", "policy"):
         found.difference("q")
-    with raises_code("invalid-input", "estimator of"):
+    with raises_code("invalid-input"):
         found.difference("p", "snip")
-    with raises_code("not-found") as refused:
+    with raises_code("not-found"):
         found.difference("logging policy")
-    assert refused.value.code == "not-found"
+    with raises_code("invalid-input", "baseline"):
+        compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
 
 
 def test_intervals_of_differences_cover_the_truth(rng):
@@ -83,7 +84,7 @@ def test_the_rows_that_are_needed_find_the_difference_as_often_as_promised(rng):
     assert found == pytest.approx(0.8, abs=4.5 * np.sqrt(0.8 * 0.2 / logs) + 0.005)
     assert one.rows_needed() == pytest.approx(25 * one.rows_needed(effect), rel=1e-6)
     assert one._replace(value=0.0).rows_needed() == np.inf
-    with raises_code("invalid-input"):
+    with raises_code("invalid-input", "power"):
         one.rows_needed(power=1)
 
 
@@ -100,12 +101,6 @@ def test_all_tables_become_data_frames(rng):
     assert frame["action"].tolist() == [str(one) for one in log.action[:, 0].astype(int)]
     again = Log.read(frame)
     np.testing.assert_array_equal(again.reward, log.reward)
-
-
-def test_a_baseline_must_be_one_of_the_policies(rng):
-    log = log_of(rng)
-    with raises_code("invalid-input", "baseline"):
-        compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
 
 
 def test_an_interval_has_the_wanted_half_width_with_the_rows_that_were_said(seed):

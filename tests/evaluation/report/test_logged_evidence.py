@@ -7,14 +7,11 @@ import pytest
 from refusals import raises_code
 
 from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
-from submax.evaluation.models import reward_map
 from submax.evaluation.models.reward_model import fitted_models, fold_numbers
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.evidence import logged_evidence
 from submax.evaluation.report.evidence.logged_evidence import DRAWS, LoggedEvidence
-from submax.evaluation.report.evidence.probability_tables import among_eligible
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -126,25 +123,6 @@ def test_evidence_about_slots(seed):
     np.testing.assert_allclose(evidence.slot_weight, expected["slots"] * [3, 2], atol=1e-6)
 
 
-def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
-    log = arms(seed, eligible=True)
-    learned = learn(arms(seed + 1), "linucb")
-    whole = LoggedEvidence(log).about(learned)
-    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 40)
-    monkeypatch.setattr(logged_evidence, "PROBABILITIES_PER_PART", 30)
-    pieces = LoggedEvidence(log)
-    assert len(list(pieces._rows())) == 15
-    for one, other in zip(whole.evidence[:5], pieces.about(learned).evidence[:5], strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
-
-
-def test_a_policy_without_an_opinion_on_what_is_eligible_is_uniform():
-    table = np.array([[0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
-    mask = np.array([[True, True, False], [True, False, True]])
-    found = among_eligible(table, mask)
-    np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [2 / 3, 0.0, 1 / 3]])
-
-
 @pytest.mark.parametrize("log", [arms(0), slots(0)], ids=["arms", "slots"])
 def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     learned = learn(log, "epsilon-greedy-0.1")
@@ -180,14 +158,14 @@ def test_choices_that_no_row_took_are_found(seed):
     np.testing.assert_allclose(logged.about(learned).unsupported, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2", "rcp-submax"])
+@pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2"])
 @pytest.mark.slow
-def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
-    # Both use the same model of rewards, whatever it is, and kernels take most of the time.
-    monkeypatch.setattr(reward_map, "KERNELS", 0)
-    log, learned = slots(seed, rows=400), learn(slots(seed + 1), policy)
+def test_where_actions_are_too_many_to_list_drawing_agrees_with_listing(policy, monkeypatch, seed):
+    log, learned = slots(seed, rows=200), learn(slots(seed + 1), policy)
+    rest = log.rows(log.action[:, 0] != 1)
     listed = LoggedEvidence(log, seed).about(learned).evidence
     expected = by_hand(log, learned)
+    untaken = LoggedEvidence(rest, seed).about(learned).unsupported
     monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
     drawn = LoggedEvidence(log, seed).about(learned).evidence
     for name in ("probability", "weight", "predicted"):
@@ -199,35 +177,13 @@ def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
     error = np.sqrt((share * (1 - share) * [9, 4] / DRAWS).sum(axis=0)) / len(log)
     difference = (drawn.slot_weight - listed.slot_weight).mean(axis=0)
     assert (np.abs(difference) <= ERRORS * error + 1e-6).all()
-
-
-def test_what_is_drawn_in_a_row_is_looked_at_in_that_row(monkeypatch, seed):
-    """For a deterministic policy all draws are equal, so that they give the exact evidence."""
-    log, learned = slots(seed), learn(slots(seed + 1), "linucb")
-    listed = LoggedEvidence(log, seed).about(learned).evidence
-    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
-    monkeypatch.setattr(logged_evidence, "DRAWS", 3)
-    drawn = LoggedEvidence(log, seed).about(learned).evidence
-    np.testing.assert_allclose(drawn.expected, listed.expected, atol=1e-6)
-    np.testing.assert_allclose(drawn.slot_weight, listed.slot_weight, atol=1e-6)
-
-
-def test_choices_that_no_row_took_are_found_by_draws(monkeypatch, seed):
-    log = slots(seed, rows=400)
-    rest = log.rows(log.action[:, 0] != 1)
-    learned = learn(log, "random")
-    assert LoggedEvidence(rest).about(learned).unsupported == pytest.approx(1 / 3)
-    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
+    error = np.sqrt((untaken * (1 - untaken) / DRAWS).sum()) / len(rest)
     found = LoggedEvidence(rest, seed).about(learned).unsupported
-    error = np.sqrt(2 / 9 / (DRAWS * len(rest)))
-    assert abs(found.mean() - 1 / 3) <= ERRORS * error
-
-
-def test_eligible_choices_need_a_list_of_actions(monkeypatch):
-    log = arms(0, eligible=True)
-    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
-    with raises_code("invalid-input"):
-        LoggedEvidence(log).about(learn(arms(1), "linucb"))
+    assert abs(found.mean() - untaken.mean()) <= ERRORS * error + 1e-6
+    if policy == "linucb":
+        # All draws of a deterministic policy are equal, and give the exact evidence in each row.
+        np.testing.assert_allclose(drawn.expected, listed.expected, atol=1e-6)
+        np.testing.assert_allclose(drawn.slot_weight, listed.slot_weight, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -257,25 +213,20 @@ def test_the_value_of_real_valued_actions_is_unbiased(seed):
         assert abs(np.mean(values) - truth) <= ERRORS * error, estimator
 
 
-def test_the_slots_of_a_uniform_log_have_known_propensities(seed):
-    logged = LoggedEvidence(slots(seed))
-    np.testing.assert_allclose(logged.slot_propensity, np.tile([1 / 3, 1 / 2], (150, 1)))
-    assert not logged.slots_estimated
-
-
-def test_propensities_of_slots_that_were_logged_are_taken(seed):
+def test_propensities_of_slots_are_those_logged_or_known_or_estimated(seed):
+    uniform = LoggedEvidence(slots(seed))
+    np.testing.assert_allclose(uniform.slot_propensity, np.tile([1 / 3, 1 / 2], (150, 1)))
     log = slots(seed, even=False, columns=True)
     logged = LoggedEvidence(log)
     np.testing.assert_allclose(logged.slot_propensity.prod(axis=1), log.propensity)
+    assert not uniform.slots_estimated
     assert not logged.slots_estimated
-
-
-@pytest.mark.parametrize("joint", [True, False])
-def test_propensities_of_slots_that_were_not_logged_are_estimated(joint, seed):
-    log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
-    logged = LoggedEvidence(log, seed)
-    assert logged.slots_estimated
-    np.testing.assert_allclose(logged.slot_propensity, log.estimated_slot_propensities(seed))
+    for joint in (True, False):
+        log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
+        estimated = LoggedEvidence(log, seed)
+        assert estimated.slots_estimated
+        wanted = log.estimated_slot_propensities(seed)
+        np.testing.assert_allclose(estimated.slot_propensity, wanted)
 
 
 def test_a_policy_for_other_actions_or_contexts_is_refused():
@@ -284,5 +235,5 @@ def test_a_policy_for_other_actions_or_contexts_is_refused():
         Log.read({"action": ["A", "B"], "reward": [0, 1], "context_x": [1.0, 2.0]}),
         Log.read({"action": ["A", "B", "C"], "reward": [0, 1, 1]}),
     ):
-        with raises_code("invalid-input"):
+        with raises_code("invalid-input", "policies"):
             LoggedEvidence(log).about(learn(other, "rcp-submax"))

@@ -1,15 +1,17 @@
-"""Policies given by arrays, functions and classifiers, variants, and the argmax of a model."""
+"""Policies given by arrays, functions, classifiers, names of actions and columns; variants."""
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from refusals import raises_code
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression
 
-from submax.evaluation import Log, compare, learn
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
-from submax.evaluation.targets.function_policy import FunctionPolicy
-from submax.evaluation.targets.given_probabilities import GivenProbabilities
+from submax.cli import main
+from submax.evaluation import Log, PartedLog, compare, compare_rewards, learn
 from submax.evaluation.targets.sharpened import Sharpened, sharpened
 
 ROWS, ARMS = 600, np.array(["A", "B", "C"])
@@ -39,13 +41,22 @@ def rule(columns):
     return ARMS[(columns["x"] > 0) * 1 + (columns["g"] == "u")]
 
 
+def value_of(log, policy, estimator="ips"):
+    """The value of one policy; the model of rewards does not matter here."""
+    found = compare(log, {"p": policy}, estimators=[estimator], reward_model=DummyRegressor())
+    return found.find("p", estimator).value
+
+
+def weighted_mean(log, table):
+    """The value of ``table [N, 3]`` by inverse propensities of 1/3."""
+    taken = table[np.arange(len(log)), log.action[:, 0].astype(int)]
+    return pytest.approx(np.mean(3 * taken * log.reward))
+
+
 def test_an_array_of_probabilities_has_the_weights_of_its_rows(made):
     log, best = made
     table = np.full((ROWS, 3), 0.1) + 0.7 * np.eye(3)[best]
-    found = LoggedEvidence(log).about(GivenProbabilities(table)).evidence
-    taken = table[np.arange(ROWS), log.action[:, 0].astype(int)]
-    np.testing.assert_allclose(found.probability, taken)
-    np.testing.assert_allclose(found.weight, 3 * taken)
+    assert value_of(log, table) == weighted_mean(log, table)
 
 
 def test_rows_that_others_learn_from_are_left_out_of_an_array_too(made):
@@ -62,11 +73,10 @@ def test_rows_that_others_learn_from_are_left_out_of_an_array_too(made):
 
 def test_a_function_gets_columns_by_name_and_equals_its_array(made):
     log, best = made
-    by_array = compare(log, [np.eye(3)[best]], estimators=["snips"]).estimates[1]
-    by_rule = compare(log, [rule], estimators=["snips"]).estimates[1]
-    assert (by_rule.policy, by_rule.value) == ("rule", pytest.approx(by_array.value))
-    probabilities = compare(log, {"f": lambda c: np.eye(3)[best]}, estimators=["snips"])
-    assert probabilities.find("f", "snips").value == pytest.approx(by_array.value)
+    table = np.eye(3)[best]
+    for function in (rule, lambda columns: table):
+        assert value_of(log, function) == weighted_mean(log, table)
+    assert compare(log, [rule], estimators=["ips"]).policies()[1:] == ["rule"]
 
 
 @pytest.mark.parametrize("frame", [False, True])
@@ -75,15 +85,7 @@ def test_a_fitted_classifier_is_a_policy_whose_classes_are_actions(frame, made):
     context = log.parts[0].context
     inputs = pd.DataFrame({"x": context[:, 0].astype(float)}) if frame else context
     classifier = LogisticRegression().fit(inputs, ARMS[best])
-    found = LoggedEvidence(log).about(as_target(classifier)).evidence.probability
-    expected = classifier.predict_proba(inputs)[np.arange(ROWS), log.action[:, 0].astype(int)]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def as_target(given):
-    from submax.evaluation.report.candidates import as_target as convert
-
-    return convert(given)
+    assert value_of(log, classifier) == weighted_mean(log, classifier.predict_proba(inputs))
 
 
 def test_a_temperature_between_greedy_and_the_policy_itself():
@@ -118,27 +120,30 @@ def test_the_argmax_of_the_reward_model_is_a_policy_that_learns(made):
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "parameter"),
     [
-        np.ones((ROWS, 3)),
-        np.full((ROWS, 3), np.nan),
-        np.ones((ROWS, 2)) / 2,
-        np.ones((7, 3)) / 3,
-        ["D"] * ROWS,
-        lambda columns: np.zeros((3, 3)),
-        LogisticRegression(),
-        LogisticRegression().fit([[0.0], [1.0]], ["A", "Z"]),
-        LogisticRegression().fit([[0.0], [1.0]], ["A", "B"]),
-        "linucb@gredy",
-        "linucb@temperature=-1",
-        "linucbb@greedy",
-        5,
+        (np.ones((ROWS, 3)), "policies"),
+        (np.full((ROWS, 3), np.nan), "policies"),
+        (np.ones((ROWS, 2)) / 2, "policies"),
+        (np.ones((7, 3)) / 3, "policies"),
+        (["D"] * ROWS, "policies"),
+        (lambda columns: np.zeros((3, 3)), "policies"),
+        (LogisticRegression(), "policies"),
+        (LogisticRegression().fit([[0.0], [1.0]], ["A", "Z"]), "policies"),
+        (LogisticRegression().fit([[0.0], [1.0]], ["A", "B"]), "policies"),
+        ("linucb@gredy", "policies"),
+        ("linucb@temperature=-1", "policies"),
+        ("linucbb@greedy", "policy"),
+        ("always=D", "policies"),
+        ("columns=new", "policies"),
+        ("columns=old_*", "policies"),
+        (5, "policies"),
     ],
 )
-def test_what_is_no_policy_says_why(given, made):
+def test_what_is_no_policy_is_refused(given, parameter, made):
     log, _ = made
-    with raises_code("invalid-input"):
-        compare(log, {"one": given}, estimators=["ips"])
+    with raises_code("invalid-input", parameter):
+        value_of(log, given)
 
 
 def test_a_function_of_slots_gives_probabilities_of_joint_actions(seed):
@@ -150,9 +155,89 @@ def test_a_function_of_slots_gives_probabilities_of_joint_actions(seed):
         "propensity": np.full(100, 0.25),
     }
     log = Log.read(table)
-    policy = FunctionPolicy(lambda columns: np.tile([0.1, 0.2, 0.3, 0.4], (100, 1)))
-    found = LoggedEvidence(log).about(policy).evidence.probability
     joint = 2 * log.action[:, 0] + log.action[:, 1]
-    np.testing.assert_allclose(found, (joint + 1) / 10)
-    with raises_code("invalid-input"):
-        LoggedEvidence(log).about(FunctionPolicy(lambda columns: np.array(["a"] * 100)))
+    found = value_of(log, lambda columns: np.tile([0.1, 0.2, 0.3, 0.4], (100, 1)))
+    assert found == pytest.approx(np.mean(4 * (joint + 1) / 10 * log.reward))
+    for one_action in (lambda columns: np.array(["a"] * 100), "always=*"):
+        with raises_code("invalid-input", "policies"):
+            value_of(log, one_action)
+
+
+# Policies that always take one action, and columns of probabilities
+
+
+def test_a_policy_that_always_takes_an_action_earns_its_mean(made):
+    log, _ = made
+    found = compare(log, ["always=*"], estimators=["snips"])
+    assert found.policies() == ["logging policy", "always=A", "always=B", "always=C"]
+    for number, name in enumerate("ABC"):
+        one = found.find(f"always={name}", "snips")
+        assert one.value == pytest.approx(log.reward[log.action[:, 0] == number].mean())
+        # Nothing is learned, so that all rows are evaluated.
+        assert one.diagnostics.rows == ROWS
+
+
+def test_all_actions_have_the_name_that_the_caller_gave(made):
+    log, _ = made
+    policies = {"mine": "always=*", "random": np.full((ROWS, 3), 1 / 3)}
+    found = compare(log, policies, estimators=["ips"], baseline="random")
+    assert [one.policy for one in found.differences] == ["mine=A", "mine=B", "mine=C"]
+    both = compare(log, ["always=B", "always=*"], estimators=["ips"])
+    assert both.policies() == ["logging policy", "always=B", "always=A", "always=C"]
+    with raises_code("invalid-input", "policies"):
+        compare(log, {"always=A": policies["random"], "always=*": "always=*"})
+
+
+def test_several_rewards_and_parts_have_the_same_policies(seed, tmp_path):
+    table, _ = table_of(np.random.default_rng(seed))
+    pq.write_table(pa.table(table), tmp_path / "log.parquet", row_group_size=200)
+    parted = PartedLog.open(tmp_path / "log.parquet", jobs=1)
+    options = {"estimators": ["snips"], "baseline": "best"}
+    whole, parts = (compare(log, ["always=*"], **options) for log in (Log.read(table), parted))
+    for one, other in zip(parts.differences, whole.differences, strict=True):
+        assert (one.value, one.level) == pytest.approx((other.value, other.level))
+    assert parts.notes[-1] == whole.notes[-1]
+    two = {**table, "click": table["reward"], "buy": table.pop("reward")}
+    del two["reward"]
+    log = Log.read(two, columns={"reward": ["click", "buy"]})
+    by_reward = compare_rewards(log, ["always=*"], estimators=["snips"])
+    assert by_reward.comparisons["buy"].policies() == whole.policies()
+
+
+@pytest.fixture
+def with_columns(seed):
+    """A log that is not in the order of time, with columns not in the order of the actions."""
+    rng = np.random.default_rng(seed)
+    table, _ = table_of(rng)
+    probability = rng.dirichlet(np.ones(3), size=ROWS)
+    columns = {f"new_{name}": probability[:, place] for place, name in enumerate("CAB")}
+    return {**table, "at": rng.permutation(ROWS), **columns}
+
+
+def test_columns_of_probabilities_are_an_array_in_the_order_of_time(with_columns):
+    log = Log.read(with_columns, columns={"probability": "new_*"})
+    order = np.argsort(with_columns["at"])
+    array = np.stack([with_columns[f"new_{name}"][order] for name in "ABC"], axis=1)
+    assert value_of(log, "columns=new_*") == weighted_mean(log, array)
+    half = log.rows(np.arange(100))
+    assert np.array_equal(half.probability, log.probability[:100])
+    with raises_code("invalid-input", "policies"):
+        value_of(log, "columns=ne*")
+    with_columns["new_A"] = with_columns["new_A"] + 0.5
+    wrong = Log.read(with_columns, columns={"probability": ["new_*"]})
+    with raises_code("invalid-input", "policies"):
+        value_of(wrong, "columns=new_*")
+
+
+def test_the_command_line_reads_the_columns_that_a_policy_names(
+    with_columns, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(with_columns).to_csv("log.csv", index=False)
+    given = ["evaluate", "log.csv", "--policy", "columns=new_*", "--estimator", "ips"]
+    done = CliRunner().invoke(main, given, catch_exceptions=False)
+    assert done.exit_code == 0
+    written = pd.read_csv(tmp_path / "evaluation" / "estimates.csv").set_index("policy")
+    log = Log.read(with_columns, columns={"probability": "new_*"})
+    expected = value_of(log, "columns=new_*")
+    assert written.loc["columns=new_*", "value"] == pytest.approx(expected, rel=1e-6)
