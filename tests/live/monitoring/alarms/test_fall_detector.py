@@ -4,8 +4,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from submax.live.monitoring.alarms.boundary_table import (
+    ENTRIES_PER_OCTAVE,
+    LARGEST,
+    SMALLEST,
+    boundary_table,
+)
 from submax.live.monitoring.alarms.fall_detector import BLOCK, FallDetector
 from submax.live.monitoring.alarms.range_detector import FEWEST_OUTSIDE, RangeDetector
+from submax.sequential.mixture_boundary import mixture_boundary
 
 RUNS = 60
 
@@ -88,3 +95,17 @@ def test_it_does_not_matter_how_values_are_divided(seed):
     assert len({one.at for one in found}) == len(found) >= 2
     assert again == found
     assert apart == together
+
+
+@pytest.mark.parametrize("error", [0.05, 1e-7])
+def test_tabulated_boundaries_are_at_most_a_little_wider_than_the_exact_ones(error):
+    variances = np.geomspace(SMALLEST, 1e9, 150)
+    exact = np.array([mixture_boundary(one, error, 1.0, 50.0) for one in variances])
+    table = boundary_table(error, 50.0)
+    ratio = table(variances) / exact
+    # Between two entries the variance differs by a factor, and the boundary by less than that.
+    assert (ratio >= 1 - 1e-8).all()
+    assert (ratio <= 2 ** (1 / ENTRIES_PER_OCTAVE) * (1 + 1e-5)).all()
+    below, beyond = table(np.array([0.0, 10 * LARGEST]))
+    assert below >= mixture_boundary(0.0, error, 1.0, 50.0)
+    assert beyond >= table(np.array([LARGEST]))[0] * np.sqrt(10)

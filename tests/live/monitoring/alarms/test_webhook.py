@@ -1,37 +1,26 @@
+"""An alarm is sent to the address that was declared."""
+
+import hmac
 import json
-from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
 from refusals import raises_code
+from waiting import wait_until
 
-from submax.live.declaring.alarm_settings import check_webhook
-from submax.live.monitoring.alarms.webhook import (
-    ATTEMPTS,
-    MAX_WAITING,
-    SIGNATURE,
-    TIMESTAMP,
-    WEBHOOK_FAILURES,
-    Delivery,
-    Webhook,
-    signature,
-)
-from submax.live.monitoring.alarms.webhook_options import WebhookOptions
+import submax
+from submax.live.monitoring.alarms import webhook
+from submax.live.store.memory_store import MemoryStore
 
 
 class Receiver(HTTPServer):
     """Takes alarms on loopback; the first answers have the given statuses, later ones 200."""
 
-    def __init__(self, statuses=()):
+    def __init__(self, statuses):
         self.statuses, self.taken = list(statuses), []
         super().__init__(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server_address[1]}/hook?team=a"
-        self._thread = Thread(target=self.serve_forever, args=[0.01], daemon=True)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
+        Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
 
     def __exit__(self, *error):
         self.shutdown()
@@ -42,92 +31,74 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.taken.append((self.path, dict(self.headers), body))
-        status = self.server.statuses.pop(0) if self.server.statuses else 200
-        self.send_response(status)
-        self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+        self.send_response(self.server.statuses.pop(0) if self.server.statuses else 200)
+        self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
         self.end_headers()
 
     def log_message(self, *arguments):
         pass
 
 
-def sent(receiver, options=None, pauses=None):
-    failures = Counter()
-    allowed = options or WebhookOptions("s3cret", private=True)
-    pause = (pauses if pauses is not None else []).append
-    webhook = Webhook(failures, lambda: allowed, pause)
-    webhook.deliver(Delivery(receiver.address, json.dumps({"alarm": "x"}).encode()))
-    return failures[WEBHOOK_FAILURES]
+@pytest.fixture
+def alarmed(monkeypatch, clock):
+    """A bandit that raises an alarm with its first decision, and sends it to a receiver."""
+    monkeypatch.setattr(webhook, "FIRST_PAUSE_SECONDS", 0.001)
+
+    def alarmed(receiver, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, str(value))
+        address = f"http://127.0.0.1:{receiver.server_port}/hook?team=a"
+        alarms = {"webhook": address, "smallest_propensity": 0.6}
+        store = MemoryStore(clock)
+        bandit = submax.open(
+            store, actions=["A", "B"], policy="random", alarms=alarms, background=False
+        )
+        store.try_lead(bandit.name)
+        bandit.decide()
+        bandit.ledger()
+        assert len(bandit.alarms()) == 1
+        return bandit
+
+    return alarmed
 
 
-def test_an_alarm_is_posted_with_a_signature():
-    with Receiver() as receiver:
-        assert sent(receiver) == 0
-        ((path, headers, body),) = receiver.taken
+def test_an_alarm_is_posted_with_a_signature_until_it_is_taken(alarmed, tmp_path):
+    (tmp_path / "secret").write_text("s3cret\n")
+    with Receiver([503, 429]) as receiver:
+        bandit = alarmed(
+            receiver,
+            SUBMAX_WEBHOOK_PRIVATE="true",
+            SUBMAX_WEBHOOK_SECRET_FILE=tmp_path / "secret",
+        )
+        wait_until(lambda: len(receiver.taken) == 3)
+    assert not any(bandit.failures.values())
+    path, headers, body = receiver.taken[-1]
     assert path == "/hook?team=a"
-    assert headers["Content-Type"] == "application/json"
-    expected = signature("s3cret", headers[TIMESTAMP], body)
-    assert headers[SIGNATURE] == f"sha256={expected}"
+    assert json.loads(body)["alarm"] == "propensity"
+    signed = headers["X-Submax-Timestamp"].encode() + b"." + body
+    expected = hmac.new(b"s3cret", signed, "sha256").hexdigest()
+    assert headers["X-Submax-Signature"] == f"sha256={expected}"
 
 
-def test_without_a_secret_there_is_no_signature():
-    with Receiver() as receiver:
-        assert sent(receiver, WebhookOptions(private=True)) == 0
-        assert SIGNATURE not in receiver.taken[0][1]
-
-
-def test_it_is_sent_again_with_longer_and_longer_pauses():
-    pauses = []
-    with Receiver([500, 503, 429]) as receiver:
-        assert sent(receiver, pauses=pauses) == 0
-        assert len(receiver.taken) == 4
-    assert [0.5 * 2**n <= one <= 1.5 * 2**n for n, one in enumerate(pauses)] == [True] * 3
-
-
-@pytest.mark.parametrize(("status", "attempts"), [(500, ATTEMPTS), (404, 1), (302, 1)])
-def test_an_alarm_that_nobody_takes_is_counted(status, attempts):
+@pytest.mark.parametrize(
+    ("status", "private", "attempts"),
+    [(500, "true", webhook.ATTEMPTS), (404, "true", 1), (302, "true", 1), (200, "false", 0)],
+)
+def test_an_alarm_that_is_not_taken_or_goes_to_a_private_address_is_counted(
+    alarmed, status, private, attempts
+):
     with Receiver([status] * 10) as receiver:
-        assert sent(receiver) == 1
-        assert len(receiver.taken) == attempts
-
-
-def test_a_private_address_is_refused_unless_the_operator_allows_it():
-    with Receiver() as receiver:
-        assert sent(receiver, WebhookOptions()) == 1
-        assert receiver.taken == []
-
-
-def test_callers_never_wait_and_too_many_alarms_are_counted():
-    failures = Counter()
-    webhook = Webhook(failures, WebhookOptions)
-    webhook._running = True
-    for _ in range(MAX_WAITING + 3):
-        webhook.send("http://127.0.0.1:9/", {"alarm": "x"})
-    assert failures[WEBHOOK_FAILURES] == 3
+        bandit = alarmed(receiver, SUBMAX_WEBHOOK_PRIVATE=private)
+        wait_until(lambda: any(bandit.failures.values()))
+    # A redirection is not followed.
+    assert [path for path, _, _ in receiver.taken] == ["/hook?team=a"] * attempts
+    assert all("X-Submax-Signature" not in headers for _, headers, _ in receiver.taken)
 
 
 @pytest.mark.parametrize(
     "address",
-    ["ftp://example.com", "example.com", "http://", "http://a b", "https://user:pw@example.com", "http://x:0"],
-)  # fmt: skip
+    ["ftp://example.com", "example.com", "http://", "http://a b", "https://user:pw@example.com"],
+)
 def test_an_address_that_is_none_is_refused(address):
-    with raises_code("invalid-input"):
-        check_webhook(address)
-
-
-def test_the_secret_may_be_in_a_file(tmp_path):
-    (tmp_path / "secret").write_text("s3cret\n")
-    given = {"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "secret")}
-    assert WebhookOptions.from_environment(given).secret == "s3cret"
-    with raises_code("invalid-variable") as refused:
-        WebhookOptions.from_environment({"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "none")})
-    assert refused.value.code == "invalid-variable"
-
-
-def test_options_come_from_the_environment():
-    given = {"SUBMAX_WEBHOOK_SECRET": "x", "SUBMAX_WEBHOOK_PRIVATE": "TRUE"}
-    assert WebhookOptions.from_environment(given) == WebhookOptions("x", True)
-    assert WebhookOptions.from_environment({}) == WebhookOptions(None, False)
-    with raises_code("invalid-variable") as refused:
-        WebhookOptions.from_environment({"SUBMAX_WEBHOOK_PRIVATE": "maybe"})
-    assert refused.value.code == "invalid-variable"
+    with raises_code("invalid-input", "webhook"):
+        submax.open(":memory:", actions=["A", "B"], alarms={"webhook": address})

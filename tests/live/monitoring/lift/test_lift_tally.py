@@ -4,9 +4,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from submax.live.monitoring.lift import unit_sample
 from submax.live.monitoring.lift.cluster_sums import CLUSTERS, cluster_of
 from submax.live.monitoring.lift.lift_tally import PLANNED_DECISIONS, LiftTally
 from submax.live.monitoring.lift.sample_ratio import SAMPLE_RATIO_ERROR, SampleRatio, log_evidence
+from submax.live.monitoring.lift.unit_sample import UnitSample
 from submax.sequential.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
 
 RUNS, DECISIONS, LOOK = 1000, 3000, 100
@@ -251,3 +253,16 @@ def test_the_centre_is_within_the_bounds_of_rewards():
     # Otherwise |x| could be larger than the interval assumes.
     tally = LiftTally(0.5, start=90.0).add(np.full(1, 100.0), np.zeros(1, dtype=bool))
     assert tally.squares == (2 * 10.0) ** 2
+
+
+def test_each_unit_is_counted_once_and_of_many_a_sample_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr(unit_sample, "MAX_UNITS", 256)
+    few, many = UnitSample(), UnitSample()
+    units = [f"visitor-{number % 200}" for number in range(600)]
+    assert [few.is_new(unit) for unit in units] == [True] * 200 + [False] * 400
+    counted = [number for number in range(20_000) if many.is_new(f"visitor-{number}")]
+    assert len(many.known) <= 256
+    assert not any(many.is_new(f"visitor-{number}") for number in range(20_000))
+    # The sample does not depend on the group.
+    share = np.mean([number % 5 == 0 for number in counted])
+    assert abs(share - 0.2) < 4.5 * math.sqrt(0.2 * 0.8 / len(counted))

@@ -51,6 +51,10 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     for tier in rollups.tiers:
         assert tier.groups.rows[:, 0].sum() == len(log)
     assert rollups.delays.sums.total.sum() > 0
+    # Read again as a whole, they are the same.
+    with submax.open(tmp_path / "b.db", clock=clock, background=False) as again:
+        again.ledger()
+        assert again.rollups().to_record() == rollups.to_record()
 
 
 def test_rollups_survive_a_restart(tmp_path):

@@ -73,21 +73,3 @@ def test_without_bounds_the_estimate_is_unbiased(seed):
     truth = float(means @ (shadow - bandit))
     error = np.std(found, ddof=1) / math.sqrt(len(found))
     assert abs(np.mean(found) - truth) <= 4 * error
-
-
-def test_it_does_not_matter_how_decisions_are_divided(seed):
-    rng = np.random.default_rng(seed)
-    reward, weight = rng.random(100), rng.random(100) * 30
-    clipped = np.where(rng.random(100) < 0.5, 0.1, -1.0)
-    together = ShadowTally(0.0).add(reward, weight, clipped, (0.0, 1.0))
-    apart = ShadowTally(0.0)
-    for part in (slice(0, 1), slice(1, 60), slice(60, 100)):
-        apart = apart.add(reward[part], weight[part], clipped[part], (0.0, 1.0))
-    for name in ShadowTally.__struct_fields__:
-        assert getattr(apart, name) == pytest.approx(getattr(together, name), rel=1e-12)
-
-
-def test_before_any_decision_nothing_is_known():
-    found = ShadowTally(0.0).lift((0.0, 1.0))
-    assert math.isnan(found.estimate)
-    assert (found.low, found.high) == (-math.inf, math.inf)
