@@ -78,17 +78,6 @@ def test_the_same_id_gives_the_same_decision(opened):
     assert len(log_of(bandit)) == 1
 
 
-def test_the_same_id_gives_the_same_decision_after_opening_again(tmp_path):
-    with open_bandit(tmp_path / "b.db", actions=ARMS, background=False) as bandit:
-        before = bandit.decide_many([{"id": f"d{number}"} for number in range(50)])
-    with open_bandit(tmp_path / "b.db", background=False) as bandit:
-        after = bandit.decide_many([{"id": f"d{number}"} for number in range(50)])
-        assert all(decision.repeated for decision in after)
-        assert [(one.action, one.propensity) for one in before] == [
-            (one.action, one.propensity) for one in after
-        ]
-
-
 def test_the_same_id_twice_in_one_call_is_one_decision(opened):
     one, two = opened().decide_many([{"id": "same"}, {"id": "same"}])
     assert one.action == two.action
@@ -212,17 +201,6 @@ def test_many_answers_are_in_the_order_of_the_requests(opened):
 
 
 # Choices
-
-
-def test_changes_of_the_menu_are_seen_at_once_and_after_opening_again(opened):
-    bandit = opened()
-    bandit.add("D")
-    bandit.pause("A")
-    bandit.retire("B")
-    for one in (bandit, opened(), open_bandit(bandit.store, background=False)):
-        assert {one.decide().action for _ in range(200)} == {"C", "D"}
-    bandit.resume("A")
-    assert {bandit.decide().action for _ in range(200)} == {"A", "C", "D"}
 
 
 def test_a_change_that_is_refused_is_not_written(opened):

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,49 +32,8 @@ def opened(store, clock, **others):
     return open_bandit(store, **declaration, background=False, clock=clock, rng=rng)
 
 
-@pytest.fixture
-def bandit(store, clock):
-    return opened(store, clock)
-
-
 def rewards(bandit):
     return bandit.ledger().rows.columns().reward.tolist()
-
-
-def test_rows_come_in_the_order_of_the_rewards(bandit, clock):
-    first, second, third = (bandit.decide().id for _ in range(3))
-    bandit.reward(third, 3.0)
-    assert rewards(bandit) == [3.0]
-    clock.now += 1e6
-    bandit.reward(first, 1.0)
-    assert rewards(bandit) == [3.0, 1.0]
-    assert bandit.counts()["matured"] == 2
-    assert bandit.reward(second, 2.0).status == "accepted"
-
-
-def test_the_first_reward_counts_and_others_are_late(bandit):
-    decision = bandit.decide()
-    bandit.reward(decision.id, 1.0, key="click")
-    bandit.reward(decision.id, 5.0, key="order")
-    assert rewards(bandit) == [1.0]
-    assert bandit.counts()["late rewards"] == 1
-
-
-def test_a_reward_that_comes_before_its_decision_waits_for_it(bandit):
-    assert bandit.reward("d", 4.0).status == "quarantined"
-    assert rewards(bandit) == []
-    bandit.decide(id="d")
-    assert rewards(bandit) == [4.0]
-
-
-@pytest.mark.parametrize("reward_first", [True, False])
-def test_a_decision_that_is_not_activated_waits_for_that_too(bandit, reward_first):
-    decision = bandit.decide(activate=False)
-    calls = [lambda: bandit.reward(decision.id, 2.0), lambda: bandit.activate(decision.id)]
-    for call in calls if reward_first else calls[::-1]:
-        assert rewards(bandit) == []
-        call()
-    assert rewards(bandit) == [2.0]
 
 
 @pytest.mark.parametrize(("default", "learned"), [(7.0, [1.0, 7.0]), (None, [1.0])])
@@ -91,21 +51,12 @@ def test_without_a_reward_a_decision_is_learned_from_after_the_limit(
     assert rewards(bandit) == learned
 
 
-def test_versions_are_fitted_from_what_was_rewarded(bandit):
-    for number in range(20):
-        decision = bandit.decide()
-        if number % 2:
-            bandit.reward(decision.id, 1.0)
-    result = bandit.refit()
-    assert result.fitted.rows == 10
-    assert result.fitted.ahead == 10
-
-
-def test_the_export_says_what_was_learned_and_what_is_pending(bandit, tmp_path):
-    import pyarrow.parquet as pq
-
+def test_versions_and_the_export_say_what_was_learned_and_what_is_pending(store, clock, tmp_path):
+    bandit = opened(store, clock)
     bandit.reward(bandit.decide(id="a").id, 2.0)
     bandit.decide(id="b")
+    fitted = bandit.refit().fitted
+    assert (fitted.rows, fitted.ahead) == (1, 1)
     Export(bandit.store, bandit.name).write(tmp_path / "log.parquet")
     table = pq.read_table(tmp_path / "log.parquet").to_pydict()
     assert table["status"] == ["learned", "pending"]

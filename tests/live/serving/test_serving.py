@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.errors import InputError
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
-from submax.live.serving.action_sampler import MAX_LOGGED_PROBABILITIES
 from submax.live.store.memory_store import MemoryStore
 
 FILE = str(Path(__file__).parents[1] / "weighted.py")
@@ -52,14 +50,10 @@ def learned(bandit, clock, decisions=20):
     return bandit
 
 
-def made(bandit, decision):
-    event = bandit.store.find(log_stream(bandit.name), decision_key(decision.id))
-    return body_of(event, DecisionMade)
-
-
 def table(bandit, decision):
     """The probabilities a decision was drawn from, by action."""
-    record = made(bandit, decision)
+    event = bandit.store.find(log_stream(bandit.name), decision_key(decision.id))
+    record = body_of(event, DecisionMade)
     rows = itertools.product(*record.eligible)
     names = [bandit.menu.action(list(row)) for row in rows]
     names = [name if isinstance(name, str) else tuple(name.values()) for name in names]
@@ -71,9 +65,7 @@ def shares(names, weights):
 
 
 @pytest.mark.parametrize("fitted", [False, True])
-@pytest.mark.parametrize(
-    "eligible", [list(some) for n in (2, 3, 4) for some in itertools.combinations(ARMS, n)]
-)
+@pytest.mark.parametrize("eligible", [["B"], ["A", "D"], ["B", "C", "D"], ARMS])
 def test_a_propensity_is_that_of_the_policy_over_all_that_is_eligible(
     opened, clock, eligible, fitted
 ):
@@ -94,21 +86,12 @@ def test_eligible_choices_of_slots_make_their_joint_actions(opened):
     assert decision.propensity == table(bandit, decision)[tuple(decision.action.values())]
 
 
-@pytest.mark.parametrize("actions", [ARMS, PAGE])
-def test_the_one_that_is_eligible_is_certain(opened, actions):
-    bandit = opened(actions)
-    eligible = ["B"] if actions is ARMS else {"title": ["B"], "layout": ["narrow"]}
-    decision = bandit.decide(eligible=eligible)
-    assert decision.action == ("B" if actions is ARMS else {"title": "B", "layout": "narrow"})
-    assert decision.propensity == 1.0
-
-
-@pytest.mark.parametrize("eligible", [[], ["A"]])
-def test_where_none_is_eligible_nothing_is_written(opened, eligible):
+def test_where_none_is_eligible_nothing_is_written(opened):
     bandit = opened()
     bandit.pause("A")
-    with raises_code("invalid-input"):
-        bandit.decide(eligible=eligible)
+    for eligible in ([], ["A"]):
+        with raises_code("invalid-input", "eligible"):
+            bandit.decide(eligible=eligible)
     assert bandit.store.read(log_stream(bandit.name)) == []
 
 
@@ -127,6 +110,7 @@ def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
     assert table(bandit, bandit.decide()) == pytest.approx(expected, rel=1e-14)
     some = table(bandit, bandit.decide(eligible=["A", "B", "F"]))
     assert some == pytest.approx({"A": 2 / 9, "B": 4 / 9, "F": 1 / 3}, rel=1e-14)
+    assert table(bandit, bandit.decide(eligible=["E", "F"])) == {"E": 0.5, "F": 0.5}
 
 
 def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
@@ -139,89 +123,30 @@ def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
         assert share == pytest.approx(1 / 9 if old is None else old / sum(WEIGHTS) * 6 / 9)
 
 
-def test_where_all_that_is_eligible_is_new_it_is_uniform(opened, clock):
-    bandit = learned(opened(), clock)
-    bandit.add("E")
-    bandit.add("F")
-    assert table(bandit, bandit.decide(eligible=["E", "F"])) == {"E": 0.5, "F": 0.5}
-
-
 @pytest.mark.parametrize("verb", ["pause", "retire"])
 @pytest.mark.parametrize("fitted", [False, True])
-def test_a_choice_that_is_not_active_has_nothing(opened, clock, verb, fitted):
+def test_a_choice_that_is_not_active_has_nothing_until_it_is_resumed(opened, clock, verb, fitted):
     bandit = learned(opened(), clock) if fitted else opened()
+    before = table(bandit, bandit.decide())
     getattr(bandit, verb)("D")
     found = table(bandit, bandit.decide())
     assert found == pytest.approx(shares("ABC", WEIGHTS[:3]), rel=1e-14)
-    assert "D" not in {bandit.decide().action for _ in range(200)}
-
-
-def test_a_resumed_choice_has_what_it_had(opened, clock):
-    bandit = learned(opened(), clock)
-    before = table(bandit, bandit.decide())
-    bandit.pause("B")
-    bandit.resume("B")
-    assert table(bandit, bandit.decide()) == before
-
-
-@pytest.mark.parametrize("policy", ["linear-thompson", "linucb", "thompson-1-1", "rcp-submax"])
-@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
-def test_the_probabilities_that_are_kept_agree_with_the_propensity(opened, clock, policy, seed):
-    bandit = opened(PAGE, policy, context={"age": float, "country": ["fr", "de"]})
-    rng = np.random.default_rng(seed)
-
-    def decide():
-        context = {"age": rng.normal(40, 20), "country": str(rng.choice(["fr", "de"]))}
-        eligible = {"title": ["A", "B"]} if rng.random() < 0.5 else None
-        return bandit.decide(context, eligible=eligible)
-
-    for _ in range(3):
-        for decision in [decide() for _ in range(20)]:
-            found = table(bandit, decision)
-            assert sum(found.values()) == pytest.approx(1.0, rel=1e-12)
-            assert min(found.values()) >= 0
-            assert decision.propensity == found[tuple(decision.action.values())]
-            bandit.reward(decision.id, float(rng.random() < 0.3))
-        clock.now += 11
-        bandit.refit()
-
-
-def test_probabilities_of_many_actions_are_not_kept_but_their_propensity_is(opened):
-    size = MAX_LOGGED_PROBABILITIES + 1
-    bandit = opened([str(number) for number in range(size)], "random")
-    decision = bandit.decide()
-    assert made(bandit, decision).probabilities is None
-    assert decision.propensity == pytest.approx(1 / size)
-
-
-def test_contexts_are_told_apart(opened, clock, seed):
-    bandit = opened(["A", "B"], "linear-thompson", context={"side": ["left", "right"]})
-    rng = np.random.default_rng(seed)
-    for _ in range(300):
-        side = str(rng.choice(["left", "right"]))
-        decision = bandit.decide({"side": side})
-        bandit.reward(decision.id, float((decision.action == "A") == (side == "left")))
-    clock.now += 11
-    bandit.refit()
-    left, right = (table(bandit, bandit.decide({"side": side})) for side in ("left", "right"))
-    assert left["A"] > 0.9
-    assert right["B"] > 0.9
-
-
-def densities(bandit):
-    return np.array([bandit.decide().propensity for _ in range(DRAWS)])
-
-
-def check_volume(inverse, volume):
-    """The mean of 1/p over draws from p is the volume of where p is not zero, at most all."""
-    error = inverse.std(ddof=1) / math.sqrt(len(inverse))
-    assert inverse.mean() <= volume + SIGMAS * error + 1e-9
+    assert "D" not in {bandit.decide().action for _ in range(100)}
+    if verb == "pause":
+        bandit.resume("D")
+        assert table(bandit, bandit.decide()) == before
 
 
 @pytest.mark.parametrize(
-    "policy", ["random", "grid-epsilon-greedy-0.1", "grid-thompson-1-1", "grid-rcp-submax"]
+    ("policy", "slots"),
+    [
+        ("random", {"title": ["A", "B"]}),
+        ("grid-epsilon-greedy-0.1", {}),
+        ("grid-epsilon-greedy-0.1", {"title": ["A", "B"]}),
+        ("grid-thompson-1-1", {}),
+        ("grid-rcp-submax", {"title": ["A", "B"]}),
+    ],
 )
-@pytest.mark.parametrize("slots", [{}, {"title": ["A", "B"]}])
 def test_real_valued_actions_are_within_their_bounds_with_their_density(
     opened, clock, policy, slots
 ):
@@ -229,13 +154,13 @@ def test_real_valued_actions_are_within_their_bounds_with_their_density(
     volume = 19.0 * (2 if slots else 1)
     assert bandit.decide().propensity == pytest.approx(1 / volume)
     learned(bandit, clock)
-    for _ in range(20):
-        decision = bandit.decide()
-        assert 1.0 <= decision.action["price"] <= 20.0
-        assert set(decision.action) == {*slots, "price"}
-        assert made(bandit, decision).probabilities is None
-    density = densities(bandit)
-    check_volume(1 / density, volume)
+    decisions = [bandit.decide() for _ in range(DRAWS)]
+    assert all(1.0 <= one.action["price"] <= 20.0 for one in decisions)
+    assert all(set(one.action) == {*slots, "price"} for one in decisions)
+    density = np.array([one.propensity for one in decisions])
+    # The mean of 1/p over draws from p is the volume of where p is not zero, at most all.
+    error = (1 / density).std(ddof=1) / math.sqrt(DRAWS)
+    assert (1 / density).mean() <= volume + SIGMAS * error + 1e-9
     if policy == "random":
         assert density == pytest.approx(1 / volume)
     if policy == "grid-epsilon-greedy-0.1":
@@ -266,16 +191,14 @@ def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
 
 
 @pytest.mark.filterwarnings("ignore::submax.core.running.fallback.FallbackWarning")
-@pytest.mark.parametrize("policy", ["epsilon-greedy-0.2", "thompson-1-1", "rcp-submax", "random"])
+@pytest.mark.parametrize("policy", ["thompson-1-1", "rcp-submax", "random"])
 def test_more_joint_actions_than_can_be_listed_are_drawn_by_the_policy(opened, clock, policy):
     bandit = opened(MANY, policy)
-    size = 10**5
-    assert bandit.decide().propensity == pytest.approx(1 / size)
+    assert bandit.decide().propensity == pytest.approx(1e-5)
     learned(bandit, clock)
     decision = bandit.decide()
     assert set(decision.action) == set(MANY)
     assert 0 < decision.propensity <= 1
-    assert made(bandit, decision).probabilities is None
 
 
 def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(opened, clock, seed):
@@ -307,30 +230,5 @@ def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, a
 
 @pytest.mark.parametrize("policy", ["thompson-1-1", "linucb", "hill-climbing-thompson"])
 def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened, policy):
-    with pytest.raises(InputError):
+    with raises_code("invalid-input"):
         opened({"price": (1.0, 20.0)}, policy)
-
-
-@pytest.mark.parametrize("policy", ["neural-ucb", "neural-thompson"])
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.usefixtures("short_training")
-def test_a_policy_that_cannot_decide_is_uniform_and_counted(policy, caplog):
-    clock = [0.0]
-    bandit = open_bandit(
-        ":memory:",
-        actions=["A", "B", "C"],
-        context={"x": float},
-        policy={"kind": policy, "hidden": 4, "training": {"steps": 5}},
-        background=False,
-        clock=lambda: clock[0],
-        reward_wait=1.0,
-    )
-    for number in range(20):
-        bandit.reward(bandit.decide({"x": number / 10}).id, number % 2)
-    clock[0] = 10.0
-    assert bandit.refit()
-    for _ in range(3):
-        assert bandit.decide({"x": 1e30}).propensity == pytest.approx(1 / 3)
-    assert bandit.failures["decisions by a policy that failed"] == 3
-    assert caplog.text.count("could not decide") == 1
-    bandit.close()
