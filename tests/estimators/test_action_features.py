@@ -1,7 +1,5 @@
 """What features of actions are good for: an action that was never tried is judged by its like."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,8 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
 from submax.estimators.bayesian_features import MOST_SHARED, BayesianFeatures
-from submax.models.regression.described_actions import MOST_COLUMNS, described_actions
+from submax.models.regression.described_actions import MOST_COLUMNS
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
 
 PRICES = np.linspace(1.0, 3.0, 8)
@@ -62,39 +59,6 @@ def test_features_that_say_nothing_are_not_believed():
     found = policy.estimator.belief(state.params, ASKED).expected_rewards()[0, :, tried]
     expected = plain.estimator.belief(bare.params, ASKED).expected_rewards()[0, :, tried]
     np.testing.assert_allclose(found, expected, atol=0.05)
-
-
-def test_the_unit_of_a_feature_does_not_matter():
-    rows = [(price, float(number % 3)) for number, price in enumerate(PRICES)]
-    scaled = [(1000.0 * price - 7.0, 0.01 * other) for price, other in rows]
-    problem = Problem(Arms(8), action_features=(tuple(rows),))
-    other = dataclasses.replace(problem, action_features=(tuple(scaled),))
-    np.testing.assert_allclose(described_actions(problem), described_actions(other), atol=1e-12)
-
-
-def test_features_of_several_slots_stand_side_by_side():
-    problem = Problem(Slots((2, 2)), action_features=(((0.0,), (2.0,)), ((5.0,), (9.0,))))
-    found = described_actions(problem)
-    assert found.shape == (4, 2)
-    # Each joint action has its own signs: (cheap, cheap), (cheap, dear), …
-    standardized = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]], dtype=float)
-    np.testing.assert_allclose(found @ found.T, standardized @ standardized.T, atol=1e-12)
-
-
-def test_a_slot_without_features_adds_nothing():
-    problem = Problem(Slots((2, 2)), action_features=(((0.0,), (2.0,)), ()))
-    assert described_actions(problem).shape == (4, 1)
-
-
-def test_one_or_two_arms_have_nothing_to_compare():
-    assert described_actions(Problem(Arms(1), action_features=(((3.0,),),))) is None
-    assert described_actions(Problem(Arms(2), action_features=(((3.0,), (4.0,)),))) is None
-
-
-@pytest.mark.parametrize("column", [(), (1.0, 1.0, 1.0), (0.0, 0.0, 5.0), (5.0, 0.0, 0.0)])
-def test_features_that_relate_no_two_actions_describe_nothing(column):
-    features = (tuple((number,) for number in column),) if column else ()
-    assert described_actions(Problem(Arms(3), action_features=features)) is None
 
 
 def test_many_features_are_reduced_and_leave_fewer_features_of_the_context():

@@ -16,12 +16,12 @@ from submax.schema.learned import Learned
 from submax.web.server.service import refuse_files
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "any-classifier.md"
-FOREST = {
+TREE = {
     "kind": "classifier",
-    "classifier": "sklearn.ensemble.RandomForestClassifier",
-    "parameters": {"n_estimators": 5, "max_depth": 3},
+    "classifier": "sklearn.tree.DecisionTreeClassifier",
+    "parameters": {"max_depth": 3},
 }
-POLICY = {"kind": "reward-conditioned", "estimator": FOREST}
+POLICY = {"kind": "reward-conditioned", "estimator": TREE}
 
 
 @pytest.fixture

@@ -3,19 +3,14 @@ import itertools
 import jax
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError, MissingExtraError
-from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
-from submax.core.running import extras
 from submax.core.spaces.slots import Slots
 from submax.estimators.cvae import CVAE
 from submax.models.nn.training.parameters import restored, unpacked
-from submax.testing.rules.examples import some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.examples import some_contexts
 
 pytestmark = pytest.mark.xdist_group("CVAE")
 
@@ -28,11 +23,6 @@ ESTIMATOR = CVAE(hidden=16, latent=2, draws=DRAWS, kl_weight=1.0, training=TRAIN
 # The index of the action that is mostly chosen, for a context of −1 and of 1, and both levels.
 FAVOURITE = np.array([[0, 4], [5, 1]])
 USUAL = 0.75
-
-
-def values_of(estimator, params):
-    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
-    return estimator.belief(params, nowhere).values()
 
 
 def known_probabilities():
@@ -65,20 +55,6 @@ def fitted(feedback, seed):
     return ESTIMATOR.fit(ESTIMATOR.init(PROBLEM, REPLICAS, rng), feedback, rng)
 
 
-def test_before_the_first_feedback_everything_is_uniform(seed):
-    params = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
-    context = some_contexts(PROBLEM, REPLICAS, 4, seed)
-    assert np.allclose(ESTIMATOR.belief(params, context).prob_of_all(), 1 / 6)
-    assert np.array_equal(
-        ESTIMATOR.belief(params, context).level_prior(), np.full((REPLICAS, 4, 2), 0.5)
-    )
-    assert np.array_equal(values_of(ESTIMATOR, params), np.zeros((REPLICAS, 2)))
-    drawn = PROBLEM.space.index(
-        ESTIMATOR.belief(params, context).sample(0, 3000, np.random.default_rng(seed))
-    )
-    assert goodness_of_fit(drawn[0, 0], np.full(6, 1 / 6)) > SMALLEST_P_VALUE
-
-
 def test_it_learns_known_probabilities(fitted):
     context = np.broadcast_to(np.array([-1.0, 1.0])[:, None], (REPLICAS, 2, 1))
     found = ESTIMATOR.belief(fitted, context).prob_of_all()
@@ -87,11 +63,6 @@ def test_it_learns_known_probabilities(fitted):
     # 0.7 and more. What is independent between slots is at 0.15, so 0.3 is far from both.
     assert np.all(np.abs(found - truth).sum(axis=-1) / 2 < 0.3)
     assert np.array_equal(found.argmax(axis=-1), np.broadcast_to(FAVOURITE, (REPLICAS, 2, 2)))
-
-
-def test_it_has_as_many_draws_as_asked_for(fitted):
-    assert fitted.network.first_bias.shape == (REPLICAS, 2, DRAWS, 16)
-    assert ESTIMATOR.latent_draws == DRAWS
 
 
 def test_probabilities_are_means_of_products(fitted, seed):
@@ -109,27 +80,6 @@ def test_probabilities_are_means_of_products(fitted, seed):
         np.testing.assert_allclose(found[replica, row, level], expected, rtol=1e-4)
     listing = PROBLEM.space.listing()[None, None]
     np.testing.assert_allclose(ESTIMATOR.belief(fitted, context).prob(listing), found, rtol=1e-6)
-
-
-def test_draws_follow_the_probabilities(fitted, seed):
-    rng = np.random.default_rng(seed)
-    context = some_contexts(PROBLEM, REPLICAS, 2, seed)
-    expected = ESTIMATOR.belief(fitted, context).prob_of_all()
-    for level in range(2):
-        drawn = PROBLEM.space.index(ESTIMATOR.belief(fitted, context).sample(level, 4000, rng))
-        for replica, row in np.ndindex(REPLICAS, 2):
-            p_value = goodness_of_fit(drawn[replica, row], expected[replica, row, level])
-            assert p_value > SMALLEST_P_VALUE
-
-
-def test_values_are_the_direct_sums(fitted, feedback):
-    taken = feedback.action[:, :, None]
-    policy = ESTIMATOR.belief(fitted, feedback.context).prob(taken)[..., 0]
-    ratio = feedback.reward / np.exp(feedback.log_prob)
-    found = values_of(ESTIMATOR, fitted)
-    for replica, level in np.ndindex(REPLICAS, 2):
-        expected = sum(ratio[replica, row] * policy[replica, row, level] for row in range(2000))
-        np.testing.assert_allclose(found[replica, level], expected / 2000, rtol=1e-6)
 
 
 def with_equal_levels(estimator, seed):
@@ -159,64 +109,3 @@ def test_equal_levels_are_equal_exactly_where_they_share_their_draws(shared, see
         assert np.array_equal(low, high)
     else:
         assert np.abs(high - low).max() > 1e-3
-
-
-def test_the_draws_of_a_refit_are_kept(fitted, seed):
-    context = some_contexts(PROBLEM, REPLICAS, 4, seed)
-    one, other = (ESTIMATOR.belief(fitted, context).prob_of_all() for _ in range(2))
-    assert np.array_equal(one, other)
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"hidden": 0}, "hidden must be a whole number, at least 1, not 0"),
-        ({"latent": 0}, "latent must be a whole number, at least 1, not 0"),
-        ({"draws": 0}, "draws must be a whole number, at least 1, not 0"),
-        ({"draws": 1.5}, "draws must be a whole number, at least 1, not 1.5"),
-        ({"kl_weight": -0.1}, "kl_weight must be a finite number, 0 or more, not -0.1"),
-        ({"kl_weight": float("nan")}, "kl_weight must be a finite number, 0 or more, not nan"),
-        ({"injection": "gates"}, "unknown injection 'gates': did you mean 'gate'?"),
-    ],
-    ids=str,
-)
-def test_bad_settings_are_refused(settings, sentence):
-    with pytest.raises(InputError) as error:
-        CVAE(**settings)
-    assert sentence in str(error.value)
-
-
-def test_bad_feedback_is_refused(seed):
-    good = some_feedback(PROBLEM, REPLICAS, 4, seed)
-    lost, strange = good.context.copy(), good.action.copy()
-    lost[1, 2, 0] = np.nan
-    strange[0, 3, 1] = 3
-    fresh = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
-    cases = {
-        "context must be finite": good._replace(context=lost),
-        "an action does not belong to the space": good._replace(action=strange),
-        "action has shape": good._replace(action=good.action[..., :1]),
-    }
-    for sentence, bad in cases.items():
-        with raises_code("invalid-input"):
-            ESTIMATOR.fit(fresh, bad, np.random.default_rng(seed))
-
-
-def test_without_jax_the_extra_is_named(monkeypatch, seed):
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError) as error:
-        ESTIMATOR.init(PROBLEM, 1, np.random.default_rng(seed))
-    assert "the CVAE estimator needs jax, equinox, optax" in str(error.value)
-    assert 'pip install "submax[neural]"' in str(error.value)
-
-
-def test_values_without_propensities_are_unknown(seed):
-    """Rewards other than 0 whose probability was not logged, kept as they came."""
-    params = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
-    silent = some_feedback(PROBLEM, REPLICAS, 6, seed)._replace(
-        log_prob=None, reward=np.array([[0.0] * 6, [1.0] * 6])
-    )
-    params = params._replace(buffer=params.buffer.add(silent, Memory(), None))
-    values = values_of(ESTIMATOR, params)
-    assert np.array_equal(values[0], [0.0, 0.0])
-    assert np.all(np.isnan(values[1]))

@@ -1,19 +1,14 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
-from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
-from submax.estimators.softmax import Softmax
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -29,11 +24,6 @@ ESTIMATOR = CVAE(hidden=16, latent=2, draws=8, components=3, training=TRAINING)
 REPLICAS, BINS, NODES = 2, 16, 20
 CONTEXT = np.zeros((REPLICAS, 1, 0))
 both = pytest.mark.parametrize("fitted", PROBLEMS, ids=["box", "mixed"], indirect=True)
-
-
-def values_of(estimator, params):
-    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
-    return estimator.belief(params, nowhere).values()
 
 
 def levels_of(estimator, params):
@@ -192,16 +182,6 @@ def test_before_the_first_feedback_it_is_the_same_at_all_levels(fitted, seed):
     assert np.allclose(policy.log_prob(state, context, action), -space.log_measure)
 
 
-def test_values_are_the_direct_sums(beliefs, seed):
-    state = beliefs(CONTINUOUS)
-    feedback = telling_feedback(CONTINUOUS, 1500, seed)
-    context = np.zeros((REPLICAS, 1500, 0))
-    policy = ESTIMATOR.belief(state.params, context).prob(feedback.action[:, :, None])[..., 0]
-    ratio = feedback.reward / np.exp(feedback.log_prob)
-    expected = np.einsum("rn,rnl->rl", ratio, policy) / 1500
-    np.testing.assert_allclose(values_of(ESTIMATOR, state.params), expected, rtol=1e-6)
-
-
 def test_asked_for_the_same_levels_it_is_the_same_and_between_it_is_between(beliefs):
     params = beliefs(CONTINUOUS).params
     levels = levels_of(ESTIMATOR, params)
@@ -221,21 +201,3 @@ def test_asked_for_the_same_levels_it_is_the_same_and_between_it_is_between(beli
     assert np.all(about[:, 1] < about[:, 2])
     # Another number of levels may be asked for, since all share their draws.
     assert prob_at_nodes(ESTIMATOR.at_levels(params, levels[:, :2]), BOX).shape[2] == 2
-
-
-@pytest.mark.parametrize("space", [BOX, MIXED], ids=repr)
-def test_others_refuse_real_valued_actions(space, seed):
-    rng = np.random.default_rng(seed)
-    sentences = {
-        Softmax(): f"the Softmax estimator is made for choices, and {space} is real-valued: take "
-        "the CVAE",
-        Counting(): "the counting estimator keeps a number for every joint action, and "
-        f"those of {space} cannot be listed: take one with the CVAE, such as rcp-cvae-submax or, "
-        "for slots, rcp-cvae-submax-by-slot",
-    }
-    for estimator, sentence in sentences.items():
-        with pytest.raises(InputError) as refusal:
-            estimator.init(Problem(space), 1, rng)
-        assert str(refusal.value) == sentence
-    with raises_code("invalid-input"):
-        RewardConditioned(ESTIMATOR, Optimized()).init(Problem(space), 1, rng)

@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
@@ -108,9 +107,3 @@ def test_guidance_by_the_reward_finds_the_numbers_that_pay(seed):
 def test_choices_and_numbers_are_drawn_with_their_densities(seed):
     """The suite of policies on a space with a choice and a number: integrals and frequencies."""
     check_densities(RewardConditioned(next(Denoising.examples()), Optimistic()), REAL[1], seed)
-
-
-@pytest.mark.parametrize("name", ["hidden", "noise_steps", "draws", "spread"])
-def test_bad_settings_are_refused(name):
-    with raises_code("invalid-input"):
-        Denoising(**{name: 0})

@@ -5,14 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from refusals import raises_code
 
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
-from submax.core.rewards.counts import Counts
 from submax.core.spaces.arms import Arms
 from submax.estimators.continual.variational_continual import VariationalContinual
-from submax.estimators.counting import Counting
 from submax.estimators.softmax import Softmax
 from submax.models.nn.designs.design import Design, Example
 from submax.models.nn.designs.variational_design import (
@@ -148,24 +145,3 @@ def test_it_learns_which_arm_suits_which_context_in_two_updates(seed):
     # A network that learned nothing gives each arm a third.
     assert found[:, 0, 0].mean() > 0.6
     assert found[:, 1, 1].mean() > 0.6
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"prior_weight": 0}, "prior_weight must be"),
-        ({"prior_deviation": -1}, "prior_deviation must be"),
-        ({"estimator": Counting()}, "estimator must train a network"),
-        ({"estimator": Softmax()}, "needs a number of steps"),
-        ({"estimator": Softmax(training=Training(steps=5, weight_decay=0.1))}, "no weight decay"),
-    ],
-    ids=str,
-)
-def test_bad_settings_are_refused(settings, sentence):
-    with raises_code("invalid-input"):
-        VariationalContinual(**settings)
-
-
-def test_levels_that_move_are_refused(estimator, seed):
-    with raises_code("invalid-input"):
-        estimator.init(Problem(Arms(2), scale=Counts()), 1, np.random.default_rng(seed))

@@ -167,7 +167,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         rising = levels.ndim == 2 and np.isfinite(levels).all() and np.all(np.diff(levels) >= 0)
         if not rising or len(levels) != replicas or levels.shape[1] == 0:
             raise InputError(
-                f"levels must be finite, rise and have the shape [{replicas}, L], not {levels}"
+                f"levels must be finite, rise and have the shape [{replicas}, L], not {levels}",
+                parameter="levels",
             )
         if drawn not in (1, levels.shape[1]):
             raise InputError(

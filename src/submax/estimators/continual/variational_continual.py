@@ -58,14 +58,16 @@ class VariationalContinual(NetworkEstimator):
         if not isinstance(self.estimator, NetworkEstimator):
             raise InputError(
                 f"estimator must train a network, and {self.estimator!r:.60} does not: take "
-                "Softmax(training=Training(steps=300)) or a CVAE"
+                "Softmax(training=Training(steps=300)) or a CVAE",
+                parameter="estimator",
             )
         training = self.estimator.training
         if training.stops_early or training.weight_decay:
             raise InputError(
                 f"steps={training.steps!r} and weight_decay={training.weight_decay} were given, "
                 "and variational continual learning needs a number of steps and no weight decay, "
-                "which would change the prior: give Training(steps=300)"
+                "which would change the prior: give Training(steps=300)",
+                parameter="training",
             )
 
     @property

@@ -1,0 +1,116 @@
+"""Settings, feedback and problems that estimators refuse."""
+
+import numpy as np
+import pytest
+from refusals import raises_code
+
+from submax.core.contracts.problem import Problem
+from submax.core.memory.training import Training
+from submax.core.rewards.counts import Counts
+from submax.core.running import extras
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.box import Box
+from submax.core.spaces.mixed import Mixed
+from submax.core.spaces.slots import Slots
+from submax.estimators.classifier import Classifier
+from submax.estimators.continual.variational_continual import VariationalContinual
+from submax.estimators.counting import Counting
+from submax.estimators.cvae import CVAE
+from submax.estimators.denoising.denoising import Denoising
+from submax.estimators.sequential.autoregressive import Autoregressive
+from submax.estimators.softmax import Softmax
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.strategies.optimized import Optimized
+from submax.testing.rules.examples import some_feedback
+
+BAD = [
+    (Counting, "smoothing", [-0.1, float("nan"), True, "1"]),
+    (Classifier, "smoothing", [0]),
+    (Classifier, "encoding", ["hot"]),
+    (Classifier, "minimum_rows", [0]),
+    (Softmax, "hidden", [0, 2.5]),
+    (Softmax, "injection", ["modulatoin", ""]),
+    (CVAE, "hidden", [0]),
+    (CVAE, "latent", [0]),
+    (CVAE, "draws", [0, 1.5]),
+    (CVAE, "kl_weight", [-0.1, float("nan")]),
+    (CVAE, "injection", ["gates"]),
+    (Autoregressive, "hidden", [0]),
+    (Autoregressive, "injection", ["token"]),
+    (Denoising, "hidden", [0]),
+    (Denoising, "noise_steps", [0]),
+    (Denoising, "draws", [0]),
+    (Denoising, "spread", [0]),
+    (VariationalContinual, "prior_weight", [0]),
+    (VariationalContinual, "prior_deviation", [-1]),
+    (VariationalContinual, "estimator", [Counting()]),
+    (VariationalContinual, "training", [Training(), Training(steps=5, weight_decay=0.1)]),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameter", "values"), BAD)
+def test_bad_settings_are_refused(kind, parameter, values):
+    needed = {"classifier": "sklearn.naive_bayes.GaussianNB"} if kind is Classifier else {}
+    for value in values:
+        given = {parameter: value}
+        if kind is VariationalContinual and parameter == "training":
+            given = {"estimator": Softmax(training=value)}
+        with raises_code("invalid-input", parameter):
+            kind(**needed, **given)
+
+
+LARGE, BOX, MIXED = Slots((2000, 2000)), Box((0.0,), (1.0,)), Mixed((2,), (-2.0,), (6.0,))
+CLASSIFIER = Classifier("sklearn.naive_bayes.GaussianNB")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "problem"),
+    [
+        (Counting(), Problem(LARGE)),
+        (Counting(), Problem(MIXED)),
+        (CLASSIFIER, Problem(LARGE)),
+        (CLASSIFIER, Problem(BOX)),
+        (Softmax(), Problem(BOX)),
+        (Softmax(), Problem(MIXED)),
+        (VariationalContinual(), Problem(Arms(2), scale=Counts())),
+        (RewardConditioned(CVAE(), Optimized()), Problem(BOX)),
+    ],
+    ids=repr,
+)
+def test_problems_that_it_is_not_made_for_are_refused(estimator, problem, seed):
+    with raises_code("invalid-input"):
+        estimator.init(problem, 1, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("estimator", [Counting(), CLASSIFIER, Softmax(), CVAE()], ids=repr)
+def test_bad_feedback_is_refused(estimator, seed):
+    problem, rng = Problem(Slots((2, 3)), context_width=1), np.random.default_rng(seed)
+    good = some_feedback(problem, 2, 4, seed)
+    fresh = estimator.init(problem, 2, rng)
+    for parameter, bad in (
+        ("context", np.full((2, 4, 1), np.nan)),
+        ("context", np.zeros((2, 4, 2))),
+        ("action", np.full((2, 4, 2), 3)),
+        ("action", good.action[..., :1]),
+        ("weight", np.full((2, 4), np.nan)),
+    ):
+        with raises_code("invalid-input", parameter):
+            estimator.fit(fresh, good._replace(**{parameter: bad}), rng)
+
+
+@pytest.mark.parametrize("estimator", [Softmax(), CVAE(), Autoregressive()], ids=repr)
+def test_without_jax_the_extra_is_named(estimator, monkeypatch, seed):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with raises_code("missing-extra") as refused:
+        estimator.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
+    assert "submax[neural]" in str(refused.value)
+
+
+@pytest.mark.parametrize("estimator", [Counting(0.0), Counting(1.0), Softmax(), CVAE()], ids=repr)
+def test_before_the_first_feedback_everything_is_uniform(estimator, seed):
+    problem = Problem(Slots((2, 3)), context_width=1)
+    params = estimator.init(problem, 2, np.random.default_rng(seed))
+    belief = estimator.belief(params, np.zeros((2, 4, 1)))
+    np.testing.assert_allclose(belief.prob_of_all(), 1 / 6)
+    assert np.array_equal(belief.level_prior(), np.full((2, 4, 2), 0.5))
+    assert np.array_equal(belief.values(), np.zeros((2, 2)))
