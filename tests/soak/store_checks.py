@@ -22,11 +22,6 @@ def submax_command(*words):
     return result.output
 
 
-def has_command(name):
-    """Whether this submax has a command."""
-    return name in main.commands
-
-
 def check_nothing_lost(place, name, journal, folder):
     """An export has everything that was acknowledged, once, and nothing that was never sent."""
     decisions, rewards = folder / "decisions.parquet", folder / "rewards.parquet"

@@ -10,12 +10,7 @@ import time
 
 import pytest
 from simulated_year import DAY, NAME, SimulatedYear
-from store_checks import (
-    check_nothing_lost,
-    check_the_same_version,
-    has_command,
-    submax_command,
-)
+from store_checks import check_nothing_lost, check_the_same_version, submax_command
 
 SOAK = "SUBMAX_SOAK" in os.environ
 MINUTES = float(os.environ.get("SUBMAX_SOAK_MINUTES", "30"))
@@ -72,12 +67,11 @@ def check_after_phase(year, place, folder):
     check_nothing_lost(place, NAME, year.journal, folder)
     check_the_same_version(place, NAME, year.now, folder)
     submax_command("doctor", place)
-    if has_command("compact"):
-        # The command knows the time of the day, and not that of the simulation.
-        age = time.time() - year.now + ARCHIVED_AFTER
-        year.archived.append(submax_command("compact", place, "--older-than", f"{age:.0f}s"))
-        check_nothing_lost(place, NAME, year.journal, folder)
-        submax_command("doctor", place)
+    # The command knows the time of the day, and not that of the simulation.
+    age = time.time() - year.now + ARCHIVED_AFTER
+    year.archived.append(submax_command("compact", place, "--older-than", f"{age:.0f}s"))
+    check_nothing_lost(place, NAME, year.journal, folder)
+    submax_command("doctor", place)
 
 
 def affordable(seconds, phases, written, write_cost, check_seconds):
@@ -118,7 +112,7 @@ def check_memory(samples, id_bytes):
 def report(year, seconds):
     """What was reached, in words."""
     counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in year.faults.items())
-    archive = " ".join(year.archived[-1].split()) if year.archived else "none"
+    archive = " ".join(year.archived[-1].split())
     memory, used = (
         " → ".join(f"{late[name] / 1e6:.0f}" for _, late in year.memory)
         for name in ("resident", "allocated")

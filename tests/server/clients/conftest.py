@@ -13,12 +13,13 @@ DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
 class Stub:
     """A server that answers as it is told, the last answer for ever, and keeps what it was sent.
 
-    An answer may be a function of the path and the body. While ``gate`` is closed, nothing is
+    An answer may be a function of the path and the body. In place of a status, "hang up" is no
+    answer at all, and "cut off" only the begin of one. While ``gate`` is closed, nothing is
     answered.
     """
 
     def __init__(self):
-        self.answers, self.seen, self.gate, self.connections = [(200, DECISION)], [], Event(), 0
+        self.answers, self.seen, self.gate = [(200, DECISION)], [], Event()
         self.gate.set()
         stub = self
 
@@ -27,24 +28,21 @@ class Stub:
             # Head and body are sent together: two small packets would take 40 ms.
             wbufsize = -1
 
-            def setup(self):
-                stub.connections += 1
-                super().setup()
-
             def do_POST(self):
                 data = self.rfile.read(int(self.headers["content-length"] or 0))
                 body = json.loads(data or b"null")
                 stub.seen.append((self.path, body, dict(self.headers)))
                 status, answer = stub.answers.pop(0) if len(stub.answers) > 1 else stub.answers[0]
                 stub.gate.wait(20)
-                if status == 0:
-                    self.close_connection = True
+                self.close_connection |= isinstance(status, str)
+                if status == "hang up":
                     return
                 if callable(answer):
                     status, answer = answer(self.path, body)
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
+                missing = 100 if status == "cut off" else 0
+                self.send_response(200 if missing else status)
+                self.send_header("Content-Length", str(len(data) + missing))
                 self.end_headers()
                 self.wfile.write(data)
 
