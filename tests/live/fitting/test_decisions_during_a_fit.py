@@ -15,15 +15,17 @@ from submax.live.log.bandits import model_name
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.thompson import Thompson
 
-LONG_TURN = 0.25
-FIT_SECONDS = 1.5
+LONG_TURN = 2.0
+DECISIONS = 10
+MADE = []
 
 
 @dataclass(frozen=True)
-class SlowUpdate(Thompson):
+class BusyUpdate(Thompson):
+    """Computes until enough decisions were made, however long that takes."""
+
     def update(self, state, feedback, rng):
-        end = time.monotonic() + FIT_SECONDS
-        while time.monotonic() < end:
+        while len(MADE) < DECISIONS:
             pass
         return super().update(state, feedback, rng)
 
@@ -37,19 +39,19 @@ def long_turns():
 
 
 def test_decisions_do_not_wait_for_the_turns_of_a_fit(tmp_path, clock, long_turns):
-    words = {"policy": SlowUpdate(), "reward_wait": 1, "background": False, "clock": clock}
+    words = {"policy": BusyUpdate(), "reward_wait": 1, "background": False, "clock": clock}
     with open_bandit(tmp_path / "page.db", actions=["A", "B"], **words) as bandit:
         bandit.decide()
         clock.now += 2
-        thread = Thread(target=bandit.refit)
+        MADE.clear()
+        thread, begin = Thread(target=bandit.refit), time.monotonic()
         thread.start()
-        made = 0
-        while thread.is_alive():
-            bandit.decide()
-            made += 1
+        for _ in range(DECISIONS):
+            MADE.append(bandit.decide())
         thread.join()
-    # Every decision waits for one turn at least, until it was written.
-    assert made > 2 * FIT_SECONDS / LONG_TURN
+        taken = time.monotonic() - begin
+    # Every decision would wait for one turn at least, until it was written.
+    assert taken < DECISIONS * LONG_TURN
     assert sys.getswitchinterval() == pytest.approx(LONG_TURN, abs=2e-6)
 
 
@@ -82,22 +84,13 @@ def test_a_fit_is_held_off_until_decisions_are_written(clock, monkeypatch):
         assert store.held_off == [True, True, False]
 
 
-def test_a_new_version_decides_without_being_read_from_the_store(tmp_path, clock, monkeypatch):
+def test_nobody_publishes_a_version_whose_model_is_gone(store, clock):
     words = {"policy": "thompson-1-9", "reward_wait": 1, "background": False, "clock": clock}
-    with open_bandit(tmp_path / "page.db", actions=["A", "B"], **words) as bandit:
-        read, names = bandit.store.get_blob, []
-
-        def get_blob(name):
-            names.append(name)
-            return read(name)
-
-        monkeypatch.setattr(bandit.store, "get_blob", get_blob)
+    with open_bandit(store, actions=["A", "B"], **words) as bandit:
         bandit.decide()
         clock.now += 2
         assert bandit.refit().version == bandit.version == 1
-        assert not [name for name in names if "/models/" in name]
-        # Nobody publishes a version whose model is gone.
-        (model,) = [one.model for one in bandit._live_state.projection.versions.values()]
-        bandit.store.delete_blob(model_name(bandit.name, model))
+        (fitted,) = bandit.versions()
+        store.delete_blob(model_name(bandit.name, fitted.model))
         with raises_code("not-found"):
             bandit.publish(1)

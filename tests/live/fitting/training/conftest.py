@@ -10,6 +10,7 @@ from submax.schema.model import Model
 
 POLICY = '''
 import os
+import time
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +55,8 @@ class Trained(Thompson):
             print("neither is this")
         while self.how == "never ends":
             pass
+        while self.how == "waits" and not place.with_name("go").exists():
+            time.sleep(0.01)
         learned = super().update(state, feedback, rng)
         # With another seed the model has other bytes.
         return learned._replace(pulls=learned.pulls + rng.random(learned.pulls.shape))
@@ -105,7 +108,13 @@ class Setup:
         return self.process != os.getpid()
 
     def has_begun(self):
-        return self.file.with_name("process").exists()
+        """Whether a training has said in which process it runs."""
+        said = self.file.with_name("process")
+        return said.exists() and said.read_text() != ""
+
+    def go_on(self):
+        """Let a training that waits go on."""
+        self.file.with_name("go").touch()
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ from threading import Timer
 import pytest
 from refusals import raises_code
 
-from submax.live.fitting.training.job_part import JobPart
 from submax.live.fitting.training.worker import Worker
-from submax.live.log.rows.lazy_rows import LazyRows, RowPart
 
 
 class Reduced:
@@ -22,21 +20,6 @@ class Reduced:
 
     def __reduce__(self):
         return self._call
-
-
-def end_after(sent):
-    """What a process complains about, and its status, if this is sent to it."""
-    worker = Worker()
-    try:
-        assert worker.is_ready(60)
-        pickle.dump(sent, worker.sends)
-        worker.sends.flush()
-        # Its output ends with it.
-        assert worker.receives.read() == b""
-        worker.wait()
-    finally:
-        ended = worker.end()
-    return ended
 
 
 def test_a_job_that_cannot_be_unpickled_ends_the_process(training, setup, caplog):
@@ -51,26 +34,9 @@ def test_a_job_that_cannot_be_unpickled_ends_the_process(training, setup, caplog
     assert training.train(setup.job(), setup.lazy(None))
 
 
-def test_an_error_outside_of_the_training_ends_the_process_with_its_traceback(setup):
-    job = setup.job()._replace(parts=(JobPart("never sent", 0, 1, sent=False),))
-    complaint, status = end_after(job)
-    assert "KeyError: 'never sent'" in complaint
-    assert status == 1
-
-
 def test_an_error_that_the_policy_defines_is_passed_on_as_text(shared_training, setup):
     with raises_code("training-failed"):
         shared_training.train(setup.job("fails by its own error"), setup.lazy(None))
-
-
-@pytest.mark.parametrize("error", [PermissionError, EOFError])
-def test_rows_that_cannot_be_read_are_no_crash_of_the_process(shared_training, setup, error):
-    def read():
-        raise error("a segment of rows")
-
-    with pytest.raises(error, match="a segment of rows"):
-        shared_training.train(setup.job(), LazyRows([RowPart(3, read)]))
-    assert shared_training.train(setup.job(), setup.lazy(None))
 
 
 def test_an_interrupted_start_leaves_no_process_behind(training, setup, monkeypatch):
@@ -84,22 +50,25 @@ def test_an_interrupted_start_leaves_no_process_behind(training, setup, monkeypa
     assert training.train(setup.job(), setup.lazy(None))
 
 
-def test_modules_in_the_current_folder_do_not_replace_those_of_python(tmp_path, monkeypatch):
+def test_modules_in_the_current_folder_do_not_replace_those_of_python(
+    training, setup, tmp_path, monkeypatch
+):
     (tmp_path / "queue.py").write_text("raise ImportError('not this one')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
-    worker = Worker()
-    is_ready = worker.is_ready(60)
-    complaint, _ = worker.end()
-    assert is_ready, complaint
+    assert training.train(setup.job(), setup.lazy(None))
 
 
-def test_modules_in_the_current_folder_are_found_if_this_process_finds_them(tmp_path, monkeypatch):
+def test_modules_in_the_current_folder_are_found_if_this_process_finds_them(
+    training, setup, tmp_path, monkeypatch
+):
     (tmp_path / "in_current_folder.py").write_text("import os; os._exit(7)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, ""])
-    _, status = end_after(Reduced(importlib.import_module, "in_current_folder"))
-    assert status == 7
+    job = setup.job()._replace(schema=Reduced(importlib.import_module, "in_current_folder"))
+    with raises_code("training-failed") as failed:
+        training.train(job, setup.lazy(None))
+    assert "status 7" in str(failed.value)
 
 
 FORK = """

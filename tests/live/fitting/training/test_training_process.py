@@ -5,12 +5,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from refusals import raises_code
+from waiting import wait_until
 
 from submax.core.errors import InputError
 from submax.live.fitting.training.cannot_start_error import CannotStartError
@@ -18,13 +18,6 @@ from submax.live.fitting.training.training_error import TrainingError
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.rows.lazy_rows import LazyRows, RowPart
 from submax.policies import make_policy
-
-
-def eventually(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came to be"
-        time.sleep(0.01)
 
 
 def is_running(process):
@@ -94,7 +87,7 @@ def test_a_process_that_was_killed_between_jobs_is_started_again(training, setup
     os.kill(killed, signal.SIGKILL)
     # Its parent can know that it has ended only after all of its threads have.
     ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    eventually(lambda: os.waitid(os.P_PID, killed, ended) is not None)
+    wait_until(lambda: os.waitid(os.P_PID, killed, ended) is not None)
     assert training.train(setup.job(), setup.lazy("a", None)) == expected
     assert setup.process != killed
 
@@ -116,28 +109,29 @@ def test_warnings_are_passed_on_and_what_is_printed_does_no_harm(shared_training
     assert shared_training.train(setup.job(), setup.lazy(None))
 
 
-def test_rows_that_cannot_be_read_leave_no_half_job_behind(training, setup):
+@pytest.mark.parametrize("error", [InputError, PermissionError, EOFError])
+def test_rows_that_cannot_be_read_leave_no_half_job_behind(shared_training, setup, error):
     def damaged():
-        raise InputError("the rows are damaged")
+        raise error("a segment of rows")
 
-    expected = training.train(setup.job(), setup.lazy("a", None))
+    expected = shared_training.train(setup.job(), setup.lazy(None))
     first = setup.lazy("b").parts[0]
-    with raises_code("invalid-input"):
-        training.train(setup.job(), LazyRows([first, RowPart(3, damaged)]))
-    assert training.train(setup.job(), setup.lazy("a", None)) == expected
+    with pytest.raises(error):
+        shared_training.train(setup.job(), LazyRows([first, RowPart(3, damaged)]))
+    assert shared_training.train(setup.job(), setup.lazy(None)) == expected
 
 
 def test_the_process_ends_if_there_is_nothing_to_do(setup):
     training = TrainingProcess(idle_seconds=0.05)
     expected = training.train(setup.job(), setup.lazy("a", None))
     first = setup.process
-    eventually(lambda: not is_running(first))
+    wait_until(lambda: not is_running(first))
     assert training.train(setup.job(), setup.lazy("a", None)) == expected
     assert setup.process != first
     training.close()
 
 
-def test_closing_breaks_off_a_job_at_once_and_refuses_others(training, setup):
+def test_closing_breaks_off_a_job_and_refuses_others(training, setup):
     raised = []
 
     def train():
@@ -148,21 +142,19 @@ def test_closing_breaks_off_a_job_at_once_and_refuses_others(training, setup):
     assert not training.busy
     thread = Thread(target=train)
     thread.start()
-    eventually(setup.has_begun)
+    wait_until(setup.has_begun)
     assert training.busy
-    begin = time.monotonic()
     training.close()
-    assert time.monotonic() - begin < 2
-    thread.join(10)
+    thread.join()
     assert raised
-    assert not is_running(setup.process)
+    wait_until(lambda: not is_running(setup.process))
     with raises_code("store-unavailable"):
         training.train(setup.job(), setup.lazy(None))
 
 
 def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, monkeypatch):
     """In a program with Python inside, ``sys.executable`` is something else."""
-    programs = ("true", "echo", "no-such-program")
+    programs = ("true", "no-such-program")
     for program in programs:
         with monkeypatch.context() as patched:
             patched.setattr(sys, "executable", program)
@@ -170,7 +162,7 @@ def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, mo
                 training.train(setup.job(), setup.lazy(None))
     training.train(setup.job(), setup.lazy(None))
     os.kill(setup.process, signal.SIGKILL)
-    eventually(lambda: not is_running(setup.process))
+    wait_until(lambda: not is_running(setup.process))
     for program in programs:
         monkeypatch.setattr(sys, "executable", program)
         # It was started before, and will be again.
@@ -192,8 +184,7 @@ def test_the_process_ends_with_the_one_that_started_it_even_during_a_job(setup):
     with subprocess.Popen([sys.executable, "-c", ENDLESS], stdin=subprocess.PIPE) as parent:
         pickle.dump((setup.job("never ends"), setup.rows), parent.stdin)
         parent.stdin.flush()
-        eventually(setup.has_begun)
-        eventually(lambda: setup.file.with_name("process").read_text())
+        wait_until(setup.has_begun)
         assert is_running(setup.process)
         parent.kill()
-    eventually(lambda: not is_running(setup.process))
+    wait_until(lambda: not is_running(setup.process))
