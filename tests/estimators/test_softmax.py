@@ -7,6 +7,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.rewards.counts import Counts
 from submax.core.spaces.arms import Arms
+from submax.estimators.importance_values import NUMBERS_PER_PART, importance_values
 from submax.estimators.softmax import Softmax
 from submax.models.networks.slot_network import INJECTION_FORMS
 from submax.testing.rules.examples import some_contexts
@@ -55,6 +56,15 @@ def test_it_learns_known_probabilities(fitted):
     # 500 rows in each of four cells: a standard error of 0.02, and as much from the last steps.
     # Uniform probabilities are 0.47 off, those of the other level or context 0.5.
     assert np.abs(found - TRUTH).max() < 0.2
+
+
+def test_rows_that_are_too_many_at_once_are_valued_in_parts(fitted):
+    def prob(context, action):
+        return ESTIMATOR.belief(fitted, context).prob(action)
+
+    found = importance_values(fitted.buffer, PROBLEM, prob, 2, NUMBERS_PER_PART // 7)
+    whole = ESTIMATOR.belief(fitted, np.zeros((REPLICAS, 1, 1))).values()
+    np.testing.assert_allclose(found, whole, rtol=1e-6)
 
 
 COUNTS = Problem(Arms(2), scale=Counts())

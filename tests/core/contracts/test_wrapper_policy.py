@@ -1,4 +1,3 @@
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,13 +51,6 @@ def test_a_wrapper_answers_like_the_policy_inside(name, seed):
     for mine, theirs in zip(taught(Wrapped(policy), seed), taught(policy, seed), strict=True):
         assert np.array_equal(mine, theirs)
     assert Wrapped(policy).facts == policy.facts
-
-
-def test_every_public_method_of_a_policy_is_forwarded():
-    # What a policy believes or prepares is not that of a wrapper which changes rewards or actions.
-    inherited = {"examples", "presets", "expected_rewards", "for_single_decisions"}
-    public = {name for name, _ in inspect.getmembers(Policy) if not name.startswith("_")}
-    assert public - inherited <= set(vars(WrapperPolicy))
 
 
 def test_an_overridden_method_is_the_only_one_that_changes(seed):

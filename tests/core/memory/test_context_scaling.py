@@ -48,26 +48,12 @@ def test_what_is_far_out_is_cut_off(buffer):
         np.testing.assert_allclose(found, np.sign(far) * limit, rtol=1e-6)
 
 
-def test_rows_are_looked_at_in_parts(buffer, monkeypatch):
-    whole = ContextScaling.of(buffer)
-    monkeypatch.setattr("submax.core.memory.context_scaling.NUMBERS_AT_ONCE", 7 * 2 * WIDTH)
-    for found, expected in zip(ContextScaling.of(buffer), whole, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-
 def test_contexts_on_the_unit_sphere_hardly_change(seed):
     context = np.random.default_rng(seed).normal(size=(1, 20_000, WIDTH))
     context /= np.linalg.norm(context, axis=-1, keepdims=True)
     found = ContextScaling.of(with_contexts(context, np.ones((1, 20_000)))).scaled(context)
     # Standard errors of the mean and of the deviation are below 0.004.
     assert np.abs(found - context).max() < 0.04
-
-
-def test_without_rows_or_features_nothing_breaks():
-    empty = ContextScaling.of(Buffer.empty(PROBLEM, 2))
-    assert np.all(empty.scaled(np.ones((2, 3, WIDTH))) == 0)
-    none = ContextScaling.of(Buffer.empty(Problem(Arms(2)), 2))
-    assert none.scaled(np.zeros((2, 3, 0))).shape == (2, 3, 0)
 
 
 def test_deviations_up_to_the_largest_stay(seed):

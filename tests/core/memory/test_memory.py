@@ -6,6 +6,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import NEGLIGIBLE, Memory
 from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.estimators.counting import Counting
 from submax.testing.rules.examples import padded, rows_of, some_feedback
@@ -59,37 +60,60 @@ def slow(pieces, memory, replica):
     return kept
 
 
-@pytest.mark.parametrize("memory", FORGETFUL, ids=repr)
-def test_a_window_and_a_discount_keep_what_a_list_keeps(memory, seed):
+@pytest.mark.parametrize("memory", [Memory(), *FORGETFUL], ids=repr)
+def test_a_buffer_keeps_what_a_list_keeps(memory, seed):
     feedback = numbered(4, 60, seed)
     # A replica that has nothing in one piece, and one that never has anything.
     feedback.weight[1, 20:45] = 0.0
     feedback.weight[3] = 0.0
     pieces = pieces_of(feedback, (1, 20, 45, 45, 60))
+    # Probabilities that were not logged are unknown.
+    pieces[1] = pieces[1]._replace(log_prob=None)
+    feedback.log_prob[:, 1:20] = np.nan
     buffer = remembered(pieces, memory, seed)
-    assert memory.forgets
+    assert memory.forgets == (memory != Memory())
     assert buffer.reward.shape[1] == buffer.filled.max()
     for replica in range(4):
         expected = slow(pieces, memory, replica)
         count = len(expected)
         assert buffer.filled[replica] == count
         numbers, weights = np.array(expected).reshape(count, 2).T
-        assert np.array_equal(buffer.reward[replica, :count], numbers)
         np.testing.assert_allclose(buffer.weight[replica, :count], weights)
-        whole = feedback.context[replica, numbers.astype(int)]
-        assert np.array_equal(buffer.context[replica, :count], whole)
+        for name in ("context", "action", "reward", "log_prob"):
+            whole = getattr(feedback, name)[replica, numbers.astype(int)]
+            np.testing.assert_array_equal(getattr(buffer, name)[replica, :count], whole)
         for array in buffer[:-1]:
             assert not np.any(array[replica, count:])
 
 
-def test_the_weight_of_a_row_is_the_discount_to_the_power_of_its_age():
-    memory, rows = Memory(discount=0.8), 100
-    feedback = numbered(1, rows, 0)._replace(weight=np.ones((1, rows)))
-    buffer = remembered(pieces_of(feedback, (30, 99, 100)), memory, 0)
-    # Beside the heaviest old row, of age 1, that of age 43 is the first that is negligible.
-    assert 0.8**42 > NEGLIGIBLE * 0.8 > 0.8**43
-    assert buffer.filled.tolist() == [43]
-    np.testing.assert_allclose(buffer.weight[0], 0.8 ** np.arange(42, -1, -1))
+def test_level_shares_are_shares_of_the_weight(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(Arms(3), scale=Discrete((-1.0, 0.0, 2.0)))
+    feedback = some_feedback(problem, 3, 25, seed)
+    feedback = feedback._replace(weight=rng.choice([0.0, 0.5, 2.0], size=(3, 25)))
+    feedback.weight[2] = 0.0
+    nothing = np.zeros((3, 0))
+    encoding = problem.scale.reward_encoding(nothing, nothing)
+    share = Buffer.empty(problem, 3).add(feedback, Memory(), None).level_share(encoding)
+    for replica in range(2):
+        reward, weight = feedback.reward[replica], feedback.weight[replica]
+        mass = [weight[reward == value].sum() for value in problem.scale.values]
+        np.testing.assert_allclose(share[replica], np.array(mass) / sum(mass))
+    assert np.array_equal(share[2], np.full(3, 1 / 3))
+
+
+def test_contexts_keep_the_precision_they_were_given_in(seed):
+    problem = PROBLEM
+    exact = some_feedback(problem, 2, 5, seed)
+    short = exact._replace(context=exact.context.astype(np.float32))
+    for given in (exact, short):
+        buffer = Buffer.empty(problem, 2).add(given, Memory(), None)
+        assert buffer.context.dtype == given.context.dtype
+        np.testing.assert_array_equal(buffer.context, given.context)
+    both = Buffer.empty(problem, 2).add(short, Memory(), None).add(exact, Memory(), None)
+    assert both.context.dtype == np.float64
+    np.testing.assert_array_equal(both.context[:, :5], short.context)
+    np.testing.assert_array_equal(both.context[:, 5:], exact.context)
 
 
 def test_a_light_new_row_stays_beside_a_heavy_old_one():
@@ -191,11 +215,6 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
         seen = (counts - 0.5).sum(axis=1)
         prior = belief.level_prior()[replica, 0]
         np.testing.assert_allclose(prior, seen / seen.sum(), atol=1e-12)
-
-
-def test_by_default_nothing_is_forgotten():
-    assert not Memory().forgets
-    assert not Counting().facts.forgets
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.memory.minibatches import Minibatches
-from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
-from submax.testing.rules.examples import rows_of, some_feedback
+from submax.testing.rules.examples import some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 PROBLEM = Problem(Slots((2, 3)), context_width=2)
@@ -58,12 +57,6 @@ def test_every_row_is_drawn_equally_often_and_only_by_its_replica(filled, seed):
         assert goodness_of_fit(place, np.full(count, 1 / count)) > SMALLEST_P_VALUE
 
 
-def test_a_replica_without_rows_draws_rows_of_weight_0(seed):
-    rows = laid_out(numbered([4, 0, 2])).draw(10, 10, np.random.default_rng(seed))
-    assert not np.any(rows[:, 1])
-    assert np.all(rows[:, [0, 2], :, -1] == 1.0)
-
-
 class AlmostOne:
     """A generator whose every number is the largest float32 below one."""
 
@@ -78,16 +71,6 @@ def test_the_largest_uniform_number_draws_the_last_row(rows):
     drawn = Minibatches(table, np.array([rows, rows])).draw(1, 1, AlmostOne())
     assert drawn[0, 0, 0, 0] == rows - 1
     assert drawn[0, 1, 0, 0] == 2 * rows - 1
-
-
-def test_new_rows_leave_old_draws_alone(seed):
-    problem = Problem(Arms(3))
-    feedback = some_feedback(problem, 2, 10, seed)
-    buffer = added(Buffer.empty(problem, 2), rows_of(feedback, slice(0, 5)))
-    minibatches = laid_out(buffer)
-    before = minibatches.table.copy()
-    added(buffer, rows_of(feedback, slice(5, 10)))
-    assert np.array_equal(minibatches.table, before)
 
 
 def test_the_share_of_each_reward_counts_weights_and_one_row_more():

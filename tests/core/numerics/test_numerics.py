@@ -65,17 +65,6 @@ def test_what_has_no_place_within_the_bounds_ends_at_them():
     assert found == pytest.approx(3.0)
 
 
-def test_entries_do_not_depend_on_each_other(seed):
-    rng = np.random.default_rng(seed)
-    root, start = rng.uniform(-9, 9, size=(2, 30))
-    bound = np.full(30, 10.0)
-    together = decreasing_root(bent(root, 2.0), start, -bound, bound, 1e-2)
-    for one in range(30):
-        part = slice(one, one + 1)
-        alone = decreasing_root(bent(root[part], 2.0), start[part], -bound[part], bound[part], 1e-2)
-        assert alone == together[part]
-
-
 @given(
     st.integers(1, 3),
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=12),

@@ -155,26 +155,3 @@ def test_in_training_the_density_is_the_same(reals, seed):
     largest = reals * (1 + REACH) / NARROWEST
     np.testing.assert_allclose(found, exact, rtol=0, atol=32 * largest * np.finfo(np.float32).eps)
     assert np.isfinite(slope).all()
-
-
-def test_some_rows_are_those_rows(seed):
-    sizes, reals, rows = (2, 3), 2, 5
-    mixture = mixture_of(some_output(sizes, reals, seed, rows=rows), sizes, reals)
-    rng = np.random.default_rng(seed)
-    choices = rng.integers(sizes, size=(REPLICAS, rows, 7, 2))
-    action = np.concatenate([choices, rng.random((REPLICAS, rows, 7, reals))], axis=-1)
-    whole = mixture.density(action, sizes)
-    row = np.array([[3, 0, 3], [4, 1, 2]])
-    chosen = np.take_along_axis(action, row[..., None, None], axis=1)
-    found = mixture.rows(row).density(chosen, sizes)
-    np.testing.assert_allclose(found, np.take_along_axis(whole, row[..., None, None], axis=1))
-    for part, one in zip(mixture.at_level(1), mixture, strict=True):
-        assert np.array_equal(part, one[:, 1])
-
-
-def test_components_begin_apart_and_inside():
-    for reals in (1, 2, 3):
-        places = first_locations(8, reals)
-        assert places.shape == (8, reals)
-        assert np.all((places >= 0) & (places < 1))
-        assert np.abs(places[:, None] - places)[~np.eye(8, dtype=bool)].max(axis=-1).min() > 0.05

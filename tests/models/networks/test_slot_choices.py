@@ -118,15 +118,3 @@ def test_a_choice_of_probability_zero_is_never_drawn(uniform):
     action = draw_actions(probabilities, 2, (3, 3, 3), Fixed())
     found = np.take_along_axis(slots.reshape(3, 3), action.reshape(-1, 3).T, axis=1)
     assert np.all(found > 0)
-
-
-def test_every_row_draws_from_its_own_probabilities(seed):
-    sizes = (3, 4)
-    rng = np.random.default_rng(seed)
-    wanted = rng.integers(sizes, size=(3, 50, 2))
-    probabilities = np.zeros((3, 50, 2, 7))
-    for replica, row in itertools.product(range(3), range(50)):
-        for slot, first in enumerate((0, 3)):
-            probabilities[replica, row, :, first + wanted[replica, row, slot]] = 1.0
-    action = draw_actions(probabilities, 6, sizes, rng)
-    assert np.array_equal(action, np.repeat(wanted[:, :, None], 6, axis=2))

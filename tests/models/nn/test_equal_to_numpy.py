@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.rewards.discrete import Discrete
 from submax.core.running.state_file import read_state, state_bytes
+from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.models.networks.slot_choices import first_choices
 from submax.models.networks.slot_network import INJECTION_FORMS
@@ -16,7 +18,7 @@ from submax.models.nn.designs.choices import log_prob, log_prob_together, one_ho
 from submax.models.nn.designs.cvae_design import CVAEDesign
 from submax.models.nn.designs.softmax_design import SoftmaxDesign
 from submax.models.nn.designs.value_design import ValueDesign
-from submax.models.nn.training.parameters import packed, restored, unpacked
+from submax.models.nn.training.parameters import restored, unpacked
 from submax.policies.neural.gradient_belief import GradientBelief
 from submax.policies.neural.value_belief import ValueBelief
 from submax.testing.rules.examples import some_feedback
@@ -121,28 +123,30 @@ def inputs(context, listing):
     return rows
 
 
-def test_a_value_network(values, problem, seed):
+@pytest.mark.parametrize("own", [False, True], ids=["a mask for all rows", "a mask a row"])
+def test_a_value_network(values, problem, own, seed):
+    """The same actions in every row, and actions of their own, with masks and without."""
     design, parameters, network = values
     context, listing = some_context(seed), problem.space.listing()
-    rng = np.random.default_rng(seed)
-    masks = rng.choice([0.0, 1.5], size=(2, REPLICAS, ROWS, HIDDEN)).astype(np.float32)
+    shape = (2, REPLICAS, ROWS if own else 1, HIDDEN)
+    masks = np.random.default_rng(seed).choice([0.0, 1.5], size=shape).astype(np.float32)
     axes = [(0, 0, 0), (None, 0, 0), (None, 0, None)]
-    model = restored(design, parameters)
     ask = over(axes, lambda model, x, masks: model(x, masks))
-    choices = listing + first_choices(SIZES)
+    model, choices = restored(design, parameters), listing + first_choices(SIZES)
     for given in (None, (masks[0], masks[1])):
-        scale = np.ones_like(masks) if given is None else masks
+        scale = np.broadcast_to(1.0 if given is None else masks, (2, REPLICAS, ROWS, HIDDEN))
         expected = ask(model, inputs(context, listing), np.moveaxis(scale, 0, 2))
         for one in (network, read_back(network)):
-            found = one.logits(one.hidden(context, choices, given))
-            np.testing.assert_allclose(found, expected, **PRECISION)
+            for asked in (choices, np.tile(choices, (REPLICAS, ROWS, 1, 1))):
+                found = one.logits(one.hidden(context, asked, given))
+                np.testing.assert_allclose(found, expected, **PRECISION)
 
 
-def plain_logit(arrays, x, shifts=(0.0, 0.0)):
-    """The logit from plain arrays of one replica, with something added to each layer."""
+def plain_logit(arrays, x):
+    """The logit from plain arrays of one replica."""
     weight = jnp.concatenate([arrays.choice_weight, arrays.context_weight])
-    first = jax.nn.relu(x @ weight + arrays.first_bias + shifts[0])
-    second = jax.nn.relu(first @ arrays.second_weight + arrays.second_bias + shifts[1])
+    first = jax.nn.relu(x @ weight + arrays.first_bias)
+    second = jax.nn.relu(first @ arrays.second_weight + arrays.second_bias)
     return second @ arrays.head_weight + arrays.head_bias
 
 
@@ -153,20 +157,6 @@ def gradients(values, problem, seed):
     axes = [(0, 0), (None, 0), (None, 0)]
     rows = inputs(some_context(seed), problem.space.listing())
     return over(axes, jax.grad(plain_logit))(network, rows)
-
-
-def test_slopes_are_gradients_by_what_enters_each_layer(values, problem, seed):
-    network = values[2]
-    context, listing = some_context(seed), problem.space.listing()
-    zeros = jnp.zeros(HIDDEN)
-    axes = [(0, 0), (None, 0), (None, 0)]
-    slope = over(
-        axes, lambda one, x: jax.grad(lambda shifts: plain_logit(one, x, shifts))((zeros, zeros))
-    )
-    expected = slope(network, inputs(context, listing))
-    hidden = network.hidden(context, listing + first_choices(SIZES))
-    for found, wanted in zip(network.slopes(hidden), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, **PRECISION)
 
 
 def flattened(arrays, lead):
@@ -242,13 +232,23 @@ def test_slots_together_have_the_probability_and_the_gradient_of_slots_one_by_on
         np.testing.assert_allclose(found[0][0][row], expected, rtol=1e-5, atol=1e-3)
 
 
-def test_packed_and_unpacked_undo_each_other(values):
-    design, parameters, _ = values
-    vector = packed(design, parameters)
-    again = unpacked(design, vector)
-    assert list(again) == list(parameters)
-    for name, array in parameters.items():
-        np.testing.assert_array_equal(again[name], array)
-    leaves = jax.tree.leaves(restored(design, parameters))
-    one = np.concatenate([leaf[1].ravel() for leaf in leaves])
-    np.testing.assert_array_equal(one, vector[1])
+@pytest.mark.xdist_group("ValueBelief")
+@pytest.mark.slow
+def test_a_new_value_network_prefers_no_action_and_knows_the_mean_reward(seed):
+    """A fixed number of steps starts as fitted steps do: zero head, bias at the mean's logit."""
+    rng = np.random.default_rng(seed)
+    rows = 400
+    reward = (rng.random((2, rows)) < np.array([[0.05], [0.6]])).astype(float)
+    feedback = Feedback(
+        rng.normal(size=(2, rows, 2)),
+        rng.integers(3, size=(2, rows, 1)),
+        reward,
+        None,
+        np.ones((2, rows)),
+    )
+    problem = Problem(Arms(3), context_width=2)
+    training = Training(steps=1, batch=8, learning_rate=1e-8)
+    belief = ValueBelief.empty(problem, 2, 8).trained(feedback, training, 0.0, rng)
+    value = 1 / (1 + np.exp(-belief.logits(rng.normal(size=(2, 5, 2)))))
+    mean = (reward.sum(axis=1) + 0.5) / (rows + 1)
+    np.testing.assert_allclose(value, np.broadcast_to(mean[:, None, None], value.shape), rtol=1e-4)

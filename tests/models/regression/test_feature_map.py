@@ -76,24 +76,6 @@ def test_the_sensitivity_is_that_of_finite_differences(width, regressions, seed)
     np.testing.assert_allclose(found.sensitivity(asked, coefficients), expected, rtol=1e-3)
 
 
-def test_relevance_and_length_can_be_changed_back(seed):
-    context, rng = contexts(seed)
-    found = map_of(context, 20, rng)
-    again = found.with_relevance(np.array([0.2, 1.0, 2.0])).of_length(0.3)
-    again = again.with_relevance(np.array([5.0, 1.0, 0.5])).of_length(0.7)
-    np.testing.assert_allclose(again.raw(context), found.raw(context), rtol=1e-9)
-
-
-@pytest.mark.parametrize("unit", [1e-9, -1.0, 1e160])
-def test_the_unit_of_the_context_changes_nothing(unit, seed):
-    context, _ = contexts(seed)
-    one = map_of(context, 20, np.random.default_rng(seed))
-    other = map_of(context * unit, 20, np.random.default_rng(seed))
-    np.testing.assert_allclose(
-        np.abs(other.raw(context * unit)), np.abs(one.raw(context)), rtol=1e-6, atol=1e-9
-    )
-
-
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e9])
 def test_constant_numbers_are_not_seen(value, seed):
     context, _ = contexts(seed)
@@ -111,14 +93,6 @@ def test_equal_rows_and_no_context_leave_the_constant(seed):
     assert rows.tolist() == [[1.0, 0.0, 0.0, 0.0]] * 2
     without = map_of(np.zeros((10, 0)), 20, np.random.default_rng(seed))
     assert without.rows(np.zeros((3, 0))).tolist() == [[1.0]] * 3
-
-
-def test_repeated_rows_are_one_landmark(seed):
-    rng = np.random.default_rng(seed)
-    context = rng.choice([-1.0, 1.0], size=(200, 2))
-    found = map_of(context, 50, rng)
-    assert len(np.unique(found.landmarks, axis=0)) == len(found.landmarks) == 4
-    assert np.isfinite(found.rows(context)).all()
 
 
 def test_wide_contexts_are_projected_and_keep_their_length(seed):

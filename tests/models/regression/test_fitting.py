@@ -99,26 +99,6 @@ def test_the_constants_of_few_actions_can_be_learned_after_a_start_without_diffe
     assert found[2] - found[:2].mean() > 0.05 - 6 * 0.5 * (1.5 / 2667) ** 0.5
 
 
-@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e-2, 1e6), (1.0, -1e9)])
-def test_the_unit_and_the_offset_of_rewards_change_nothing(shared_case, unit, offset):
-    case = shared_case
-
-    def fit(unit, offset):
-        reward = offset + unit * case.reward
-        empty = Sums.empty(4, 6, offset=float(reward.mean()))
-        sums = empty.add(case.features, case.number, reward, case.weight)
-        centre = offset + unit * case.centre
-        return fitted(sums, case.structure, Prior.vague(3, sums.variance), centre, steps=5)
-
-    plain, changed = fit(1.0, 0.0), fit(unit, offset)
-    # Rewards themselves are rounded to 16 digits.
-    rounded = 1e-8 + 1e-13 * abs(offset) / unit
-    np.testing.assert_allclose(
-        changed.coefficients / unit, plain.coefficients, rtol=rounded, atol=rounded
-    )
-    np.testing.assert_allclose(changed.prior.noise / unit**2, plain.prior.noise, rtol=rounded)
-
-
 def test_rewards_without_noise_leave_a_little(seed):
     rng = np.random.default_rng(seed)
     features = np.column_stack([np.ones(50), rng.normal(size=50)])

@@ -93,22 +93,6 @@ def test_a_layer_is_its_formula(kind, seed):
             np.testing.assert_allclose(one(x, reward), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", FORMULAS)
-def test_folded_it_is_one_plain_layer_a_level(kind, seed):
-    given = layer(kind, seed)
-    # Every replica is asked for levels of its own.
-    levels = np.stack([REWARDS, REWARDS[::-1]])
-    folded = given.folded(levels)
-    assert folded.weight.shape == (REPLICAS, len(REWARDS), OUTPUTS, INPUTS)
-    assert folded.bias.shape == (REPLICAS, len(REWARDS), OUTPUTS)
-    x = np.random.default_rng((seed, 2)).normal(size=INPUTS)
-    for replica in range(REPLICAS):
-        for level, reward in enumerate(levels[replica]):
-            found = product(folded.weight[replica, level], x, folded.bias[replica, level])
-            expected = FORMULAS[kind](of_replica(given, replica), x, reward)
-            np.testing.assert_allclose([relu(one) for one in found], expected, rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("form", INJECTION_FORMS)
 def test_a_trunk_is_one_layer_upon_the_other(form, seed):
     trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, form, np.random.default_rng(seed))

@@ -125,14 +125,6 @@ def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):
     assert few.diverged.tolist() == [-1] * REPLICAS
 
 
-def test_a_replica_without_rows_leaves_the_others_alone(feedback, seed):
-    weight = feedback.weight.copy()
-    weight[NOISE] = 0.0
-    found = fitted(feedback._replace(weight=weight), np.random.default_rng(seed))
-    assert is_trained_long(found.steps[LEARNABLE])
-    assert found.diverged.tolist() == [-1] * REPLICAS
-
-
 def test_a_weight_that_is_no_number_stops_its_replica_alone(feedback, seed):
     rows = laid_out(feedback)
     rows.table.reshape(REPLICAS, 1000, -1)[NOISE, :, -1] = np.nan

@@ -58,13 +58,6 @@ def trained_on(buffer, training, rng, *start):
     return train(DESIGN, training, laid_out(buffer), rng, *start)
 
 
-def first_parameters(replicas, seed):
-    """What training begins with: a model drawn from each replica's seed."""
-    drawn = np.random.default_rng(seed).integers(2**32, size=replicas, dtype=np.uint32)
-    models = [DESIGN.drawn(np.random.default_rng(one)) for one in drawn]
-    return [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(one)]) for one in models]
-
-
 def in_a_loop(buffer, training, steps, seed):
     """Parameters of one replica before each step, and after the last, by AdamW as it is."""
     rng = np.random.default_rng(seed)
@@ -120,45 +113,6 @@ def test_it_takes_the_steps_of_a_plain_loop_and_not_one_more(single, loop, seed)
     found = packed(DESIGN, trained_on(single, TRAINING, np.random.default_rng(seed)).parameters)
     last = np.abs(history[54] - history[53]).max()
     assert np.abs(found[0] - history[53]).max() < last / 10
-
-
-def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(single, loop, seed):
-    weight = single.weight.copy()
-    weight[0, 7] = np.nan
-    bad = single._replace(weight=weight)
-    found = trained_on(bad, TRAINING, np.random.default_rng(seed))
-    history, rows = loop
-    met = (rows[:53, :, 0] == np.float32(single.context[0, 7, 0])).any(axis=1)
-    if not met.any():
-        assert found.diverged.tolist() == [-1]
-        return
-    step = int(met.argmax())
-    assert found.diverged.tolist() == [step]
-    # The parameters of the step before, the last whose loss was known to be finite.
-    kept = packed(DESIGN, found.parameters)[0]
-    np.testing.assert_allclose(kept, history[max(step - 1, 0)], rtol=0, atol=2e-3)
-
-
-def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
-    weight = buffer.weight.copy()
-    weight[1] = np.nan
-    bad = trained_on(buffer._replace(weight=weight), TRAINING, np.random.default_rng(seed))
-    assert bad.diverged.tolist() == [-1, 0, -1]
-    assert trained.diverged.tolist() == [-1, -1, -1]
-    for name, array in bad.parameters.items():
-        assert np.all(np.isfinite(array))
-        assert np.array_equal(array[[0, 2]], trained.parameters[name][[0, 2]])
-    first = first_parameters(REPLICAS, seed)[1]
-    np.testing.assert_allclose(packed(DESIGN, bad.parameters)[1], first, rtol=1e-6)
-
-
-def test_a_replica_without_rows_stays_where_it_begins(seed):
-    feedback = some_rows(REPLICAS, 20, seed)
-    feedback.weight[1] = 0.0
-    start = trained_on(filled(feedback), SLIGHT, np.random.default_rng(seed))
-    assert start.diverged.tolist() == [-1, -1, -1]
-    first = first_parameters(REPLICAS, seed)[1]
-    np.testing.assert_allclose(packed(DESIGN, start.parameters)[1], first, rtol=1e-6)
 
 
 def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
