@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 
 from submax.core.contracts.policy import Policy
@@ -7,6 +8,7 @@ from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
+from submax.core.running.state_file import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
@@ -14,6 +16,7 @@ from submax.policies.adaptive.adaptive import Adaptive
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
 from submax.policies.real_valued.fourier_thompson import FourierThompson
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 from submax.testing import (
@@ -24,6 +27,7 @@ from submax.testing import (
     check_scale,
     check_strategy,
 )
+from submax.testing.rules.examples import problems_of, some_contexts, some_feedback
 
 
 def examples(folder):
@@ -33,27 +37,26 @@ def examples(folder):
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
 
 
-def quick(policy):
-    """Not presets that differ from the examples of their class in size alone, and take long."""
-    return not (policy.facts.trains_models or isinstance(policy, LONG))
-
-
-def without_numbers(policy):
-    return re.sub(r"\d+(\.\d+)?", "#", repr(policy))
+def form(instance):
+    """Instances that differ in other numbers than these run the same code."""
+    return re.sub(r"(?<!listing_limit=)(?<!discount=)\b\d+(\.\d+)?", "#", repr(instance))
 
 
 EXAMPLES = examples(POLICIES)
-KNOWN = {without_numbers(one) for one in EXAMPLES}
-# Presets that differ in a number alone run the same code: one of them is enough.
-PRESETS = {
-    without_numbers(one): one for one in filter(quick, presets().values()) if one not in EXAMPLES
-}
-POLICIES_ONCE = [*EXAMPLES, *(one for form, one in PRESETS.items() if form not in KNOWN)]
+# Presets that differ from the examples of their class in size alone take long.
+PRESETS = [
+    one
+    for one in presets().values()
+    if one not in EXAMPLES and not (one.facts.trains_models or isinstance(one, LONG))
+]
 
 
 def together(instances):
-    """Instances that compile the same programs, in one process; presets are slow, being many."""
-    found = []
+    """Instances that compile the same programs, in one process; further ones wait for a soak.
+
+    One instance of every class is tested always, and so are those that run other code quickly.
+    """
+    found, classes, forms = [], set(), set()
     for one in instances:
         trains = one.facts.trains_models
         # All value networks without an estimator are trained by the same programs.
@@ -61,15 +64,47 @@ def together(instances):
         if not isinstance(one, Policy):
             group = type(one).__name__
         marks = [pytest.mark.xdist_group(group)] if trains else []
-        preset = isinstance(one, Policy) and one not in EXAMPLES
-        marks += [pytest.mark.slow] if preset or trains or isinstance(one, LONG) else []
+        marks += [pytest.mark.slow] if trains or isinstance(one, LONG) else []
+        again = form(one) in forms or one in PRESETS
+        further = type(one) in classes and (trains or isinstance(one, LONG))
+        if (again or further) and one not in UNLISTED:
+            marks.append(pytest.mark.soak)
+        classes.add(type(one))
+        forms.add(form(one))
         found.append(pytest.param(one, id=repr(one), marks=marks))
     return found
 
 
-@pytest.mark.parametrize("policy", together(POLICIES_ONCE))
+UNLISTED = [
+    one
+    for one in RewardConditioned.examples()
+    if one.facts.trains_models and one.listing_limit == 1
+]
+"""The only networks whose actions are drawn by rejection."""
+
+
+@pytest.mark.parametrize("policy", together([*EXAMPLES, *PRESETS]))
 def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)
+
+
+@pytest.mark.parametrize("policy", together(next(kind.examples()) for kind in POLICIES.classes()))
+def test_a_stored_state_decides_the_same(policy, seed):
+    problem = problems_of(policy)[-1]
+    state = policy.init(problem, 4, np.random.default_rng(seed))
+    feedback = some_feedback(problem, 4, 12, seed)
+    state = policy.update(policy.record(state, feedback.action), feedback, np.random.default_rng(1))
+    stored = state_bytes(state, {"name": "it"})
+    again, facts = read_state(stored)
+    assert facts == {"name": "it"}
+    assert state_bytes(again, facts) == stored
+    context = some_contexts(problem, 4, 3, seed)
+    expected, found = (policy.act(one, context, np.random.default_rng(2)) for one in (state, again))
+    np.testing.assert_array_equal(found.action, expected.action)
+    np.testing.assert_array_equal(
+        policy.log_prob(again, context, found.action),
+        policy.log_prob(state, context, found.action),
+    )
 
 
 @pytest.mark.parametrize("strategy", examples(STRATEGIES), ids=repr)

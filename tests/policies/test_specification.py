@@ -1,8 +1,7 @@
 """Policies in plain data."""
 
-from dataclasses import dataclass, field
+import json
 
-import numpy as np
 import pytest
 from refusals import raises_code
 
@@ -20,7 +19,9 @@ class Imported(Thompson):
 def test_every_policy_of_the_package_is_written_as_a_table(policy):
     specification = PolicySpecification.of(policy)
     assert not specification.is_object
-    assert PolicySpecification(specification.data).build() == policy
+    as_text = json.dumps(specification.data)
+    assert PolicySpecification(json.loads(as_text)).build() == policy
+    assert make_policy(json.loads(as_text)) == policy
 
 
 def test_only_parameters_that_differ_from_the_default_are_written():
@@ -50,16 +51,6 @@ def test_an_object_that_no_table_can_describe_is_given_again():
     assert specification.build(given) is given
 
 
-def test_a_parameter_that_is_no_plain_value_makes_an_object():
-    @dataclass(frozen=True)
-    class WithArray(Thompson):
-        weights: np.ndarray = field(default_factory=lambda: np.ones(2))
-
-    one, other = (PolicySpecification.of(WithArray(weights=np.full(2, x))) for x in (1.0, 2.0))
-    assert one.is_object
-    assert one != other
-
-
 def test_tables_may_hold_presets_objects_and_a_name():
     table = {"kind": "gridded", "policy": "thompson-1-9", "name": "mine"}
     specification = PolicySpecification.of(table)
@@ -77,6 +68,7 @@ def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
     made = make_policy(f"{path}:Mine")
     assert type(made).__name__ == "Mine"
     assert PolicySpecification.of(made).data == {"kind": f"{path}:Mine"}
+    assert make_policy(PolicySpecification.of(made).data) == made
 
 
 @pytest.mark.parametrize("policy", [None, 3, ["ucb1"]])

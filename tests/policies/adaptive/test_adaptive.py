@@ -10,6 +10,7 @@ from scipy.special import betaln
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
+from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
@@ -100,7 +101,7 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
     return Feedback(nowhere, arm[..., None], paid * 1.0, propensity, np.ones(shape))
 
 
-@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (3, 30), (10, 100), (50, 1000)])
+@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (10, 100), (50, 1000)])
 def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
     feedback = bernoulli_feedback(arms, rows, seed)
     state = taught(ADAPTIVE, Problem(Arms(arms)), feedback, seed)
@@ -112,7 +113,7 @@ def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
 
 @pytest.mark.parametrize(
     ("delay", "batch"),
-    [(BatchFlush(1), 1), (BatchFlush(25), 25), (BatchFlush(80), 80), (Lag(0), 1), (Lag(12), 13)],
+    [(BatchFlush(1), 1), (BatchFlush(25), 25), (Lag(12), 13)],
     ids=repr,
 )
 def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, batch, seed):
@@ -139,11 +140,12 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
     np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
 
 
-@pytest.mark.parametrize("delay", [BatchFlush(50), Lag(9)], ids=repr)
-def test_it_regrets_less_than_chance(delay, seed):
+def test_it_regrets_less_than_chance(seed):
     environment = Bernoulli(8, 1, 3)
     runs = [
-        simulate(environment, policy, observations=200, delay=delay, replicas=40, seed=seed)
+        simulate(
+            environment, policy, observations=200, delay=BatchFlush(50), replicas=40, seed=seed
+        )
         for policy in (ADAPTIVE, make_policy("random"))
     ]
     gain = runs[1].final_regret - runs[0].final_regret
@@ -178,11 +180,15 @@ def test_a_batch_is_given_out_in_lots(seed):
     np.testing.assert_allclose(log_prob, -np.log(900))
 
 
-@pytest.mark.parametrize("reward", [0.0, 1.0])
-def test_while_all_rewards_are_the_same_it_is_uniform(reward, seed):
+@pytest.mark.parametrize(
+    ("scale", "reward"),
+    [(Binary(), 0.0), (Binary(), 1.0), (Continuous(), 3.0), (Counts(), 3.0)],
+    ids=repr,
+)
+def test_while_all_rewards_are_the_same_it_is_uniform(scale, reward, seed):
     feedback = bernoulli_feedback(4, 50, seed)
     same = feedback._replace(reward=np.full_like(feedback.reward, reward))
-    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4)), same, seed))
+    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4), scale=scale), same, seed))
     np.testing.assert_allclose(found, 0.25)
 
 
@@ -275,14 +281,6 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
         np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
-
-
-@pytest.mark.parametrize("scale", [Continuous(), Continuous(0.0, 9.0, asked=3), Counts()], ids=repr)
-def test_on_moving_levels_rewards_that_are_all_the_same_tell_nothing(scale, seed):
-    feedback = bernoulli_feedback(4, 30, seed)
-    same = feedback._replace(reward=np.full_like(feedback.reward, 3.0))
-    problem = Problem(Arms(4), scale=scale)
-    np.testing.assert_allclose(listed(ADAPTIVE, taught(ADAPTIVE, problem, same, seed)), 0.25)
 
 
 def test_on_a_grid_the_density_is_that_of_the_cell(seed):

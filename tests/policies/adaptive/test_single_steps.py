@@ -1,7 +1,6 @@
 """The fast forms of the default policy for single decisions: they decide as the policy does."""
 
 import numpy as np
-import pytest
 
 from submax.core.contracts import look_ahead_stepper
 from submax.core.contracts.feedback import Feedback

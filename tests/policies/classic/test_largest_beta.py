@@ -92,8 +92,8 @@ def test_two_leaders_among_many_have_their_chances():
     assert np.allclose(largest_beta(a, b)[0, :2], by_quad(a[0], b[0])[:2], rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("arms", [1, 2, 7, 300])
-@pytest.mark.parametrize(("alpha", "beta"), [(0.3, 0.3), (1.0, 1.0), (1.0, 99.0), (3000.0, 7000.0)])
+@pytest.mark.parametrize("arms", [1, 2, 300])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.3, 0.3), (1.0, 99.0), (3000.0, 7000.0)])
 def test_equal_variables_share_equally(arms, alpha, beta):
     found = largest_beta(np.full((2, arms), alpha), np.full((2, arms), beta))
     assert np.allclose(found, 1 / arms, rtol=1e-12)
@@ -111,14 +111,6 @@ def test_it_agrees_with_plain_sampling(arms, seed):
         assert goodness_of_fit(drawn, probabilities[row]) > SMALLEST_P_VALUE
 
 
-def test_order_does_not_matter(seed):
-    rng = np.random.default_rng(seed)
-    a, b = wide_range(rng, (4, 20)), wide_range(rng, (4, 20))
-    order = rng.permutation(20)
-    found = largest_beta(a[:, order], b[:, order])
-    assert np.allclose(found, largest_beta(a, b)[:, order], rtol=0, atol=1e-12)
-
-
 def test_probabilities_sum_to_one_and_rows_do_not_meet(seed):
     rng = np.random.default_rng(seed)
     a, b = wide_range(rng, (50, 6)), wide_range(rng, (50, 6))
@@ -128,9 +120,3 @@ def test_probabilities_sum_to_one_and_rows_do_not_meet(seed):
     for row in range(0, 50, 7):
         alone = largest_beta(a[row : row + 1], b[row : row + 1])
         assert np.allclose(alone[0], together[row], rtol=0, atol=1e-12)
-
-
-def test_more_rows_than_fit_one_chunk_are_all_computed(seed):
-    a = wide_range(np.random.default_rng(seed), (30, 600))
-    expected = a / a.sum(axis=1, keepdims=True)
-    assert np.allclose(largest_beta(a, np.ones_like(a)), expected, rtol=0, atol=TOLERANCE)

@@ -48,8 +48,7 @@ def test_the_regressions_are_those_of_their_rows(seed):
 
 
 @pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
-@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e6, 0.0), (0.01, 1e5)])
-@pytest.mark.parametrize("context_unit", [1e-9, 1e9])
+@pytest.mark.parametrize(("unit", "offset", "context_unit"), [(1e6, 0.0, 1e-9), (0.01, 1e5, 1e9)])
 def test_units_change_nothing(policy, unit, offset, context_unit, seed):
     problem = Problem(Arms(3), context_width=4, scale=Continuous())
     rng = np.random.default_rng(seed)

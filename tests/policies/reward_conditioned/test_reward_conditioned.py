@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 from refusals import raises_code
@@ -11,7 +9,6 @@ from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
-from submax.estimators.network_belief import NetworkBelief
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
 from submax.strategies.clipped import Clipped
@@ -48,20 +45,6 @@ def test_it_is_uniform_until_the_first_reward(seed):
         policy = RewardConditioned(Counting(1.0), strategy)
         state = taught(policy, problem, feedback, seed)
         assert np.allclose(policy.probabilities(state, np.zeros((2, 1, 0))), 0.25)
-
-
-def test_values_are_only_computed_where_the_strategy_reads_them(seed):
-    problem = Problem(Arms(3))
-    feedback = some_feedback(problem, 2, 20, seed)
-    context = np.zeros((2, 1, 0))
-    plain = RewardConditioned(Counting(), SubMax())
-    state = taught(plain, problem, feedback, seed)
-    belief = plain.estimator.belief(state.params, context)
-    assert np.all(np.isnan(plain.table(state, belief).values))
-    needy = RewardConditioned(Counting(), Optimized())
-    state = taught(needy, problem, feedback, seed)
-    belief = needy.estimator.belief(state.params, context)
-    assert np.array_equal(needy.table(state, belief).values, belief.values()[:, None, :])
 
 
 def test_optimized_without_propensities_says_what_is_missing(seed):
@@ -177,7 +160,7 @@ def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
 
 
 @trains
-def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief, seed, monkeypatch):
+def test_optimized_takes_its_sign_from_the_values(belief, seed):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 5, seed)
     network = NETWORK.belief(state.params, context)
@@ -187,30 +170,6 @@ def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief,
         valued = state._replace(values=np.tile(values, (2, 1)))
         table = policy.table(valued, network)._replace(probabilities=listed)
         assert np.array_equal(policy.strategy.weights(table)[..., -1], expected)
-    before = state.values.copy()
-    monkeypatch.setattr(NetworkBelief, "values", None)  # to call it now would fail
-    policy.act(state, context, np.random.default_rng(seed))
-    assert np.array_equal(state.values, before)
-    assert state.values.shape == (2, 2)
-
-
-@pytest.mark.parametrize("listing_limit", [1, 4096])
-def test_strangers_are_named(listing_limit, seed):
-    policy = RewardConditioned(NETWORK, SubMax(), listing_limit=listing_limit)
-    rng = np.random.default_rng(seed)
-    state = policy.init(CONTEXTUAL, 2, rng)
-    with raises_code("invalid-input"):
-        policy.act(state, np.zeros((2, 4, 3)), rng)
-    context = np.zeros((2, 4, 2))
-    context[1, 3, 0] = np.nan
-    with raises_code("invalid-input"):
-        policy.act(state, context, rng)
-    action = np.zeros((2, 4, 3), dtype=np.int64)
-    with raises_code("invalid-input"):
-        policy.log_prob(state, context, action)
-    action[0, 1] = (1, 3, 0)
-    with raises_code("invalid-input"):
-        policy.log_prob(state, np.zeros((2, 4, 2)), action)
 
 
 def test_levels_that_are_equal_exhaust_the_proposals(seed):
@@ -223,10 +182,7 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
     context = np.zeros((1, 2000, 0))
     with pytest.warns(ExhaustedWarning) as told:
         action = policy.act(state, context, np.random.default_rng(seed)).action
-    said = re.compile(r"(\d+) of \1 decisions were drawn uniformly")
-    counts = [int(said.match(str(one.message))[1]) for one in told]
-    assert counts == [one.message.decisions for one in told]
-    assert sum(counts) == 2000
+    assert sum(one.message.decisions for one in told) == 2000
     assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
     assert np.allclose(policy.log_prob(state, context, action), np.log(0.25))
     estimated = policy.density(state, context, action)

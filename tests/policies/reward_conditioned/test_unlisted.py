@@ -35,7 +35,7 @@ def all_equal(problem, rows, rng):
 
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
 @pytest.mark.parametrize("listing_limit", [1, 4096])
-@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped(), LinearProgram()], ids=repr)
+@pytest.mark.parametrize("strategy", [SubMax(), Clipped(), LinearProgram()], ids=repr)
 def test_where_all_rewards_are_equal_choice_is_uniform(strategy, listing_limit, scale, seed):
     rng = np.random.default_rng(seed)
     policy = RewardConditioned(Counting(), strategy, listing_limit)
@@ -51,7 +51,7 @@ def test_where_all_rewards_are_equal_choice_is_uniform(strategy, listing_limit, 
 
 
 @pytest.mark.xdist_group("CVAE")
-@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped()], ids=repr)
+@pytest.mark.parametrize("strategy", [SubMax(), Advantage()], ids=repr)
 def test_the_same_with_a_network_over_numbers(strategy, seed):
     rng = np.random.default_rng(seed)
     policy = RewardConditioned(NETWORK, strategy)

@@ -32,9 +32,10 @@ SCALED = (
     Problem(Slots((2, 3)), scale=Counts()),
 )
 """Problems that a class may refuse, when it is made for other rewards."""
+LEVELLED = Problem(Arms(3), context_width=2, scale=Discrete((-1.0, 0.0, 2.0)))
 BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
-"""The third problem of SCALED for networks: it has the shapes of the second one, so that both are
-trained by the same compiled program."""
+"""The first and the third problem of SCALED for networks: they have the shapes of the second one,
+so that all are trained by the same compiled program."""
 PAIRS = (
     Problem(Slots((3, 3))),
     Problem(Slots((1, 1))),
@@ -69,36 +70,38 @@ def problems_of(subject: Policy[Any] | Estimator[Any]) -> tuple[Problem, ...]:
 def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
     """Yield the problems to test, each with a number of replicas.
 
-    PROBLEMS come with one replica and with several, and the accepted ones of SCALED with several.
+    All come with several replicas. The first and the last one of PROBLEMS, without a context and
+    with one, come with a single replica too.
     """
     if subject.facts.trains_models:
         yield from _cases_of_networks(subject)
         return
-    for problem in problems_of(subject):
-        for replicas in REPLICAS:
-            yield problem, replicas
+    single, several = REPLICAS
+    problems = problems_of(subject)
+    for problem in problems:
+        if problem in (problems[0], problems[-1]):
+            yield problem, single
+        yield problem, several
     for problem in accepted(subject, SCALED):
-        yield problem, REPLICAS[-1]
+        yield problem, several
 
 
 def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
     """Yield fewer cases, since to compile a network for each of them takes most of the time.
 
-    A single replica is tested only on three arms without a context, and these arms only with the
-    levels of SCALED, unless they are refused. Of a policy, two scales show how it treats rewards.
+    A program is compiled for each shape: a single replica is tested on one arm, and the levels of
+    SCALED with the context of another problem. Of a policy, two scales show how it treats rewards.
     """
     single, several = REPLICAS
-    for problem in PROBLEMS[1:]:
+    one_arm, *others = PROBLEMS[1:]
+    yield one_arm, single
+    for problem in others:
         yield problem, several
-    scaled: tuple[Problem, ...] = SCALED[:2]
+    scaled: tuple[Problem, ...] = (LEVELLED, SCALED[1])
     if isinstance(subject, Estimator):
         scaled = (*scaled, BOUNDED, *SCALED[3:])
-    found = tuple(accepted(subject, scaled))
-    plain = SCALED[0] if SCALED[0] in found else PROBLEMS[0]
-    yield plain, single
-    for problem in found:
-        if problem != plain:
-            yield problem, several
+    for problem in accepted(subject, scaled):
+        yield problem, several
 
 
 def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:

@@ -20,8 +20,10 @@ from submax.testing.rules.require import require, require_shape
 FEEDBACK_ROWS = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (5, 0, 1, 70)
-"""Decisions of a call; 5 come first, because a message about them is easier to understand than one
-about none."""
+"""Decisions of a call after feedback; 5 come first, because a message about them is easier to
+understand than one about none."""
+FRESH_ROWS = ROWS[:2]
+"""Decisions of a call before feedback."""
 CHOICES = 1500
 """Decisions that are compared with their probabilities, if the first ones do not agree well."""
 MANY = 25
@@ -36,9 +38,9 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
     """
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh, taught = _states(policy, problem, replicas, feedback, seed)
-    for state in (fresh, taught):
+    for state, calls in ((fresh, FRESH_ROWS), (taught, ROWS)):
         before = copied(state)
-        for rows in ROWS:
+        for rows in calls:
             context = some_contexts(problem, replicas, rows, seed)
             _check_state(policy, state, context, seed)
             rule = "act and log_prob must not change the state"
@@ -76,8 +78,11 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
 
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
-    for state, replicas in _alike(policy, problem, seed):
-        for rows in (1, ROWS[-1]):
+    many = ROWS[-1]
+    for (state, replicas), calls in zip(
+        _alike(policy, problem, seed), ((many,), (1, many)), strict=True
+    ):
+        for rows in calls:
             context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)
             p_value = _p_value(policy, state, context, np.random.default_rng(seed))
             rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"
