@@ -89,16 +89,19 @@ def test_the_same_id_twice_in_one_call_is_one_decision(opened):
 
 def test_a_reward_again_changes_nothing_and_another_one_is_a_conflict(opened):
     bandit = opened()
-    bandit.decide(id="one")
-    assert not bandit.reward("one", 1.0).repeated
+    ids = [bandit.decide().id for _ in range(3)]
+    assert not bandit.reward(ids[1], 1.0).repeated
     before = log_of(bandit)
     for value in (1.0, 1, True):
-        receipt = bandit.reward("one", value)
+        receipt = bandit.reward(ids[1], value)
         assert (receipt.status, receipt.repeated) == ("accepted", True)
     with raises_code("conflict"):
-        bandit.reward("one", 0.0)
+        bandit.reward(ids[1], 0.0)
     assert log_of(bandit) == before
-    assert bandit.reward("one", 0.0, key="other").status == "accepted"
+    assert bandit.reward(ids[1], 0.0, key="other").status == "accepted"
+    # Of many rewards, the others are kept.
+    receipts = bandit.reward_many([{"id": one, "value": 0.0} for one in ids])
+    assert [one.status for one in receipts] == ["accepted", "conflict", "accepted"]
 
 
 # Bad input
@@ -135,7 +138,9 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("rewards", OUTSIDE, ids=str)
 def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(opened, rewards):
-    bandit = opened(rewards=rewards, policy=ANY_SCALE)
+    # Rewards that are summed must themselves be on the scale.
+    combine = "sum" if rewards in ("counts", "continuous") else "last"
+    bandit = opened(rewards=rewards, combine=combine, policy=ANY_SCALE)
     for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
         with raises_code("invalid-input"):
             bandit.reward("one", value)
@@ -306,17 +311,6 @@ def test_the_same_log_and_seed_give_the_same_version(opened, policy, request):
     assert (found[0].model != found[2].model) == (policy is NETWORK)
 
 
-def test_a_version_expects_as_many_decisions_as_came_since_the_last_and_those_under_way(
-    opened, clock
-):
-    bandit = fed(opened(), clock, rows=30)
-    assert bandit.refit().fitted.ahead == 30
-    fed(bandit, clock, rows=12, first=100)
-    for number in range(5):
-        bandit.decide(id=f"open{number}")
-    assert bandit.refit().fitted.ahead == 12 + 5
-
-
 @pytest.mark.parametrize("rows", [0, 4])
 def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
     """Else the next version would try the new arm alone, for want of decisions to share out."""
@@ -329,6 +323,9 @@ def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
     taken = {bandit.decide().action for _ in range(200)}
     assert "D" in taken
     assert len(taken) > 1
+    # Later the pace is that of the decisions since the last version.
+    clock.now += WAIT
+    assert bandit.refit().fitted.ahead == 200
 
 
 def test_the_newest_version_decides_until_another_is_published(opened, clock):
@@ -359,14 +356,6 @@ def test_rolling_back_goes_to_the_version_before(opened, clock):
     assert bandit.publish() == 4
 
 
-def test_of_many_rewards_one_that_conflicts_is_told_and_the_others_are_kept(opened):
-    bandit = opened()
-    ids = [bandit.decide().id for _ in range(3)]
-    bandit.reward(ids[1], 1.0)
-    receipts = bandit.reward_many([{"id": one, "value": 0.0} for one in ids])
-    assert [one.status for one in receipts] == ["accepted", "conflict", "accepted"]
-
-
 def test_a_version_that_is_not_there_cannot_be_published(opened, clock):
     bandit = versioned(opened(), clock, 2)
     for version in (7, -1, "1", 1.5, math.nan):
@@ -394,37 +383,14 @@ def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened,
     assert [bandit.publish(version) for version in (5, 6)] == [5, 6]
 
 
-@dataclass
-class Gated(MemoryStore):
-    """Whoever reads the settings waits while the gate is shut."""
-
-    gate: threading.Event = field(default_factory=threading.Event)
-    waiting: threading.Event = field(default_factory=threading.Event)
-
-    def read(self, stream, after=0, limit=10_000):
-        if stream.endswith("/settings") and not self.gate.is_set():
-            self.waiting.set()
-            assert self.gate.wait(PATIENCE)
-        return super().read(stream, after, limit)
-
-
-def test_a_fit_that_comes_before_the_last_one_is_known_is_another_version(opened, clock):
-    store = Gated(clock)
-    store.gate.set()
-    bandit = fed(opened(store), clock)
-    store.gate.clear()
-    first, second = threading.Thread(target=bandit.refit), threading.Thread(target=bandit.refit)
-    first.start()
-    assert store.waiting.wait(PATIENCE)
-    fed(bandit, clock, first=1000)
-    second.start()
-    second.join(0.1)
-    store.gate.set()
-    first.join()
-    second.join()
-    assert [fitted.rows for fitted in bandit.versions()] == [30, 60]
-    assert (bandit.version, bandit.damaged) == (2, 0)
-    assert [bandit.publish(version) for version in (1, 2)] == [1, 2]
+def test_fits_at_the_same_time_make_one_version(opened, clock):
+    bandit = opened()
+    for number in range(4):
+        fed(bandit, clock, first=1000 * number)
+        in_threads([bandit.refit] * 4)
+    assert [fitted.rows for fitted in bandit.versions()] == [30, 60, 90, 120]
+    assert [bandit.publish(version) for version in (1, 2, 3, 4)] == [1, 2, 3, 4]
+    assert bandit.damaged == 0
 
 
 # Damage
@@ -512,26 +478,14 @@ def test_what_would_change_the_meaning_of_the_log_cannot_be_declared_anew(opened
     assert store.read(settings_stream("default")) == before
 
 
-def test_what_may_change_is_declared_anew_and_stays(opened, store):
-    opened()
-    changes = {
-        "policy": "ucb1",
-        "guard_rails": {"minimum": 0.1},
-        "refit_rows": 7,
-        "refit_seconds": 5.0,
-        "seed": 3,
-        "keep_versions": 4,
-    }
-    opened(**changes)
-    settings = open_bandit(store, background=False).settings
-    assert (settings.policy, settings.guard_rails.minimum) == ("ucb1", 0.1)
-    assert (settings.refit_rows, settings.refit_seconds) == (7, 5.0)
-    assert (settings.seed, settings.keep_versions) == (3, 4)
-
-
-def test_another_policy_takes_over_with_what_was_learned(opened, clock):
+def test_what_may_change_is_declared_anew_and_stays(opened, store, clock):
     fed(opened(), clock).refit()
-    bandit = opened(policy="ucb1")
+    opened(policy="ucb1", guard_rails={"minimum": 0.1}, refit_rows=7, seed=3)
+    bandit = open_bandit(store, background=False, clock=clock)
+    settings = bandit.settings
+    assert (settings.policy, settings.guard_rails.minimum) == ("ucb1", 0.1)
+    assert (settings.refit_rows, settings.seed) == (7, 3)
+    # The policy takes over with what was learned.
     assert bandit.decide().version == 1
     fitted = bandit.refit().fitted
     assert (fitted.version, fitted.policy, fitted.rows) == (2, "ucb1", 30)
@@ -543,22 +497,16 @@ def test_another_policy_takes_over_with_what_was_learned(opened, clock):
         ({"default_reward": "x"}, None),
         ({"default_reward": 0.5}, "reward"),
         ({"reward_wait": 0, "combine": "max"}, "combine"),
-        ({"reward_wait": 0, "no_reward_after": 0}, "no_reward_after"),
         ({"no_reward_after": 60}, "no_reward_after"),
         ({"learn_share": 0.1}, "learn_share"),
-        ({"reward_wait": -1.0}, "reward_wait"),
         ({"reward_wait": math.inf}, "reward_wait"),
-        ({"reward_wait": "10"}, "reward_wait"),
         ({"reward_wait": 10**400}, "reward_wait"),
         ({"reward_wait": 2e9}, "reward_wait"),
         ({"quarantine": 0}, "quarantine"),
-        ({"combine": "mean"}, "combine"),
         ({"combine": "sum"}, "combine"),
         ({"rewards": "text"}, "kind of rewards"),
         ({"rewards": {"kind": "binary", "more": 1}}, None),
         ({"rewards": {"kind": "continuous", "low": 2, "high": 1}}, None),
-        ({"rewards": 5}, None),
-        ({"refit_rows": 0}, "refit_rows"),
         ({"refit_rows": 1.5}, "refit_rows"),
         ({"seed": 2**70}, "seed"),
         ({"seed": np.int64(3)}, None),
@@ -566,10 +514,8 @@ def test_another_policy_takes_over_with_what_was_learned(opened, clock):
         ({"policy": "no-such"}, "policy"),
         ({"policy": {"kind": "epsilon-greedy", "epsilon": 3.0}}, None),
         ({"policy": {"kind": "nowhere.py:Policy"}}, None),
-        ({"policy": 5}, None),
         ({"polici": "ucb1"}, None),
         ({"name": "../up"}, "name"),
-        ({"name": 5}, "name"),
         ({"sticky": "always"}, "sticky"),
         ({"sticky": 7200, "archive_after": 3600}, "sticky"),
         ({"actions": "ABC"}, "actions"),
@@ -595,11 +541,6 @@ def test_two_bandits_share_a_store_and_nothing_else(opened, clock):
     clock.now += WAIT
     assert first.ledger().rows.columns().reward.tolist() == [1.0]
     assert second.ledger().rows.columns().reward.tolist() == [0.0]
-
-
-def test_a_context_that_the_policy_ignores_is_said(opened):
-    with pytest.warns(ContextIgnoredWarning):
-        opened(context={"age": float})
 
 
 def test_a_bandit_lives_in_a_file_of_its_name(tmp_path):

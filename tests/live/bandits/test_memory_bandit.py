@@ -131,17 +131,7 @@ def test_a_wait_matures_decisions_as_time_passes(clock):
     assert bandit.decide().version == 1
 
 
-def test_slots_prices_eligible_sets_and_features_are_as_with_a_store(seed):
-    slots = submax.Bandit({"title": ["A", "B"], "layout": ["wide", "narrow"]}, seed=seed)
-    for _ in range(30):
-        decision = slots.decide(eligible={"title": ["A"]})
-        assert decision.action["title"] == "A"
-        slots.reward(decision.id, 1.0)
-    prices = submax.Bandit({"price": (1.0, 20.0)}, policy="fourier-thompson", seed=seed)
-    for _ in range(5):
-        decision = prices.decide()
-        assert 1 <= decision.action["price"] <= 20
-        prices.reward(decision.id, float(decision.action["price"] < 8))
+def test_choices_have_features_as_with_a_store(seed):
     features = {name: {"size": float(place)} for place, name in enumerate(ARMS)}
     songs = submax.Bandit(ARMS, context={"age": float}, action_features=features, seed=seed)
     for age in range(12):
@@ -247,15 +237,11 @@ def test_refit_says_what_it_did(clock):
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
-        ({"actions": "ABC"}, "actions"),
         ({"actions": []}, None),
         ({}, "actions"),
         ({"polici": "ucb1"}, None),
         ({"refit_rows": 5}, "refit_rows"),
-        ({"keep_versions": 5}, "keep_versions"),
-        ({"reward_wait": -1}, "reward_wait"),
         ({"combine": "sum", "rewards": "counts"}, "combine"),
-        ({"reward_wait": 5, "no_reward_after": 9}, "no_reward_after"),
         ({"no_reward_after": 0}, "no_reward_after"),
         ({"learn_share": 2}, "learn_share"),
         ({"rng": 3}, "rng"),

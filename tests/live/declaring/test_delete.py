@@ -20,9 +20,7 @@ from submax.live.operating.audit_log import AuditLog
 from submax.live.operating.doctor import examined
 from submax.live.store import postgres_store, sqlite_store
 from submax.live.store.event import Entry
-from submax.live.store.memory_store import MemoryStore
 from submax.live.store.postgres_store import PostgresStore
-from submax.live.store.sqlite_format.event_record import sealed_event
 from submax.live.store.sqlite_store import SQLiteStore
 
 ROWS, SEGMENT = 20, 8
@@ -49,32 +47,20 @@ def opened(place, **others):
     return PostgresStore(place, **others) if known else SQLiteStore(place, **others)
 
 
-def query(place, statement):
-    """The rows that a statement finds in the tables of a store."""
+def blobs_of(place):
+    """The names of all blobs in a store."""
+    statement = "SELECT name FROM blobs"
     if isinstance(place, str):
         with psycopg.connect(place) as connection:
-            return connection.execute(statement).fetchall()
+            return {name for (name,) in connection.execute(statement).fetchall()}
     with closing(sqlite3.connect(place)) as connection:
-        return connection.execute(statement).fetchall()
+        return {name for (name,) in connection.execute(statement).fetchall()}
 
 
-def ends_of(place):
-    """The recorded last position of every stream."""
-    if isinstance(place, str):
-        return dict(query(place, "SELECT stream, position FROM stream_ends"))
-    return dict(query(place, "SELECT name, last_position FROM streams WHERE name IS NOT NULL"))
-
-
-def events_of(place, name):
-    """Position, kind and previous position of all events of a bandit."""
-    if isinstance(place, str):
-        return query(
-            place, f"SELECT position, kind, previous FROM events WHERE stream LIKE '{name}/%'"
-        )
-    table = "events JOIN streams ON number = stream"
-    rows = query(place, f"SELECT record FROM {table} WHERE name LIKE '{name}/%'")
-    sealed = [sealed_event(name, record) for (record,) in rows]
-    return [(one.event.position, one.event.kind, one.previous) for one in sealed]
+def kinds_of(store, name):
+    """The kinds of all events that are left of a bandit."""
+    streams = [stream for stream in store.streams() if stream.startswith(f"{name}/")]
+    return [event.kind for stream in streams for event in store.read(stream)]
 
 
 def learned(store, name):
@@ -98,18 +84,15 @@ def test_nothing_of_a_deleted_bandit_is_left_and_the_store_is_whole(place, tmp_p
     with closing(opened(place)) as store:
         for name in ("page", "other"):
             learned(store, name)
-        blobs = {name for (name,) in query(place, "SELECT name FROM blobs")}
-        assert {"page/rows/0", "page/rows/1", "page/learning", "page/snapshot"} <= blobs
+        before = blobs_of(place)
+        assert {"page/rows/0", "page/rows/1", "page/learning", "page/snapshot"} <= before
         with mock.patch.object(training_rows, "SEGMENT", SEGMENT):
             delete_bandit(store, "page")
             assert damage(store) == []
+        assert blobs_of(place) == {name for name in before if not name.startswith("page/")}
+        assert kinds_of(store, "page") == ["deleted"]
+        assert len(kinds_of(store, "other")) > 2 * ROWS
         store.backup(tmp_path / "copy.db")
-    left = [name for (name,) in query(place, "SELECT name FROM blobs")]
-    assert not [name for name in left if name.startswith("page/")]
-    assert {name for name in left if name.startswith("other/")}
-    ends = ends_of(place)
-    assert sorted(ends) == ["other/log", "other/settings", "page/settings"]
-    assert events_of(place, "page") == [(ends["page/settings"], "deleted", 0)]
     with closing(SQLiteStore(tmp_path / "copy.db", read_only=True)) as copy:
         assert bandit_names(copy) == ["other"]
 
@@ -122,9 +105,8 @@ def test_a_name_that_is_declared_again_continues_the_chain(place):
         learned(store, "page")
         with mock.patch.object(training_rows, "SEGMENT", SEGMENT):
             assert damage(store) == []
-    kinds = [kind for _, kind, _ in events_of(place, "page")]
-    # The deletion before this one was removed with the second bandit.
-    assert kinds.count("deleted") == 1
+        # The deletion before this one was removed with the second bandit.
+        assert kinds_of(store, "page").count("deleted") == 1
 
 
 def test_the_store_is_whole_after_every_part_of_a_deletion(place, monkeypatch):
@@ -194,39 +176,6 @@ def test_a_deletion_that_was_interrupted_is_advice(tmp_path, monkeypatch):
     result = CliRunner().invoke(main, ["doctor", str(tmp_path / "page.db")])
     assert result.exit_code == 0
     assert "ADVICE page:" in result.output
-
-
-def test_a_refitter_that_reads_a_deleted_bandit_writes_no_rows(monkeypatch):
-    """The log is long: the bandit is deleted while another process reads it for the first time."""
-    monkeypatch.setattr(training_rows, "SEGMENT", SEGMENT)
-    store = MemoryStore()
-    writer, reader = (
-        open_bandit(store, name="page", actions=["A", "B"], reward_wait=0, background=False)
-        for _ in range(2)
-    )
-    for number in range(ROWS):
-        writer.decide(id=f"d{number}")
-        writer.reward(f"d{number}", 1.0)
-    # The events were read, and are processed after the deletion.
-    events = store.read("page/log")
-    delete_bandit(store, "page")
-    monkeypatch.setattr(store, "read", _first_read(store, "page/log", events))
-    assert len(reader.ledger().rows) == ROWS
-    reader.snapshot()
-    assert [name for name in store._blobs if name.startswith("page/")] == []
-    assert [event.kind for event in store.read("page/settings")] == ["deleted"]
-    assert [event.kind for event in store.read("page/log", events[-1].position)] == []
-
-
-def _first_read(store, stream, events):
-    """A method ``read`` that still finds the deleted events of a stream."""
-    read = store.read
-
-    def method(name, after=0, limit=10_000):
-        found = [event for event in events if event.position > after]
-        return found if name == stream else read(name, after, limit)
-
-    return method
 
 
 @pytest.mark.parametrize("change", ["other rows", "missing"])

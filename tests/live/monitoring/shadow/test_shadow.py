@@ -1,7 +1,6 @@
 import numpy as np
 import pyarrow.parquet as pq
 from refusals import raises_code
-from waiting import wait_until
 
 import submax
 from submax.evaluation import Log
@@ -142,20 +141,6 @@ def test_a_shadow_that_fails_is_counted_and_switched_off_and_decisions_go_on(clo
     assert live(bandit, clock).state == "running"
 
 
-def test_in_the_background_a_thread_judges_while_there_is_a_shadow():
-    with submax.open(
-        MemoryStore(), actions=["A", "B"], shadow="rcp-submax", reward_wait=0
-    ) as bandit:
-
-        def judged():
-            bandit.reward(bandit.decide().id, 1.0)
-            return bandit.shadow().judged
-
-        wait_until(judged)
-        bandit.set_shadow(None)
-        assert bandit.shadow().state == "none"
-
-
 def test_holdout_decisions_are_not_compared_and_units_count_once(clock):
     bandit = opened(clock, shadow="rcp-submax", guard_rails={"holdout": 0.5, "baseline": "A"})
     bandit.refit()
@@ -165,18 +150,3 @@ def test_holdout_decisions_are_not_compared_and_units_count_once(clock):
     bandit.refit()
     assert 0 < bandit.shadow().judged < 200
     assert bandit.shadow().compared <= 20
-
-
-def test_prices_are_judged_by_the_density(clock):
-    bandit = opened(
-        clock,
-        actions={"price": (1.0, 9.0)},
-        policy="grid-epsilon-greedy-0.1",
-        shadow="grid-thompson-1-1",
-    )
-    bandit.refit()
-    for _ in range(30):
-        bandit.reward(bandit.decide().id, 1.0)
-    clock.now += 61
-    bandit.refit()
-    assert bandit.shadow().compared == 30

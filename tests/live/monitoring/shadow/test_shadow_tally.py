@@ -58,18 +58,3 @@ def test_the_truth_is_outside_at_any_look_in_at_most_five_percent_of_runs(
         fixed = 1.96 * math.sqrt(np.var((reward - reward.mean()) * (weight - 1)) / DECISIONS)
         # The interval says something: it is shorter than five times that of a single look.
         assert last.high - last.low < 5 * 2 * fixed
-
-
-def test_without_bounds_the_estimate_is_unbiased(seed):
-    rng = np.random.default_rng([seed, 5])
-    bandit, shadow = np.array([0.5, 0.5]), np.array([0.1, 0.9])
-    means, found = np.array([1.0, 3.0]), []
-    for _ in range(400):
-        action = rng.choice(2, p=bandit, size=200)
-        reward = means[action] + rng.normal(size=200)
-        weight = (shadow / bandit)[action]
-        tally = ShadowTally(0.0).add(reward, weight, np.full(200, -1.0), None)
-        found.append(tally.lift(None).estimate)
-    truth = float(means @ (shadow - bandit))
-    error = np.std(found, ddof=1) / math.sqrt(len(found))
-    assert abs(np.mean(found) - truth) <= 4 * error
