@@ -1,5 +1,6 @@
-"""Single decisions are found, with the reasons for which they were made."""
+"""Single decisions are found with their reasons, and winners are named for each context."""
 
+import numpy as np
 import pytest
 
 from submax.live.archive.compacting.compaction import Compaction
@@ -107,3 +108,47 @@ def test_an_id_that_is_not_there_is_told(bandit, page_of):
     }.items():
         found = page("decisions", id=asked)
         assert (found["code"], found["decision"]) == (code, None)
+
+
+BEST = {"phone": "A", "desk": "B"}
+
+
+def test_winners_of_categories_and_of_bins_of_numbers_are_named(page_of):
+    rng = np.random.default_rng(0)
+    bandit = open_bandit(
+        MemoryStore(),
+        actions=["A", "B"],
+        context={"device": ["phone", "desk"], "age": float},
+        reward_wait=0,
+        background=False,
+        guard_rails={"minimum": 0.2},
+        seed=1,
+    )
+    for _ in range(3):
+        contexts = [{"device": str(rng.choice([*BEST])), "age": rng.normal()} for _ in range(400)]
+        made = bandit.decide_many([{"context": one} for one in contexts])
+        bandit.reward_many(
+            [
+                {"id": one.id, "value": float(one.action == BEST[context["device"]])}
+                for one, context in zip(made, contexts, strict=True)
+            ]
+        )
+        bandit.refit()
+    page = page_of(bandit)
+    rows = page("contexts")["field"]["rows"]
+    assert {row["value"]: row["winner"] for row in rows} == BEST
+    assert all(row["clear"] for row in rows)
+    assert sum(row["decisions"] for row in rows) == 1200
+    assert page("contexts")["sentences"]
+    rows = page("contexts", field="age")["field"]["rows"]
+    assert len(rows) == 5
+    # Each bin has a fifth of the first 1,000 decisions, give or take 6 standard errors of 200.
+    for row in rows:
+        assert row["decisions"] == pytest.approx(240, abs=6 * np.sqrt(200 * 0.2 * 0.8))
+    assert page.http.get("/bandits/default/contexts?field=nothing").status_code == 404
+
+
+def test_a_bandit_without_context_has_no_fields(page_of):
+    bandit = open_bandit(MemoryStore(), actions=["A", "B"], background=False)
+    found = page_of(bandit)("contexts")
+    assert (found["fields"], found["field"]) == ([], None)
