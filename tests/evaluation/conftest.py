@@ -12,6 +12,11 @@ SESSION_ROWS = 4
 
 
 @pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
 def mentioned():
     def check(sentences, *facts):
         """Whether one line of these sentences has all these facts: names, numbers, counts."""

@@ -1,5 +1,4 @@
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
 from submax.policies import make_policy, presets
 from submax.policies.classic.thompson import Thompson
-from submax.schema.learned import Learned
 
-OWN = f"{Path(__file__).parents[2] / 'live' / 'weighted.py'}:Weighted"
 COUNTING = ["rcp-submax", "rcp-optimistic", "thompson-1-1", "ucb1", "epsilon-greedy-0.1"]
 REAL_ONLY = {"fourier-thompson", *(name for name in presets() if name.startswith("grid-"))}
 CONTEXT = {"x": float, "country": ["de", "fr"]}
@@ -155,16 +152,6 @@ def test_a_share_of_the_rows_is_learned_from(by, seed):
     np.testing.assert_array_equal(probabilities(learned, log), expected)
 
 
-@pytest.mark.parametrize(("keep", "kept"), [(0, 0), (10, 10), (1000, 60)])
-def test_the_last_rows_are_kept(keep, kept):
-    log = arms()
-    rows = learn(log, "rcp-submax", keep_rows=keep).rows
-    assert rows.context.shape == (kept, 3)
-    assert rows.action.shape == (kept, 1)
-    np.testing.assert_array_equal(rows.reward, log.reward[60 - kept :])
-    np.testing.assert_array_equal(rows.action, log.action[60 - kept :])
-
-
 @pytest.mark.parametrize(
     ("wrong", "parameter"),
     [
@@ -187,16 +174,6 @@ def test_a_policy_that_does_not_suit_the_log_is_refused():
         learn(log, "thompson-1-1")
 
 
-def test_a_policy_given_as_an_object_learns_and_is_written_as_its_table(tmp_path):
-    learned = learn(arms(), Thompson(1.0, 9.0))
-    expected = probabilities(learn(arms(), "thompson-1-9"), arms())
-    np.testing.assert_array_equal(probabilities(learned, arms()), expected)
-    learned.write(tmp_path / "policy.safetensors")
-    read = Learned.read(tmp_path / "policy.safetensors")
-    assert read.policy == Thompson(1.0, 9.0)
-    np.testing.assert_array_equal(probabilities(read, arms()), expected)
-
-
 def test_an_object_that_no_table_describes_learns_and_cannot_be_written(tmp_path):
     @dataclass(frozen=True)
     class Local(Thompson):
@@ -206,14 +183,6 @@ def test_an_object_that_no_table_describes_learns_and_cannot_be_written(tmp_path
     with raises_code("invalid-input"):
         learned.write(tmp_path / "policy.safetensors")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_policy_of_the_users_own_file_is_written_and_read(tmp_path):
-    learned = learn(arms(), {"kind": OWN, "weights": [1, 2, 3]})
-    learned.write(tmp_path / "policy.safetensors")
-    again = Learned.read(tmp_path / "policy.safetensors", trust=True)
-    np.testing.assert_allclose(probabilities(again, arms())[0], [1 / 6, 2 / 6, 3 / 6])
-    assert again.model.state.rows == 60
 
 
 def network(steps):

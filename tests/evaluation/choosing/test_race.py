@@ -22,11 +22,6 @@ def race_of(rng, means, spread=1.0, sizes=SIZES):
     return Race(list(means), tuple(folds))
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def test_values_and_leads_are_those_of_all_rows_together(rng):
     race = race_of(rng, {"p": 0.0, "q": 0.5})
     rows = {
@@ -43,13 +38,6 @@ def test_values_and_leads_are_those_of_all_rows_together(rng):
     assert lead.error == pytest.approx(np.sqrt(np.dot(SIZES, variances)) / sum(SIZES))
     other = race.lead("p", "q")
     assert (other.value, other.error) == pytest.approx((-lead.value, lead.error))
-
-
-def test_a_policy_that_decides_as_the_best_one_is_compared_no_further():
-    same, other = Terms(np.array([0.0, 1.0, 1.0])), Terms(np.array([1.0, 0.0, 1.0]))
-    race = Race(["p", "q", "r"], (FoldOfRace({"p": same, "q": same, "r": other}, 3.0),))
-    assert not race.lead("p", "q").is_clear
-    assert race.contenders() == ["p", "r"]
 
 
 def test_the_best_one_is_hardly_ever_left_out_and_more_folds_find_it_more_often(rng):

@@ -47,12 +47,6 @@ def test_every_trial_is_learned_from_one_half_and_valued_on_a_quarter(log):
         assert value == pytest.approx(make_off_policy("snips").terms(evidence).value)
 
 
-def test_the_same_seed_tries_the_same(log):
-    search = {"epsilon": Range(0.01, 0.9, logarithmic=True)}
-    one, two = (tune(log, "epsilon-greedy-0.1", search, trials=3, seed=5) for _ in range(2))
-    assert one.trials == two.trials
-
-
 @pytest.mark.parametrize(
     ("search", "options", "parameter"),
     [

@@ -9,11 +9,6 @@ from submax.evaluation.off_policy import make_off_policy
 LEVEL = 0.95
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def shifted_gamma(tail, mean, second, third):
     """The quantile of a gamma distribution whose shape is that of a count with these cumulants."""
     skewness = 2 * third / second**1.5

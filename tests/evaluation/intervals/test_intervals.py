@@ -23,11 +23,6 @@ def half(interval):
     return (interval.high - interval.low) / 2
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
 def test_normal_of_a_mean_is_the_closed_form(level, rng):
     y = rng.exponential(2.0, 40)
@@ -97,16 +92,6 @@ def test_bootstrap_of_blocks_is_normal_for_independent_rows(rows, rng):
     for drawn, closed in zip(bootstrap(terms, 0.95, rng), normal(terms, 0.95, rng), strict=True):
         tolerance = 5 * QUANTILE_ERROR * half(closed) / Z
         assert drawn == pytest.approx(closed, abs=tolerance)
-
-
-def test_a_shorter_last_block_does_not_move_the_estimate(rng, monkeypatch):
-    monkeypatch.setattr(bootstrap_module, "BLOCKS", 8)
-    # Seven blocks of seven rows and one of a single row, all of the same mean.
-    [constant, ratio] = bootstrap(
-        [Terms(np.full(50, 3.0)), Terms(np.arange(50) * 2.0, np.arange(50) * 1.0)], 0.95, rng
-    )
-    assert constant == pytest.approx((3.0, 3.0), abs=1e-12)
-    assert ratio == pytest.approx((2.0, 2.0), abs=1e-12)
 
 
 def test_blocks_hold_rows_that_depend_on_their_neighbours(rng, monkeypatch):

@@ -17,11 +17,6 @@ def log_of(rng, rows=120, **columns):
     return Log.read(table, columns={name: name for name in columns})
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 @pytest.mark.parametrize("by", ["time", "random"])
 def test_every_decision_of_a_counted_row_is_in_one_part(rng, by, seed):
     log = log_of(rng, rows=20, count=rng.integers(1, 400, size=20))

@@ -3,9 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
-from submax.evaluation.models import reward_map, reward_model
+from submax.evaluation.models import reward_map
 from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_map import reward_maps
 from submax.evaluation.models.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
@@ -129,41 +128,12 @@ def test_arms_are_regressions_of_their_own_on_the_other_folds(seed):
     np.testing.assert_allclose(predicted(log), predictions_of_arms(log), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["arms", "slots and two prices"])
-def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
-    log = log_of(MENUS[name], seed)
-    whole = predicted(log)
-    (part,) = log.parts
-    monkeypatch.setattr(reward_model, "ROWS_PER_CHUNK", 5)
-    monkeypatch.setattr(reward_model, "ROWS_PER_PREDICTION", 6)
-    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 7)
-    np.testing.assert_allclose(predicted(log, part), whole, rtol=1e-8)
-
-
-def test_scores_are_what_every_choice_of_a_slot_adds(seed):
-    log = log_of(MENUS["slots"], seed)
-    model = fitted_models(log)[0]
-    features = model.features(log.parts[0].context)
-    base, title, layout = np.split(features, [1, 4], axis=1)
-    for action in np.ndindex(3, 2):
-        predicted = model.predict(features, np.tile(action, (ROWS, 1)), np.zeros((ROWS, 0)))
-        added = base[:, 0] + title[:, action[0]] + layout[:, action[1]]
-        np.testing.assert_allclose(predicted, added)
-
-
 @pytest.mark.parametrize("name", MENUS)
 def test_a_log_of_few_rows_has_a_model_too(name):
     for count in (1, 2, 3):
         for model in fitted_models(log_of(MENUS[name], 0).rows(np.arange(count))):
             assert np.isfinite(model.mean)
             assert all(np.isfinite(slot).all() for slot in model.slots)
-
-
-@pytest.mark.parametrize("name", MENUS)
-def test_equal_rewards_are_predicted(name, seed):
-    log = log_of(MENUS[name], seed)
-    log = replace(log, reward=np.full(ROWS, 1 / 3))
-    np.testing.assert_allclose(predicted(log), 1 / 3)
 
 
 @pytest.mark.parametrize("name", ["arms", "slots and two prices"])

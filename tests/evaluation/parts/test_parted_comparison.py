@@ -81,11 +81,17 @@ def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, in
     # Some values occur in one file only.
     table["context_country"][-50:] = "us"
     table["action"][-60:-40] = "0"
+    given = np.random.default_rng(seed).dirichlet(np.ones(5), size=ROWS)
+    table |= {f"prob_{name}": given[:, place] for place, name in enumerate("0abcd")}
     folder = folder_of(table)
-    options = {"interval": interval, "baseline": baseline}
-    log, parted = Log.read(folder), PartedLog.open(folder, jobs=1)
+    columns = {"probability": "prob_*"}
+    log, parted = (read(folder, columns=columns) for read in (Log.read, PartedLog.open))
     assert parted.schema == log.schema
-    check_same(compare(parted, POLICIES, **options), compare(log, POLICIES, **options))
+    policies = {**POLICIES, "columns": "columns=prob_*"}
+    parts, whole = (
+        compare(one, policies, interval=interval, baseline=baseline) for one in (parted, log)
+    )
+    check_same(parts, whole)
 
 
 def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monkeypatch):
@@ -132,17 +138,6 @@ def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(
     assert 400 < learned.overview.rows < 800
 
 
-def test_probabilities_can_be_columns(folder_of, seed):
-    table = table_of(seed)
-    given = np.random.default_rng(seed).dirichlet(np.ones(4), size=ROWS)
-    table |= {f"prob_{name}": given[:, place] for place, name in enumerate("abcd")}
-    folder = folder_of(table)
-    options = {"columns": {"probability": "prob_*"}}
-    policies = {"columns": "columns=prob_*", "counts": "rcp-submax"}
-    whole = compare(Log.read(folder, **options), policies)
-    check_same(compare(PartedLog.open(folder, jobs=1, **options), policies), whole)
-
-
 def test_a_dask_cluster_gives_the_same(folder_of, seed):
     folder = folder_of(table_of(seed, 1000))
     with LocalCluster(
@@ -178,9 +173,7 @@ def test_processes_give_the_same(folder_of, seed, monkeypatch):
         ({"action_title": np.full(100, "x"), "action_size": np.full(100, "y")}, {}),
     ],
 )
-def test_what_cannot_be_read_in_parts_is_refused_in_one_sentence(
-    folder_of, change, role, monkeypatch
-):
+def test_what_cannot_be_read_in_parts_is_refused(folder_of, change, role, monkeypatch):
     monkeypatch.setattr(unit, "PART_ROWS", 20)
     table = {**table_of(0, 100), **change}
     if "action_title" in table:

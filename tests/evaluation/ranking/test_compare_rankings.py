@@ -34,11 +34,6 @@ def table_of(rng, slates=300):
     }
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def sorted_policy(slates):
     """The target with its scores in the order of the items of the log."""
     order = ["ABCD".index(name) for name in slates.items]

@@ -1,13 +1,11 @@
 """Features of the actions of a log: from tables, files and frames."""
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 
-from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 
 ROWS = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
@@ -90,24 +88,3 @@ def test_one_text_among_many_numbers_and_missing_actions_are_mistakes(tmp_path):
         described(written(tmp_path, text), {"action": names, "reward": [1, 0] * 10})
     with raises_code("invalid-input"):
         Log.read(ROWS, actions=["A", "B"], action_features={"A": {"price": 1.0}})
-
-
-def test_a_policy_learned_from_a_log_expects_like_of_like(tmp_path):
-    rng = np.random.default_rng(0)
-    names, prices = list("ABCDEFG"), np.arange(1.0, 8.0)
-    action = rng.integers(6, size=300)
-    rows = {
-        "action": np.array(names)[action],
-        "reward": prices[action] / 10 + 0.02 * rng.standard_normal(300),
-        "propensity": np.full(300, 1 / 6),
-        "context_x": rng.standard_normal(300),
-    }
-    text = "action,price\n" + "".join(f"{a},{b}\n" for a, b in zip(names, prices, strict=True))
-    features = written(tmp_path, text)
-    estimator = {"kind": "bayesian-features", "features": 24}
-    policy = {"kind": "posterior-submax", "estimator": estimator}
-    with_them = learn(Log.read(rows, actions=names, action_features=features), policy)
-    without = learn(Log.read(rows, actions=names), policy)
-    context = np.zeros((1, 1), dtype=np.float32)
-    assert with_them.probabilities(context)[0, 6] > 0.5
-    assert without.probabilities(context)[0, 6] < 0.1

@@ -38,11 +38,6 @@ def rate(genre, x):
     return 0.2 + 0.2 * genre + 0.1 * (x > 0)
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def policy_of(rows):
     table = np.full((rows, ACTIONS), 0.2 / ACTIONS)
     table[:, 2] += 0.8

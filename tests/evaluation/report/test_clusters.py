@@ -31,11 +31,6 @@ def log_of(rng, **sizes):
     return Log.read(table_of(rng, **sizes), columns={"cluster": "user"})
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def test_the_variance_is_that_between_clusters(rng):
     cluster = np.repeat(np.arange(30), 5)
     y = rng.normal(size=150) + rng.normal(size=30)[cluster]

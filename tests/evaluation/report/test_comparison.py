@@ -313,24 +313,19 @@ def test_choices_that_are_no_longer_active_are_not_taken(most_listed, seed, monk
     assert mentioned(found.notes, "C")
 
 
-def fits_one_screen(displayed):
-    lines = repr(displayed).split("\n")
-    return len(lines) <= 24 and max(map(len, lines)) <= 80
-
-
 @pytest.mark.parametrize("policies", [2, 50])
 def test_logs_and_comparisons_fit_one_screen_and_show_their_numbers(log, policies):
     names = {f"policy number {number}": "random" for number in range(policies)}
     found = compare(log, names, estimators=["ips", "snips"])
-    assert fits_one_screen(found)
     assert f"{found.find('policy number 0', 'snips').value:.4g}" in repr(found)
+    assert f"{log.reward[log.action[:, 0] == 1].mean():.4g}" in repr(log)
     rng = np.random.default_rng(0)
+    slots = Log.from_arrays(rng.integers(4, size=(300, 12)), rng.random(300))
     wide = Log.from_arrays(
-        rng.integers(900, size=5000), rng.random(5000), context=rng.normal(size=(5000, 40))
+        rng.integers(900, size=1000), rng.random(1000), context=rng.normal(size=(1000, 40))
     )
-    for one in (log, wide, Log.from_arrays(rng.integers(4, size=(300, 12)), rng.random(300))):
-        assert fits_one_screen(one)
-    chosen = log.reward[log.action[:, 0] == 1]
-    assert f"{chosen.mean():.4g}" in repr(log)
-    for one in (found, log):
+    for one in (found, log, slots, wide):
+        lines = repr(one).split("\n")
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= 80
         assert one._repr_html_().startswith("<div>")

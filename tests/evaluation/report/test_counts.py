@@ -210,15 +210,6 @@ def test_a_sample_with_weights_estimates_the_whole_log(seed):
     assert covered / logs > 0.94 - 4.5 * np.sqrt(0.95 * 0.05 / logs)
 
 
-def test_a_table_in_the_order_of_its_actions_is_not_split_by_time_silently():
-    totals = {"action": ["A", "B"], "n": [500, 500], "clicks": [50, 60], "propensity": [0.5, 0.5]}
-    log = Log.read(totals, columns={"count": "n", "successes": "clicks"})
-    by_time, at_random = (
-        compare(log, ["random"], estimators=["snips"], by=by).notes for by in ("time", "random")
-    )
-    assert len(by_time) == len(at_random) + 1
-
-
 def test_equal_sampling_weights_change_nothing(table):
     plain = one_by_one(table)
     weighted = {**plain, "w": np.full(len(plain["reward"]), 3.0)}

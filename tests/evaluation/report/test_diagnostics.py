@@ -27,11 +27,6 @@ KINDS = {
 """A warning is of a kind by the estimators that have it."""
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def log_of(rng, rows=2000, chances=(0.5, 0.3, 0.2), reward=None):
     action = rng.choice(3, size=rows, p=chances)
     return Log.from_arrays(

@@ -16,11 +16,6 @@ def log_of(rng, rows=ROWS):
     return Log.from_arrays(action, reward, propensity=np.full(rows, 1 / 3))
 
 
-@pytest.fixture
-def rng(seed):
-    return np.random.default_rng(seed)
-
-
 def array(log, *probabilities):
     return np.tile(probabilities, (len(log), 1))
 
