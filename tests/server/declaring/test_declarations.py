@@ -140,9 +140,7 @@ def test_features_of_choices_are_declared_added_and_shown(server, shown):
     found = server.post(f"/bandits/{name}/choices", json={"verb": "pause", "choice": "C"}).json()
     added = {"choice": "C", "status": "paused", "features": ADD["features"]}
     assert found["actions"][""][2] == added
-
-
-def test_features_of_slots_stand_under_the_names_of_the_slots(server, shown):
+    # Those of slots stand under the names of the slots.
     name, found = shown(SLOTS)
     assert found["actions"]["title"][0]["features"] == FEATURES["A"]
     assert found["actions"]["layout"][0] == {"choice": "wide", "status": "active"}
