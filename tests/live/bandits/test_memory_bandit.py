@@ -270,6 +270,41 @@ def test_there_are_no_versions_to_choose_from():
     assert bandit.versions() == []
 
 
+def test_actions_have_the_means_and_errors_of_their_rewards(seed):
+    bandit = submax.Bandit(["A"], policy="random", rewards="continuous")
+    rewards = np.random.default_rng(seed).normal(size=20)
+    for reward in rewards:
+        bandit.reward(bandit.decide().id, float(reward))
+    tally = bandit.ledger().tally.choices[0][0]
+    assert tally.mean == pytest.approx(rewards.mean())
+    assert tally.standard_error == pytest.approx(rewards.std(ddof=1) / np.sqrt(20))
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [f"a long name of the arm {number}" * 3 for number in range(300)],
+        {f"slot {number}": ["a", "b", "c"] for number in range(30)},
+        {"title": ["A", "B"], "price": (1.0, 20.0)},
+    ],
+    ids=["300 arms", "30 slots", "slots and an interval"],
+)
+def test_every_bandit_fits_one_screen(actions):
+    bandit = submax.Bandit(actions, policy="random", seed=0)
+    for _ in range(2):
+        lines = repr(bandit).split("\n")
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= 80
+        bandit.reward(bandit.decide().id, 1.0)
+
+
+def test_html_is_escaped():
+    bandit = submax.Bandit(["<script>alert(1)</script>", "B"])
+    bandit.decide()
+    assert "<script>" not in bandit._repr_html_()
+    assert "&lt;script&gt;" in bandit._repr_html_()
+
+
 def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
     class Moody(Thompson):
         fails = True

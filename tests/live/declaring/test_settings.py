@@ -10,31 +10,19 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.live.declaring.bandit_options import BanditOptions, Declaration
-from submax.live.declaring.declared_types import DECLARED_TYPES, PLAIN_FORMS, SETTING_TYPES
+from submax.live.declaring.bandit_options import Declaration
+from submax.live.declaring.declared_types import DECLARED_TYPES
 from submax.live.declaring.names import new_identifier
 from submax.live.declaring.setting_types import MEMORY_ONLY
-from submax.live.declaring.settings import Settings
 from submax.web.server.interface import messages
 
 ARMS = ["A", "B"]
 
 
-def plain(hint):
-    """A type without what only Python callers may give."""
-    left = [one for one in typing.get_args(hint) or (hint,) if one is not timedelta]
-    if typing.get_origin(hint) is typing.Literal:
-        return hint
-    return left[0] if len(left) == 1 else typing.Union[tuple(left)]  # noqa: UP007 - of a list
-
-
-def test_python_and_the_server_declare_the_words_and_types_of_the_settings():
+def test_python_and_the_server_declare_the_same_settings():
     assert set(typing.get_type_hints(Declaration)) == set(DECLARED_TYPES)
     words = set(messages.Create.__struct_fields__) - {"name"}
     assert words == set(DECLARED_TYPES) - set(MEMORY_ONLY)
-    option, setting = typing.get_type_hints(BanditOptions), typing.get_type_hints(Settings)
-    for name in set(SETTING_TYPES) - set(PLAIN_FORMS):
-        assert plain(option[name]) == setting[name], name
 
 
 def test_durations_may_be_timedeltas():

@@ -60,6 +60,13 @@ def test_a_better_shadow_is_found_to_be_better(clock):
     assert report.judged == report.compared == 11 * 50
 
 
+def test_a_shadow_like_the_policy_is_not_found_to_be_better(clock):
+    bandit = opened(clock, policy="thompson-1-9", shadow="thompson-1-9", seed=3)
+    report = live(bandit, clock, rounds=6)
+    assert report.verdict != "better"
+    assert report.low < 0 < report.high
+
+
 def test_decisions_are_those_of_a_bandit_without_a_shadow(clock):
     shown = []
     for shadow in (None, "thompson-1-1"):

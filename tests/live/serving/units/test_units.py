@@ -7,7 +7,6 @@ from refusals import raises_code
 
 import submax
 from submax.live.log.records import DECISION, DecisionMade, body_of
-from submax.live.serving.units.action_codes import action_codes
 from submax.live.serving.units.unit_numbers import UnitNumbers
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
@@ -241,16 +240,3 @@ def test_uniform_numbers_are_uniform_and_independent_of_each_other(seed):
         assert abs(share - 0.1) < tolerance(0.1, len(first))
     for one in (second, other):
         assert abs(np.corrcoef(first, one)[0, 1]) < DEVIATIONS / math.sqrt(len(first))
-
-
-def test_actions_of_units_have_their_probabilities_and_are_drawn_anew_in_another_period(seed):
-    numbers, codes = UnitNumbers("homepage", seed), action_codes(((0, 2), (1, 3, 4)))
-    probabilities = np.array([0.05, 0.3, 0.1, 0.25, 0.2, 0.1])
-    now, later = (
-        np.array([numbers.first_arrival(one, unit, codes, probabilities) for unit in MANY_UNITS])
-        for one in ("v1", "v2")
-    )
-    for index, probability in enumerate(probabilities):
-        assert abs((now == index).mean() - probability) < tolerance(probability, len(now))
-    same = float((probabilities**2).sum())
-    assert abs((now == later).mean() - same) < DEVIATIONS * math.sqrt(same / len(now))
