@@ -129,21 +129,6 @@ def test_high_rewards_are_where_they_were_observed(fitted):
 
 
 @both
-def test_draws_at_a_level_agree_with_its_density(fitted, seed):
-    space = fitted.problem.space
-    expected = masses(space, prob_at_nodes(fitted.params, space))
-    rng = np.random.default_rng(seed)
-    for level in range(fitted.problem.scale.levels):
-        drawn = ESTIMATOR.belief(fitted.params, CONTEXT).sample(level, 5000, rng)
-        assert drawn.shape == (REPLICAS, 1, 5000, space.slots)
-        assert space.contains(drawn)
-        for replica in range(REPLICAS):
-            share = expected[replica, 0, level] / expected[replica, 0, level].sum()
-            found = cells(space, drawn[replica, 0])
-            assert goodness_of_fit(found, share) > SMALLEST_P_VALUE
-
-
-@both
 def test_decisions_agree_with_their_estimated_density(fitted, seed):
     space = fitted.problem.space
     policy, rng = RewardConditioned(ESTIMATOR, SubMax()), np.random.default_rng(seed)

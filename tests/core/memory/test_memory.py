@@ -9,7 +9,7 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.estimators.counting import Counting
-from submax.testing.rules.examples import padded, rows_of, some_feedback
+from submax.testing.rules.examples import rows_of, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 PROBLEM = Problem(Arms(4), context_width=1, scale=Continuous())
@@ -174,15 +174,6 @@ def test_a_replica_without_news_stays_as_it_is(memory, seed):
     for one, other, copy in zip(after[:-1], old[:-1], before[:-1], strict=True):
         assert np.array_equal(one[1, :count], copy[1, :count])
         assert np.array_equal(other, copy)
-
-
-@pytest.mark.parametrize("memory", [*FORGETFUL, Memory(reservoir=3)], ids=repr)
-def test_rows_of_weight_0_change_nothing_whatever_they_hold(memory, seed):
-    pieces = pieces_of(some_feedback(PROBLEM, 3, 30, seed), (10, 20, 20, 30))
-    plain = remembered(pieces, memory, seed)
-    full = remembered([padded(piece) for piece in pieces], memory, seed)
-    for one, other in zip(plain, full, strict=True):
-        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("memory", FORGETFUL, ids=repr)

@@ -64,15 +64,10 @@ def cells(action, sizes, reals):
 
 
 @shapes
-def test_the_density_integrates_to_1(sizes, reals, seed):
-    mixture = mixture_of(some_output(sizes, reals, seed), sizes, reals)
-    np.testing.assert_allclose(masses(mixture, sizes, reals).sum(axis=-1), 1, rtol=SINGLE)
-
-
-@shapes
-def test_draws_agree_with_the_density(sizes, reals, seed):
+def test_the_density_integrates_to_1_and_draws_agree_with_it(sizes, reals, seed):
     mixture = mixture_of(some_output(sizes, reals, seed), sizes, reals)
     expected = masses(mixture, sizes, reals)
+    np.testing.assert_allclose(expected.sum(axis=-1), 1, rtol=SINGLE)
     for level in range(LEVELS):
         rng = np.random.default_rng((seed, level))
         drawn = mixture.at_level(level).sample(4000, sizes, rng)

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from submax.models.networks.slot_choices import (
     action_probabilities,
@@ -16,25 +17,17 @@ SIZES = ((1,), (4,), (1, 1), (2, 3), (3, 1, 2), (4, 2, 1, 3, 2))
 
 
 def slots_of(row, sizes):
-    """One row of all choices, as a list for each slot."""
-    rest = list(row)
-    return [[rest.pop(0) for _ in range(size)] for size in sizes]
-
-
-def softmax(logits):
-    mass = [math.exp(logit - max(logits)) for logit in logits]
-    return [one / sum(mass) for one in mass]
+    """One row of all choices, as an array for each slot."""
+    return np.split(row, np.cumsum(sizes)[:-1])
 
 
 def probability(parts, action, sizes):
     """(1/Z) Σ_z Π_s p_zs, written out."""
-    total = 0.0
-    for part in parts:
-        product = 1.0
-        for slot, choice in zip(slots_of(part, sizes), action, strict=True):
-            product *= slot[choice]
-        total += product / len(parts)
-    return total
+    chosen = [
+        [slot[choice] for slot, choice in zip(slots_of(part, sizes), action, strict=True)]
+        for part in parts
+    ]
+    return np.mean([math.prod(one) for one in chosen])
 
 
 def some_probabilities(sizes, shape, seed):
@@ -51,7 +44,8 @@ def test_choices_have_softmax_probabilities_within_their_slot(sizes, scale, seed
     found = choice_probabilities(logits, sizes)
     assert found.shape == logits.shape
     for place in itertools.product(range(3), range(2)):
-        expected = [p for slot in slots_of(logits[place].tolist(), sizes) for p in softmax(slot)]
+        slots = slots_of(logits[place].astype(float), sizes)
+        expected = np.concatenate([softmax(slot) for slot in slots])
         np.testing.assert_allclose(found[place], expected, rtol=1e-4, atol=1e-12)
 
 
@@ -71,7 +65,7 @@ def test_joint_probabilities_are_mean_products_in_the_order_of_the_listing(sizes
     assert found.shape == (2, math.prod(sizes))
     listing = list(itertools.product(*map(range, sizes)))
     for one in range(2):
-        expected = [probability(probabilities[one].tolist(), action, sizes) for action in listing]
+        expected = [probability(probabilities[one], action, sizes) for action in listing]
         np.testing.assert_allclose(found[one], expected, rtol=1e-12)
         np.testing.assert_allclose(found[one].sum(), 1.0, rtol=1e-12)
 
@@ -85,7 +79,7 @@ def test_probabilities_of_given_actions_are_mean_products(sizes, rows, seed):
     found = action_probabilities(probabilities, action, sizes)
     assert found.shape == (2, rows, 3, 5)
     for replica, row, level, one in itertools.product(range(2), range(rows), range(3), range(5)):
-        parts = probabilities[replica, level, row].tolist()
+        parts = probabilities[replica, level, row]
         expected = probability(parts, action[replica, row, one], sizes)
         np.testing.assert_allclose(found[replica, row, level, one], expected, rtol=1e-12)
 

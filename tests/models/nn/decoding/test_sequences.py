@@ -56,18 +56,7 @@ def test_draws_follow_uniform_numbers_slot_by_slot(exact, count):
             rest = rest[choice]
 
 
-def test_rows_in_parts_are_drawn_and_evaluated_as_together(exact, monkeypatch):
-    together = exact.sample(0, 9, np.random.default_rng(1))
-    monkeypatch.setattr("submax.models.networks.decoded_sequence.ACTIVATIONS_AT_ONCE", 100)
-    np.testing.assert_array_equal(exact.sample(0, 9, np.random.default_rng(1)), together)
-    index = np.ravel_multi_index(np.moveaxis(together, -1, 0), SIZES)
-    listed = np.take_along_axis(exact.prob_of_all(), index[:, :, None], axis=-1)
-    np.testing.assert_allclose(exact.prob(together), listed, rtol=1e-12)
-
-
-@pytest.mark.parametrize("together", [2**24, 2 * 2 * 5 * 8])
-def test_actions_have_the_probabilities_of_numpy(decoded, together, monkeypatch):
-    monkeypatch.setattr("submax.models.nn.decoding.device_sequence.ACTIVATIONS_AT_ONCE", together)
+def test_actions_have_the_probabilities_of_numpy(decoded):
     action = np.random.default_rng(1).integers(SIZES, size=(2, 6, 7, 3))
     found = on_device(decoded).prob(action)
     assert found.dtype == np.float64
@@ -78,9 +67,7 @@ def test_actions_have_the_probabilities_of_numpy(decoded, together, monkeypatch)
 
 
 @pytest.mark.parametrize("level", [0, 1])
-@pytest.mark.parametrize("together", [2**24, 2 * 2 * 5 * 8])
-def test_the_same_random_numbers_give_the_same_draws(decoded, level, together, monkeypatch):
-    monkeypatch.setattr("submax.models.nn.decoding.device_sequence.ACTIVATIONS_AT_ONCE", together)
+def test_the_same_random_numbers_give_the_same_draws(decoded, level):
     rngs = np.random.default_rng(5), np.random.default_rng(5)
     drawn = on_device(decoded).sample(level, 9, rngs[0])
     np.testing.assert_array_equal(drawn, decoded.sample(level, 9, rngs[1]))

@@ -1,8 +1,7 @@
-import math
-
 import jax
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from submax.models.networks.slot_network import INJECTION_FORMS
 from submax.models.nn.layers.concatenation import Concatenation
@@ -33,44 +32,29 @@ def of_replica(layer, replica):
     return jax.tree.map(lambda leaf: leaf[replica], layer)
 
 
-def product(weight, x, bias):
-    """W x + b, a number at a time."""
-    return [
-        float(bias[unit]) + sum(float(weight[unit][i]) * float(x[i]) for i in range(len(x)))
-        for unit in range(len(bias))
-    ]
-
-
 def relu(x):
-    return max(x, 0.0)
+    return np.maximum(x, 0.0)
 
 
-def looked_up(table, reward):
-    """The rows of a table ``[E, H]``, each by its share in the reward."""
-    return [
-        sum(float(reward[edge]) * float(table[edge][unit]) for edge in range(BIN_EDGES))
-        for unit in range(OUTPUTS)
-    ]
+def dense(layer, x):
+    return np.asarray(layer.dense.weight, dtype=float) @ x + np.asarray(layer.dense.bias)
 
 
 def modulation(layer, x, reward):
-    dense = product(layer.dense.weight, x, layer.dense.bias)
-    scale, shift = looked_up(layer.scale, reward), looked_up(layer.shift, reward)
-    return [relu((1 + scale[unit]) * dense[unit] + shift[unit]) for unit in range(OUTPUTS)]
+    # Each row of a table by its share in the reward.
+    return relu((1 + reward @ layer.scale) * dense(layer, x) + reward @ layer.shift)
 
 
 def gate(layer, x, reward):
-    dense = product(layer.dense.weight, x, layer.dense.bias)
-    opening = looked_up(layer.opening, reward)
-    return [relu(dense[unit]) / (1 + math.exp(-opening[unit])) for unit in range(OUTPUTS)]
+    return relu(dense(layer, x)) * expit(reward @ layer.opening)
 
 
 def concatenation(layer, x, reward):
-    return [relu(one) for one in product(layer.dense.weight, [*x, *reward], layer.dense.bias)]
+    return relu(dense(layer, np.concatenate([x, reward])))
 
 
 def plain(layer, x, reward):
-    return [relu(one) for one in product(layer.dense.weight, x, layer.dense.bias)]
+    return relu(dense(layer, x))
 
 
 FORMULAS = {
