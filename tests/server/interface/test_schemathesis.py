@@ -22,10 +22,13 @@ pytestmark = [
 ]
 
 SOAK = "SUBMAX_SOAK" in os.environ
-EXAMPLES = 400 if SOAK else 6
+EXAMPLES = 400 if SOAK else 10
+# Every boundary of every field takes seconds for each operation, most of them to find it.
+CONFIGURATION = schemathesis.Config.from_dict({"phases": {"coverage": {"enabled": SOAK}}})
 # What fits the description can still make no sense, such as a reward beyond the scale.
 LEFT_OUT = [positive_data_acceptance]
-SERVICE = Service(MemoryStore(), ForkedTrial())
+TRIAL = ForkedTrial()
+SERVICE = Service(MemoryStore(), TRIAL)
 APP = make_app(SERVICE, rate=1e9)
 
 
@@ -39,7 +42,7 @@ async def app(scope, receive, send):
         await send({"type": f"lifespan.{word}.complete"})
 
 
-SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", app)
+SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", app, config=CONFIGURATION)
 NAMES = ["mixed", "page"]
 ALIKE = ("set", "set-shadow", "evaluate", "publish", "pause", "resume", "archive", "roll-back")
 ALIKE += ("promote-shadow", "roll-back-shadow", "shadow", "evaluations", "remove-evaluation")
@@ -63,7 +66,7 @@ def of_known_bandits() -> dict:
     return raw
 
 
-KNOWN = schemathesis.openapi.from_dict(of_known_bandits())
+KNOWN = schemathesis.openapi.from_dict(of_known_bandits(), config=CONFIGURATION)
 KNOWN.app = app
 
 
@@ -88,6 +91,7 @@ def _key():
     SERVICE.start()
     yield {"Authorization": f"Bearer {text}"}
     SERVICE.close()
+    TRIAL.close()
 
 
 SETTINGS = settings(

@@ -1,0 +1,102 @@
+"""Rewards with names, slots and keys, and those that wait for their decisions."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from waiting import wait_until
+
+from submax.live.log.collecting import quarantine
+from submax.live.log.records import RewardGiven, body_of
+from submax.web.server.access.key_registry import KeyRegistry
+
+NAMED = {"name": "page", "actions": ["A", "B"], "rewards": {"click": 1, "purchase": 20}}
+SLOTS = {"name": "page", "actions": {"title": ["a", "b"], "image": ["x", "y"]}, "rewards": "slots"}
+
+
+def decided(http, declaration):
+    assert http.post("/bandits", json=declaration).status_code == 201
+    return http.post("/bandits/page/decide", json={}).json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "given"),
+    [
+        (NAMED, {"value": {"click": 0, "purchase": 1}}),
+        (NAMED, {"value": 1, "name": "purchase", "key": "order-7"}),
+        (SLOTS, {"value": 1, "slot": "title"}),
+        (SLOTS, {"value": [0, 1]}),
+    ],
+)
+def test_a_reward_with_a_name_or_a_slot_is_accepted(http, declaration, given):
+    visit = decided(http, declaration)
+    answer = http.post("/bandits/page/reward", json={"id": visit, **given})
+    assert answer.json()["status"] == "accepted", answer.text
+    many = http.post("/bandits/page/reward-many", json={"rewards": [{"id": visit, **given}]})
+    assert many.json()["receipts"][0]["repeated"]
+    shown = http.get("/bandits/page").json()["rewards"]
+    assert shown["kind"] == ("named" if declaration is NAMED else "slots")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "given"),
+    [
+        (NAMED, {"value": 1}),
+        (NAMED, {"value": 1, "name": "buy"}),
+        (SLOTS, {"value": 1, "slot": "footer"}),
+        ({**NAMED, "rewards": "binary"}, {"value": 1, "name": "click"}),
+    ],
+)
+def test_an_undeclared_name_is_refused_and_nothing_is_stored(http, declaration, given):
+    visit = decided(http, declaration)
+    answer = http.post("/bandits/page/reward", json={"id": visit, **given})
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown-reward-name")
+    assert http.get("/bandits/page").json()["counts"].get("rewards", 0) == 0
+    assert http.post("/bandits/page/decide", json={}).status_code == 200
+
+
+def dropped(http, headers):
+    """How many rewards were dropped from quarantine, as the metrics say."""
+    families = text_string_to_metric_families(http.get("/metrics", headers=headers).text)
+    return sum(
+        sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == "submax_events_total"
+        and sample.labels["kind"] == "dropped_from_quarantine"
+    )
+
+
+def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, monkeypatch):
+    monkeypatch.setattr(quarantine, "MAX_WAITING", 1500)
+    monkeypatch.setattr(quarantine, "MAX_WAITING_OF_KEY", 1000)
+    registry = KeyRegistry(store)
+    admin, good, bad = (
+        {"authorization": f"Bearer {registry.add([scope])[1]}"}
+        for scope in ("admin", "reward", "reward")
+    )
+    http = serving(store)
+    http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=admin)
+    early = http.post("/bandits/page/reward", json={"id": "early", "value": 1}, headers=good)
+    assert early.json()["status"] == "quarantined"
+    for begin in range(0, 5000, 1000):
+        rewards = [{"id": f"none-{begin + one}", "value": 1} for one in range(1000)]
+        http.post("/bandits/page/reward-many", json={"rewards": rewards}, headers=bad)
+    wait_until(lambda: dropped(http, admin) == 4000)
+    counts = http.get("/bandits/page", headers=admin).json()["counts"]
+    assert counts["dropped from quarantine"] == 4000
+    assert counts["rewards"] == 5001
+    http.post("/bandits/page/decide", json={"id": "early"}, headers=admin)
+    again = http.post("/bandits/page/reward", json={"id": "early", "value": 1}, headers=good)
+    assert again.json()["status"] == "accepted"
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_a_reward_names_the_key_that_sent_it(serving, store, keys):
+    number, headers = "", {}
+    if keys:
+        number, text = KeyRegistry(store).add(["admin"])
+        headers = {"authorization": f"Bearer {text}"}
+    http = serving(store)
+    http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=headers)
+    http.post("/bandits/page/reward", json={"id": "one", "value": 1}, headers=headers)
+    (event,) = store.read("page/log")
+    assert body_of(event, RewardGiven) == RewardGiven(1.0, number)
