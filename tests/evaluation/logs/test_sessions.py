@@ -6,6 +6,7 @@ from refusals import raises_code
 
 from submax.evaluation import Log, compare, make_off_policy
 from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.logs.dividing import divided
 from submax.evaluation.logs.sessions import trajectory_weights
 
 FIRST, SECOND = np.array([0.2, 0.7]), np.array([[0.1, 0.6], [0.9, 0.3]])
@@ -162,3 +163,28 @@ def test_long_sessions_are_not_estimated_by_products_of_weights(seed):
     assert one.estimator == "dr"
     # It has the warning of all estimators of single decisions, and the products have more.
     assert len(found.find("p", "per-decision").cautions) > len(one.cautions) == 1
+
+
+@pytest.mark.parametrize("by", ["time", "random"])
+def test_parts_of_a_cross_validation_divide_no_session_and_no_cluster(rng, by, seed):
+    table = table_of(rng)
+    sessions = Log.read(table, columns={"session": "visit"})
+    assert np.all(np.ptp(divided(sessions, 4, by, seed).part.reshape(80, 3), axis=1) == 0)
+    clusters = Log.read(
+        {**table, "visit": rng.permutation(table["visit"])}, columns={"cluster": "visit"}
+    )
+    found = divided(clusters, 4, "random", seed)
+    for one in range(80):
+        assert np.ptp(found.part[found.log.cluster == one]) == 0
+
+
+@pytest.mark.parametrize("by", ["time", "random"])
+def test_every_decision_of_a_counted_row_is_in_one_part(rng, by, seed):
+    table = {**table_of(rng, 20, 1), "n": rng.integers(1, 400, size=20)}
+    log = Log.read(table, columns={"count": "n", "context": None})
+    found = divided(log, 4, by, seed)
+    np.testing.assert_array_equal(np.bincount(found.number, found.log.count), log.count)
+    sizes = np.bincount(found.part, found.log.count)
+    # A random part has a binomial number of decisions; a part by time a quarter, up to rounding.
+    error = np.sqrt(log.decisions * 0.25 * 0.75) if by == "random" else 1.0
+    assert np.all(np.abs(sizes - log.decisions / 4) <= 5 * error)

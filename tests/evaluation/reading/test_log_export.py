@@ -145,7 +145,7 @@ def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clo
     assert len(Log.read(without)) == 33
 
 
-@pytest.mark.filterwarnings("ignore:.*does not look at the context")
+@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
 @pytest.mark.parametrize(
     "actions", [{"title": ["A", "B"], "layout": ["wide", "narrow"]}, {"price": (1.0, 10.0)}]
 )

@@ -1,7 +1,10 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from refusals import raises_code
+from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
@@ -10,10 +13,10 @@ from submax.evaluation.report.comparisons.difference import Difference
 ROWS = 400
 
 
-def log_of(rng, rows=ROWS):
-    action = rng.integers(3, size=rows)
-    reward = (rng.random(rows) < 0.3 + 0.1 * action) * 1
-    return Log.from_arrays(action, reward, propensity=np.full(rows, 1 / 3))
+def log_of(rng, rows=ROWS, chances=(0.3, 0.4, 0.5)):
+    action = rng.integers(len(chances), size=rows)
+    reward = (rng.random(rows) < np.array(chances)[action]) * 1
+    return Log.from_arrays(action, reward, propensity=np.full(rows, 1 / len(chances)))
 
 
 def array(log, *probabilities):
@@ -113,3 +116,49 @@ def test_an_interval_has_the_wanted_half_width_with_the_rows_that_were_said(seed
     assert (interval.high - interval.low) / 2 == pytest.approx(0.01, rel=0.1)
     with raises_code("invalid-input", "the half-width"):
         estimate_of(10).rows_needed(0)
+
+
+# The best of several policies as the baseline
+
+
+def test_the_baseline_is_the_policy_with_the_highest_estimate(rng):
+    log = log_of(rng, 3000, (0.1, 0.5, 0.48))
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best")
+    values = {one.policy: one.value for one in found.recommended()[1:]}
+    best = max(values, key=values.get)
+    assert {one.baseline for one in found.differences} == {best}
+    assert all(one.value <= 0 for one in found.differences)
+    not_worse = {one.policy for one in found.differences if one.interval.high >= 0}
+    assert set(re.findall(r"always=\d", found.notes[-1])) == {best, *not_worse}
+    assert "always=0" not in not_worse
+
+
+def test_the_intervals_of_all_differences_hold_together(rng):
+    log = log_of(rng, 600, (0.1, 0.5, 0.48))
+    found = compare(log, ["always=*"], estimators=["snips"], baseline="best", interval="normal")
+    first = found.differences[0]
+    options = {"baseline": first.baseline, "interval": "normal", "level": 0.975}
+    alone = compare(log, ["always=*"], estimators=["snips"], **options).difference(first.policy)
+    # Two differences at 95 % together are each at 97.5 %; the intervals of values stay at 95 %.
+    assert first.interval == pytest.approx(alone.interval)
+    assert first.level == pytest.approx(0.975)
+    assert found.level == 0.95
+
+
+@pytest.mark.slow
+def test_the_best_of_equal_policies_is_rarely_left_out(rng, mentioned):
+    missed, runs = 0, 40
+    options = {"estimators": ["snips"], "baseline": "best", "reward_model": DummyRegressor()}
+    for _ in range(runs):
+        found = compare(log_of(rng, 800, np.full(4, 0.2)), ["always=*"], **options)
+        # All are best; that the first is left out is as bad as for any other.
+        missed += not mentioned(found.notes[-1:], "always=0")
+    # At most 5 % in expectation: 10 or more of 40 has a chance below 3e-5 by the binomial tail.
+    assert missed < 10
+
+
+def test_a_clear_winner_is_named_alone(rng, mentioned):
+    log = log_of(rng, 3000, (0.1, 0.9))
+    notes = compare(log, ["always=*"], estimators=["snips"], baseline="best").notes
+    assert mentioned(notes[-1:], "always=1", "95")
+    assert not mentioned(notes[-1:], "always=0")
