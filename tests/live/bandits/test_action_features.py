@@ -86,14 +86,8 @@ def test_what_was_declared_and_added_stands_after_a_restart(tmp_path):
         assert again.menu.features["F"] == NEW
     with open_bandit(place, **given) as again:
         assert again.menu == before
-
-
-def test_declared_again_features_must_be_the_same_or_left_out(opened):
-    opened(**DECLARED, action_features=FEATURES)
-    opened(**DECLARED)
-    opened(action_features=FEATURES)
     with raises_code("invalid-input", "action_features"):
-        opened(action_features={**FEATURES, "A": NEW})
+        open_bandit(place, background=False, action_features={**FEATURES, "A": NEW})
 
 
 def test_bad_features_are_refused_and_change_nothing(opened, tmp_path):

@@ -1,7 +1,7 @@
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -171,16 +171,8 @@ class LiveBandit(RuleBasedStateMachine):
         assert not decision.repeated
         assert decision.action in self.active()
         self.decisions[identifier] = told
-        self.facts.append(
-            Fact(
-                DECISION,
-                self.clock.now,
-                identifier,
-                activated=activate,
-                action=decision.action,
-                propensity=decision.propensity,
-            )
-        )
+        fact = Fact(DECISION, self.clock.now, identifier, activated=activate)
+        self.facts.append(replace(fact, action=decision.action, propensity=decision.propensity))
 
     def reward(self, identifier, key, value):
         standing = self.rewards.get((identifier, key))
@@ -305,14 +297,8 @@ def fact_of(event, menu):
     identifier = (event.about or event.key)[2:]
     if event.kind == DECISION:
         made = body_of(event, DecisionMade)
-        return Fact(
-            DECISION,
-            event.at,
-            identifier,
-            activated=made.activated,
-            action=menu.action(made.action),
-            propensity=made.propensity,
-        )
+        fact = Fact(DECISION, event.at, identifier, activated=made.activated)
+        return replace(fact, action=menu.action(made.action), propensity=made.propensity)
     if event.kind == REWARD:
         key = event.key.split(" ")[2]
         return Fact(REWARD, event.at, identifier, key, body_of(event, RewardGiven).value)

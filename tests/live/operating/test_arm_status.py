@@ -6,7 +6,7 @@ import pytest
 import submax
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
-from submax.live.log.action_tally import ActionTally, ChoiceTally
+from submax.live.log.action_tally import ActionTally
 from submax.live.operating.arm_status import weighted_rate
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
@@ -46,14 +46,6 @@ def test_the_interval_of_an_arm_holds_its_mean_over_all_contexts(seed, scale, dr
     error = math.sqrt(0.95 * 0.05 / RUNS)
     # The large-sample interval of 70 rows is somewhat too short: 1 % is allowed for this.
     assert covered(seed, 0.4, scale, drawn) >= 0.95 - 0.01 - 4 * error
-
-
-def test_few_rows_say_little():
-    assert weighted_rate(ChoiceTally(), Binary()) == (None, None, None)
-    rate, low, high = weighted_rate(tallied([0.0], [0.5]), Binary())
-    assert (rate, low) == (0.0, 0.0)
-    assert high > 0.5
-    assert weighted_rate(tallied([3.0], [0.5]), Continuous()) == (3.0, None, None)
 
 
 def test_every_choice_is_shown_with_its_numbers(seed):

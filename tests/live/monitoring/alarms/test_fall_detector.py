@@ -1,5 +1,4 @@
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -51,18 +50,6 @@ def test_a_rise_is_no_alarm(seed):
     assert detector.add(values) == []
 
 
-def test_it_does_not_matter_how_observations_are_divided(seed):
-    rng = np.random.default_rng([seed, 5])
-    values = (rng.random(3000) < np.repeat([0.6, 0.2], 1500)).astype(float)
-    together, apart = FallDetector(1e-3, 0.0, 1.0), FallDetector(1e-3, 0.0, 1.0)
-    found = together.add(values)
-    ends = [0, *sorted(rng.integers(0, 3000, size=20).tolist()), 3000]
-    again = [one for first, last in pairwise(ends) for one in apart.add(values[first:last])]
-    assert found
-    assert again == found
-    assert apart == together
-
-
 def test_few_beginnings_are_kept():
     detector = FallDetector(1e-5, 0.0, 1.0)
     detector.add(np.tile([0.0, 1.0], 15_000))
@@ -84,17 +71,6 @@ def test_values_far_away_are_outside(seed):
     (found,) = detector.add(wrong)
     assert (found.values, found.farthest) == (FEWEST_OUTSIDE, 1000.0)
     assert detector.add(wrong) == []
-
-
-def test_it_does_not_matter_how_values_are_divided(seed):
-    rng = np.random.default_rng([seed, 8])
-    values = np.repeat([1.0, 30.0, 900.0], 1500) * rng.normal(size=4500)
-    together, apart = RangeDetector(), RangeDetector()
-    found = together.add(values)
-    again = [one for part in np.array_split(values, 37) for one in apart.add(part)]
-    assert len({one.at for one in found}) == len(found) >= 2
-    assert again == found
-    assert apart == together
 
 
 @pytest.mark.parametrize("error", [0.05, 1e-7])

@@ -238,19 +238,13 @@ def test_it_does_not_matter_how_decisions_are_divided(seed):
     assert mean_of_group == pytest.approx(reward[held_out].mean())
 
 
-def test_before_any_decision_nothing_is_known():
-    found = LiftTally(0.1).lift(None)
-    assert math.isnan(found.estimate)
-    assert (found.low, found.high) == (-math.inf, math.inf)
-
-
-def test_the_interval_stays_within_what_is_possible():
-    found = LiftTally(0.5).add(np.ones(1), np.zeros(1, dtype=bool)).lift((0.0, 1.0))
-    assert (found.low, found.high) == (-1.0, 1.0)
-
-
-def test_the_centre_is_within_the_bounds_of_rewards():
-    # Otherwise |x| could be larger than the interval assumes.
+def test_intervals_of_few_decisions_are_as_wide_as_what_is_possible():
+    nothing = LiftTally(0.1).lift(None)
+    assert math.isnan(nothing.estimate)
+    assert (nothing.low, nothing.high) == (-math.inf, math.inf)
+    one = LiftTally(0.5).add(np.ones(1), np.zeros(1, dtype=bool)).lift((0.0, 1.0))
+    assert (one.low, one.high) == (-1.0, 1.0)
+    # The centre is within the bounds of rewards: otherwise |x| could be larger than is assumed.
     tally = LiftTally(0.5, start=90.0).add(np.full(1, 100.0), np.zeros(1, dtype=bool))
     assert tally.squares == (2 * 10.0) ** 2
 

@@ -55,18 +55,3 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     with submax.open(tmp_path / "b.db", clock=clock, background=False) as again:
         again.ledger()
         assert again.rollups().to_record() == rollups.to_record()
-
-
-def test_rollups_survive_a_restart(tmp_path):
-    def opened():
-        return submax.open(tmp_path / "b.db", actions=["A", "B"], background=False, reward_wait=0)
-
-    with opened() as bandit:
-        bandit.reward_many([{"id": one.id, "value": 1.0} for one in bandit.decide_many([{}] * 9)])
-        bandit.refit()
-    with opened() as bandit:
-        # Before anything is read here, the last snapshot counts.
-        assert bandit.rollups().versions.rows[:, 0].sum() == 9
-        bandit.decide()
-        bandit.refit()
-        assert bandit.rollups().versions.rows[:, 0].sum() == 10

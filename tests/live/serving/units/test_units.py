@@ -50,8 +50,7 @@ def logged(bandit):
     return [body_of(one, DecisionMade) for one in events if one.kind == DECISION]
 
 
-def test_a_unit_keeps_its_action_while_a_version_lasts(seed):
-    clock = ManualClock()
+def test_a_unit_keeps_its_action_while_a_version_lasts(clock, seed):
     bandit = opened(clock, seed=seed)
     first = actions(bandit)
     assert actions(bandit) == first
@@ -80,8 +79,7 @@ def test_a_unit_keeps_its_action_in_other_contexts(sticky, seed):
     ]
 
 
-def test_with_a_duration_a_unit_keeps_its_action_over_versions(seed):
-    clock = ManualClock()
+def test_with_a_duration_a_unit_keeps_its_action_over_versions(clock, seed):
     bandit = opened(clock, sticky=3600, seed=seed)
     early, late = UNITS[:200], UNITS[200:]
     first = actions(bandit, early)
@@ -103,8 +101,7 @@ def test_with_a_duration_a_unit_keeps_its_action_over_versions(seed):
     assert actions(bandit, late) == fresh
 
 
-def test_propensities_are_those_of_the_draws(seed):
-    clock = ManualClock()
+def test_propensities_are_those_of_the_draws(clock, seed):
     bandit = opened(clock, sticky=3600, seed=seed, guard_rails={"minimum": 0.05})
     learn(bandit, clock, "C")
     for eligible in (None, ["A", "B", "C"], ["A", "B"]):
@@ -145,8 +142,7 @@ def test_only_units_whose_action_is_not_eligible_get_another_one(seed):
             assert actions(bandit, eligible=["E"]) == ["E"] * len(UNITS)
 
 
-def test_holdout_and_control_are_drawn_for_each_unit(seed):
-    clock = ManualClock()
+def test_holdout_and_control_are_drawn_for_each_unit(clock, seed):
     bandit = opened(clock, guard_rails=RAILS, sticky="none", seed=seed)
     first = [bandit.decide(unit=unit) for unit in UNITS]
     learn(bandit, clock, "C")
@@ -206,8 +202,7 @@ class FailsOnce(MemoryStore):
         return super().append(stream, entries)
 
 
-def test_a_unit_keeps_its_action_also_if_its_first_decision_was_not_written(seed):
-    clock = ManualClock()
+def test_a_unit_keeps_its_action_also_if_its_first_decision_was_not_written(clock, seed):
     store = FailsOnce(clock)
     bandit = opened(clock, store, sticky=60, seed=seed)
     with raises_code("store-unavailable"):
