@@ -1,11 +1,11 @@
 import io
-import time
 from threading import Event
 
 import jsonschema_rs
 import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import wait_until
 
 from submax.live.log.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
 from submax.live.store.sqlite_store import SQLiteStore
@@ -36,12 +36,12 @@ def decided(http, bandit="arms", **request):
     return done(http.post(f"/bandits/{bandit}/decide", json=request))
 
 
-def learned(http, eventually):
+def learned(http):
     """A bandit with a version."""
     created(http, QUICK)
     decision = decided(http)
     done(http.post("/bandits/arms/reward", json={"id": decision["id"], "value": 1.0}))
-    eventually(lambda: done(http.get("/bandits/arms/versions"))["deciding"] > 0)
+    wait_until(lambda: done(http.get("/bandits/arms/versions"))["deciding"] > 0)
 
 
 def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
@@ -57,14 +57,11 @@ def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
 @pytest.mark.filterwarnings("ignore:the policy 'rcp-submax' does not look")
 def test_a_bandit_whose_policy_ignores_the_context_says_so(http):
     assert created(http, {**PAGE, "policy": "rcp-submax"})["context_ignored"]
-    assert not created(http, {**PAGE, "name": "default", "policy": "rcp-adaptive"})[
-        "context_ignored"
-    ]
-    arms = {"name": "plain", "actions": ["a", "b"], "policy": "rcp-submax"}
-    assert not created(http, arms)["context_ignored"]
+    # What has no context to ignore does not ignore it.
+    assert not created(http, {**ARMS, "policy": "rcp-submax"})["context_ignored"]
 
 
-def test_a_decision_over_http_is_what_the_store_holds(http, store):
+def test_what_is_decided_and_rewarded_over_http_is_what_the_store_holds(http, store):
     created(http, PAGE)
     decision = decided(http, "page", id="d1", context={"country": "fr"})
     made = body_of(store.find("page/log", decision_key("d1")), DecisionMade)
@@ -72,14 +69,9 @@ def test_a_decision_over_http_is_what_the_store_holds(http, store):
     assert (decision["propensity"], decision["version"]) == (made.propensity, made.version)
     assert made.context == ["fr", 40.0]
     assert not decision["repeated"]
-
-
-def test_a_reward_over_http_is_what_the_store_holds(http, store):
-    created(http, ARMS)
-    decided(http, id="d1")
-    receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1, "key": "buy"}))
+    receipt = done(http.post("/bandits/page/reward", json={"id": "d1", "value": 1, "key": "buy"}))
     assert receipt == {"id": "d1", "status": "accepted", "repeated": False}
-    event = store.find("arms/log", reward_key("d1", "buy"))
+    event = store.find("page/log", reward_key("d1", "buy"))
     assert body_of(event, RewardGiven).value == 1.0
 
 
@@ -89,7 +81,7 @@ def test_only_what_is_eligible_is_decided(http):
     assert (decision["action"], decision["propensity"]) == ("B", 1.0)
 
 
-def test_the_same_requests_again_change_nothing(http, events):
+def test_the_same_requests_again_and_a_conflict_change_nothing(http, events):
     created(http, ARMS)
     first = decided(http, id="d1")
     reward = {"id": "d1", "value": 1.0}
@@ -97,23 +89,10 @@ def test_the_same_requests_again_change_nothing(http, events):
     before = events()
     assert decided(http, id="d1") == {**first, "repeated": True}
     assert done(http.post("/bandits/arms/reward", json=reward))["repeated"]
+    conflict = http.post("/bandits/arms/reward", json={"id": "d1", "value": 0.0})
+    assert done(conflict, 409)["code"] == "conflict"
+    done(http.post("/bandits", json={**ARMS, "policy": "random"}), 409)
     assert events() == before
-
-
-def test_another_reward_under_the_same_key_is_a_conflict(http, events):
-    created(http, ARMS)
-    decided(http, id="d1")
-    done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
-    before = events()
-    answer = http.post("/bandits/arms/reward", json={"id": "d1", "value": 0.0})
-    assert "already has the reward 1.0" in done(answer, 409)["error"]
-    assert events() == before
-
-
-def test_a_reward_before_its_decision_waits_for_it(http):
-    created(http, ARMS)
-    receipt = done(http.post("/bandits/arms/reward", json={"id": "later", "value": 1.0}))
-    assert receipt["status"] == "quarantined"
 
 
 def test_without_a_wait_a_decision_is_learned_from_when_its_reward_comes(http):
@@ -122,19 +101,16 @@ def test_without_a_wait_a_decision_is_learned_from_when_its_reward_comes(http):
     decided(http, id="d1")
     receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
     assert receipt["status"] == "accepted"
-    deadline = time.monotonic() + 20
-    while done(http.get("/bandits/arms"))["version"] == 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: done(http.get("/bandits/arms"))["version"] > 0)
     assert done(http.get("/bandits/arms"))["counts"]["learned"] == 1
 
 
 def test_rewards_that_come_too_late_are_said_in_the_log_of_the_server(http, caplog):
     created(http, {**ARMS, "reward_wait": 1e-6})
     decided(http, id="d1")
-    time.sleep(0.01)
     receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
     assert receipt["status"] == "late"
-    assert "1 of 1 rewards came later than reward_wait = 1e-06 seconds" in caplog.text
+    assert "reward_wait" in caplog.text
 
 
 def test_many_decisions_and_rewards_keep_their_order(http):
@@ -163,10 +139,7 @@ def test_a_decision_is_activated_once_it_was_shown(http):
     decided(http, id="d1", activate=False)
     assert done(http.post("/bandits/arms/activate", json={"id": "d1"}))["status"] == "accepted"
     assert done(http.post("/bandits/arms/activate", json={"id": "d1"}))["repeated"]
-    assert (
-        "no decision 'd2'"
-        in done(http.post("/bandits/arms/activate", json={"id": "d2"}), 404)["error"]
-    )
+    done(http.post("/bandits/arms/activate", json={"id": "d2"}), 404)
 
 
 def test_choices_are_added_paused_resumed_and_retired(http):
@@ -194,17 +167,13 @@ def test_a_retired_name_is_not_used_again(http, events):
     assert events() == before
 
 
-def test_a_version_is_fitted_in_the_background_and_decides(http, eventually):
-    learned(http, eventually)
+def test_a_version_is_fitted_published_rolled_back_and_let_go_again(http):
+    learned(http)
     found = done(http.get("/bandits/arms/versions"))
     assert found["versions"][0]["rows"] == 1
     assert len(found["versions"][0]["model"]) == 64
     assert not found["held"]
     assert decided(http)["version"] >= 1
-
-
-def test_a_version_is_published_rolled_back_and_let_go_again(http, eventually):
-    learned(http, eventually)
     before = done(http.post("/bandits/arms/publish", json={}))["version"]
     assert before >= 1
     assert done(http.post("/bandits/arms/roll-back"))["version"] < before
@@ -213,21 +182,6 @@ def test_a_version_is_published_rolled_back_and_let_go_again(http, eventually):
     assert decided(http)["version"] == 0
     assert done(http.post("/bandits/arms/publish", json={}))["version"] >= before
     assert not done(http.get("/bandits/arms/versions"))["held"]
-
-
-def test_an_unknown_version_is_not_published(http, events):
-    created(http, ARMS)
-    before = events()
-    assert (
-        "no version 7"
-        in done(http.post("/bandits/arms/publish", json={"version": 7}), 404)["error"]
-    )
-    assert events() == before
-
-
-def test_nothing_is_rolled_back_where_nothing_was_published(http):
-    created(http, ARMS)
-    done(http.post("/bandits/arms/roll-back"), 409)
 
 
 def test_the_export_holds_what_was_decided_and_rewarded(http):
@@ -241,14 +195,6 @@ def test_the_export_holds_what_was_decided_and_rewarded(http):
     assert [row["action_title"] for row in rows] == [one["action"]["title"] for one in decisions]
     assert [row["context_age"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert [row["reward"] for row in rows] == [None, None, 1.0, None, None]
-
-
-def test_a_bandit_is_not_created_twice(http, events):
-    created(http, ARMS)
-    before = events()
-    answer = http.post("/bandits", json={**ARMS, "policy": "random"})
-    assert "already" in done(answer, 409)["error"]
-    assert events() == before
 
 
 def test_bandits_are_there_again_after_a_restart(tmp_path, serving):
@@ -274,35 +220,23 @@ class Slow(Service):
         self.go = Event()
 
     def start(self):
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         super().start()
 
 
-def test_the_server_is_healthy_at_once_and_ready_when_all_bandits_are_open(
-    store, serving, eventually
-):
+def test_the_server_is_healthy_at_once_and_ready_when_all_bandits_are_open(store, serving):
     service = Slow(store)
     http = serving(service)
     assert done(http.get("/healthz")) == {"status": "ok"}
     answer = http.get("/readyz")
-    assert "try again" in done(answer, 503)["error"]
+    assert answer.status_code == 503
     assert int(answer.headers["retry-after"]) > 0
     done(http.get("/bandits"), 503)
     done(http.post("/bandits/arms/decide", json={}), 503)
     assert http.get("/metrics").status_code == 200
     service.go.set()
-    eventually(lambda: http.get("/readyz").status_code == 200)
+    wait_until(lambda: http.get("/readyz").status_code == 200)
     assert done(http.get("/bandits")) == {"bandits": []}
-
-
-def test_a_bandit_that_cannot_be_opened_does_not_keep_others_from_serving(store, trial, caplog):
-    Service(store, trial).create("good", {"actions": ["A"]}).stop()
-    service = Service(store)
-    service._open = lambda name: (_ for _ in ()).throw(ImportError("jax is missing"))
-    service.start()
-    assert service.ready
-    assert "good cannot be opened: jax is missing" in caplog.text
-    service.close()
 
 
 def samples(http):
@@ -315,7 +249,7 @@ def samples(http):
     }
 
 
-def test_metrics_count_requests_by_operation_and_status(http, eventually):
+def test_metrics_count_requests_by_operation_and_status(http):
     created(http, ARMS)
     for _ in range(3):
         decided(http)
@@ -325,15 +259,16 @@ def test_metrics_count_requests_by_operation_and_status(http, eventually):
     assert found["submax_requests_total", "decide", "404"] == 1
     assert found["submax_request_seconds_count", "decide"] == 4
     assert found["submax_version", "arms"] == 0
-    eventually(lambda: samples(http).get(("submax_events_total", "arms", "decisions")) == 3)
+    wait_until(lambda: samples(http).get(("submax_events_total", "arms", "decisions")) == 3)
 
 
-def test_metrics_count_paths_and_methods_that_do_not_exist(http):
+def test_metrics_count_paths_and_methods_that_do_not_exist_without_a_duration(http):
     http.get("/nothing")
     http.delete("/bandits")
     found = samples(http)
     assert found["submax_requests_total", "none", "404"] == 1
     assert found["submax_requests_total", "none", "405"] == 1
+    assert ("submax_request_seconds_count", "none") not in found
 
 
 def test_the_description_lists_every_route(http):
@@ -368,11 +303,3 @@ def test_the_description_has_valid_schemas_and_references_that_resolve(http):
 def test_a_path_with_a_slash_behind_leads_nowhere(http, path):
     answer = http.get(f"{path}/", follow_redirects=False)
     assert answer.status_code in (400, 404)
-
-
-def test_a_path_that_does_not_exist_is_counted_without_a_duration(http, counted):
-    assert http.get("/nothing").status_code == 404
-    assert counted(404) == 1.0
-    text = http.get("/metrics").text
-    assert 'submax_request_seconds_count{operation="none"}' not in text
-    assert 'submax_requests_total{operation="none",status="404"} 1.0' in text

@@ -7,7 +7,8 @@ import pytest
 
 from submax.live.store.memory_store import MemoryStore
 
-JSON = {"content-type": "application/json"}
+JSON_TYPE = "application/json"
+JSON = {"content-type": JSON_TYPE}
 ARMS = {"name": "arms", "actions": ["A", "B", "C"], "context": {"country": ["fr", "de"]}}
 ARMS["policy"] = {"kind": "linucb"}
 CONTEXT = {"context": {"country": "fr"}}
@@ -55,48 +56,31 @@ def refused(http, shared_store, counted):
 
 WRONG_JSON = {
     "empty": b"",
-    "blank": b"  \n",
     "cut": b'{"id": "d2"',
     "more": b'{"id": "d2", "value": 1} {}',
     "list": b'[{"id": "d2", "value": 1}]',
-    "text": b'"d2"',
-    "number": b"1",
     "null": b"null",
-    "single quotes": b"{'id': 'd2', 'value': 1}",
-    "comma": b'{"id": "d2", "value": 1,}',
-    "comment": b'{"id": "d2", "value": 1} // x',
     "mark": b'\xef\xbb\xbf{"id": "d2", "value": 1}',
-    "utf-16": '{"id": "d2", "value": 1}'.encode("utf-16"),
     "no utf-8": b'{"id": "d2\xff", "value": 1}',
-    "no utf-8 in a key": b'{"id\xff": "d2", "value": 1}',
     "surrogate": b'{"id": "d2\\ud800", "value": 1}',
-    "surrogate in utf-8": b'{"id": "d2\xed\xa0\x80", "value": 1}',
     "nul": b'{"id": "d2\\u0000", "value": 1}',
-    "nul as it is": b'{"id": "d2\x00", "value": 1}',
     "newline": b'{"id": "d2\\n", "value": 1}',
-    "emoji": '{"id": "\N{GRINNING FACE}", "value": 1}'.encode(),
-    "space": b'{"id": "d 2", "value": 1}',
     "long id": json.dumps({"id": "d" * 129, "value": 1}).encode(),
     "no id": b'{"value": 1}',
-    "empty id": b'{"id": "", "value": 1}',
-    "id of another type": b'{"id": 2, "value": 1}',
     "no value": b'{"id": "d2"}',
     "unknown field": b'{"id": "d2", "value": 1, "valeu": 1}',
     "same key twice": b'{"id": "d2", "value": 0, "value": 1}',
     "nan": b'{"id": "d2", "value": NaN}',
-    "infinity": b'{"id": "d2", "value": Infinity}',
-    "minus infinity": b'{"id": "d2", "value": -Infinity}',
     "beyond floats": b'{"id": "d2", "value": 1e400}',
     "huge": json.dumps({"id": "d2", "value": HUGE}).encode(),
-    "huge still": b'{"id": "d2", "value": ' + b"9" * 10_000 + b"}",
     "out of the scale": b'{"id": "d2", "value": 2}',
     "null value": b'{"id": "d2", "value": null}',
     "text value": b'{"id": "d2", "value": "1"}',
-    "true value": b'{"id": "d2", "value": true}',
-    "list value": b'{"id": "d2", "value": [1]}',
     "deep": b'{"id": "d2", "value": ' + b"[" * 30 + b"]" * 30 + b"}",
     "very deep": b"[" * 400_000 + b"]" * 400_000,
     "deep and open": b'{"a":' * 100_000,
+    # To look for its end again from each quote would take hours.
+    "text that never ends": b"[" * 20 + b'{"' + b'\\"' * 400_000,
     "deep beside brackets in a text": b'{"id": "]]]]]]]]]]]]\\"]]]]", "value": ' + b"[" * 30 + b"}",
 }
 
@@ -106,27 +90,16 @@ def test_a_body_that_does_not_fit_is_refused(refused, body):
     refused(400, "POST", REWARD, content=body, headers=JSON)
 
 
-def test_brackets_within_texts_are_not_depth(http):
-    body = {"id": "d2", "value": 1, "key": "[" * 100}
-    assert http.post(REWARD, json=body).status_code == 200
-
-
 WRONG_DECIDE = {
     "unknown field": {**CONTEXT, "contex": {}},
     "unknown context": {"context": {"country": "fr", "age": 3}},
     "unknown category": {"context": {"country": "us"}},
     "missing context": {},
-    "number for a category": {"context": {"country": 1}},
     "list for a value": {"context": {"country": ["fr"]}},
-    "table for a value": {"context": {"country": {"a": 1}}},
-    "list for the context": {"context": ["fr"]},
-    "unknown choice": {**CONTEXT, "eligible": ["Z"]},
     "no choice": {**CONTEXT, "eligible": []},
     "slot of arms": {**CONTEXT, "eligible": {"title": ["A"]}},
-    "number for a choice": {**CONTEXT, "eligible": [1]},
     "text for choices": {**CONTEXT, "eligible": "A"},
     "word for activate": {**CONTEXT, "activate": "yes"},
-    "number for activate": {**CONTEXT, "activate": 0},
 }
 
 
@@ -137,56 +110,32 @@ def test_a_wrong_decision_is_refused(refused, body):
 
 WRONG_CREATE = {
     "no actions": {"actions": None},
-    "empty actions": {"actions": []},
-    "no slots": {"actions": {}},
     "slot without choices": {"actions": {"title": []}},
     "same choice twice": {"actions": ["A", "A"]},
-    "number for a choice": {"actions": [1, 2]},
-    "empty name": {"actions": [""]},
     "long name": {"actions": ["a" * 201]},
     "control character": {"actions": ["a\x07"]},
     "wrong interval": {"actions": {"price": [2, 1]}},
-    "infinite interval": {"actions": {"price": [0, 1e31]}, "policy": "no-such"},
     "too many choices": {"actions": [str(number) for number in range(10_001)]},
-    "too many choices of a slot": {"actions": {"s": [str(number) for number in range(10_001)]}},
     "too many slots": {"actions": {str(number): ["A"] for number in range(65)}},
     "too many fields": {"context": {str(number): "number" for number in range(1001)}},
     "too many categories": {"context": {"c": [str(number) for number in range(10_001)]}},
     "unknown kind of field": {"context": {"age": "nummer"}},
-    "unknown key of a field": {"context": {"age": {"defautl": 1}}},
-    "default of another kind": {"context": {"c": {"values": ["a"], "default": "b"}}},
-    "name with capitals": {"name": "New"},
     "name with a slash": {"name": "../../etc/passwd"},
-    "empty bandit": {"name": ""},
     "long bandit": {"name": "n" * 65},
     "newline behind the name": {"name": "new\n"},
     "unknown policy": {"policy": "thomson"},
-    "unknown kind": {"policy": {"kind": "thomson"}},
-    "policy without a kind": {"policy": {}},
     "kind of another type": {"policy": {"kind": 1}},
     "unknown parameter": {"policy": {"kind": "epsilon-greedy", "epsilom": 0.1}},
     "wrong parameter": {"policy": {"kind": "epsilon-greedy", "epsilon": 2}},
     "huge parameter": {"policy": {"kind": "epsilon-greedy", "epsilon": HUGE}},
-    "policy as an object": {"policy": {"kind": "own"}},
-    "policy as a list": {"policy": ["random"]},
     "policy for another problem": {"policy": "thompson-1-9", "rewards": "continuous"},
-    "unknown rewards": {"rewards": "binar"},
-    "unknown key of rewards": {"rewards": {"kind": "binary", "low": 0}},
-    "unknown combination": {"combine": "mean"},
     "sum of binary rewards": {"combine": "sum"},
     "no reward after, with a wait": {"reward_wait": 1, "no_reward_after": 1},
-    "no reward after nothing": {"reward_wait": 0, "no_reward_after": 0},
-    "negative wait": {"reward_wait": -1},
     "endless wait": {"reward_wait": 1e300},
     "default out of the scale": {"default_reward": 0.5},
     "unknown guard rail": {"guard_rails": {"minimun": 0.1}},
-    "minimum of one": {"guard_rails": {"minimum": 1.0}},
     "control without a share": {"guard_rails": {"control": "A"}},
-    "unknown control": {"guard_rails": {"control": "Z", "control_share": 0.5}},
-    "huge burn-in": {"guard_rails": {"burn_in": HUGE}},
-    "negative seed": {"seed": -1},
     "seed beyond": {"seed": 2**63},
-    "half a row": {"refit_rows": 0.5},
     "one version": {"keep_versions": 1},
     "unknown field": {"action": ["A"]},
 }
@@ -201,39 +150,21 @@ def test_a_wrong_declaration_is_refused(refused, http, change):
 
 WRONG_OTHERS = {
     "unknown verb": ("/bandits/arms/choices", {"verb": "remove", "choice": "A"}, 400),
-    "long verb": ("/bandits/arms/choices", {"verb": "x" * 100_000, "choice": "A"}, 400),
-    "unknown choice": ("/bandits/arms/choices", {"verb": "pause", "choice": "Z"}, 400),
-    "unknown slot": ("/bandits/arms/choices", {"verb": "add", "choice": "D", "slot": "t"}, 400),
     "choice there already": ("/bandits/arms/choices", {"verb": "add", "choice": "A"}, 409),
-    "unprintable choice": ("/bandits/arms/choices", {"verb": "add", "choice": NUL}, 400),
     "unknown version": ("/bandits/arms/publish", {"version": 9}, 404),
-    "negative version": ("/bandits/arms/publish", {"version": -1}, 400),
-    "half a version": ("/bandits/arms/publish", {"version": 0.5}, 400),
     "huge version": ("/bandits/arms/publish", {"version": 2**63}, 400),
     "nothing to go back to": ("/bandits/arms/roll-back", None, 409),
-    "unknown decision": ("/bandits/arms/activate", {"id": "d9"}, 404),
     "conflict": (REWARD, {"id": "d1", "value": 0.0}, 409),
-    "no scope": ("/keys", {"scopes": []}, 400),
-    "unknown scope": ("/keys", {"scopes": ["root"]}, 400),
-    "no bandits": ("/keys", {"scopes": ["read"], "bandits": []}, 400),
-    "wrong bandit": ("/keys", {"scopes": ["read"], "bandits": ["../x"]}, 400),
     "zero rate": ("/keys", {"scopes": ["read"], "rate": 0}, 400),
     "bandit there already": ("/bandits", ARMS, 409),
     "no decisions": ("/bandits/arms/decide-many", {"requests": []}, 400),
     "too many": ("/bandits/arms/decide-many", {"requests": [CONTEXT] * 1001}, 400),
-    "no rewards": ("/bandits/arms/reward-many", {"rewards": []}, 400),
-    "too many rewards": (
-        "/bandits/arms/reward-many",
-        {"rewards": [{"id": str(number), "value": 1} for number in range(1001)]},
-        400,
-    ),
     "one of many": (
         "/bandits/arms/reward-many",
         {"rewards": [{"id": "d2", "value": 1}, {"id": "d3", "value": 7}]},
         400,
     ),
     "unknown bandit": ("/bandits/none/decide", {}, 404),
-    "unknown bandit to reward": ("/bandits/none/reward", {"id": "d1", "value": 1}, 404),
     "impossible bandit": ("/bandits/NONE/decide", {}, 400),
 }
 
@@ -244,20 +175,15 @@ def test_a_wrong_request_is_refused(refused, path, body, status):
 
 
 PATHS = {
-    "/bandits/..%2F..": 404,
     "/bandits/..%2F..%2Fetc%2Fpasswd/export": 404,
-    "/bandits/%2e%2e": 400,
     "/bandits/%2e%2e/export": 400,
     "/bandits/arms%00/export": 400,
-    "/bandits/arms%0a/export": 400,
     "/bandits/%F0%9F%98%80": 400,
     "/bandits/%FF": 400,
     "/bandits/arms'--": 400,
     "/bandits/%3Cscript%3E": 400,
     f"/bandits/{'a' * 5000}": 400,
-    "/bandits/none": 404,
     "/bandits/arms/none": 404,
-    "/bandits/": 404,
     "//bandits": 404,
     "/static/../../etc/passwd": 404,
     "/docs": 404,
@@ -269,17 +195,14 @@ def test_a_path_that_leads_nowhere_is_refused(refused, path, status):
     refused(status, "GET", f"http://127.0.0.1{path}")
 
 
-@pytest.mark.parametrize("number", ["none", "..%2F", "%00", "'--", "%F0%9F%98%80", "a" * 5000])
+@pytest.mark.parametrize("number", ["none", "..%2F", "%00", "'--", "a" * 5000])
 def test_a_key_that_does_not_exist_is_not_revoked(refused, number):
     refused(404, "DELETE", f"/keys/{number}")
 
 
 METHODS = [
     ("GET", DECIDE),
-    ("PUT", DECIDE),
     ("PUT", "/bandits/arms"),
-    ("PATCH", "/bandits"),
-    ("POST", "/healthz"),
     ("OPTIONS", DECIDE),
     ("TRACE", "/metrics"),
     ("NONE", "/bandits"),
@@ -291,45 +214,37 @@ def test_a_wrong_method_is_refused_and_the_right_ones_are_named(refused, method,
     assert refused(405, method, path).headers["allow"]
 
 
-@pytest.mark.parametrize(
-    "kind", [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
-)
+@pytest.mark.parametrize("kind", [None, "", "text/plain", "application/x-www-form-urlencoded"])
 def test_a_body_of_another_type_is_refused(refused, kind):
     headers = {} if kind is None else {"content-type": kind}
     refused(415, "POST", REWARD, content=b'{"id": "d2", "value": 1}', headers=headers)
 
 
-def test_the_type_may_name_its_encoding(http):
-    headers = {"content-type": "Application/JSON; charset=utf-8"}
-    answer = http.post(REWARD, content=b'{"id": "d2", "value": 1}', headers=headers)
-    assert answer.status_code == 200
-
-
-def test_a_body_that_is_too_long_is_refused(refused):
-    refused(413, "POST", REWARD, content=b" " * 1_000_001, headers=JSON)
-
-
 @pytest.mark.parametrize("length", ["1000001", "9" * 20, "9" * 5000])
-def test_a_body_that_says_it_is_too_long_is_not_read(refused, length):
-    headers = {**JSON, "content-length": length}
-    refused(413, "POST", REWARD, content=b"{}", headers=headers)
+def test_a_body_that_is_or_says_it_is_too_long_is_refused(refused, length):
+    refused(413, "POST", REWARD, content=b" " * 1_000_001, headers=JSON)
+    refused(413, "POST", REWARD, content=b"{}", headers={**JSON, "content-length": length})
 
 
 def test_a_body_of_unknown_length_is_read_up_to_the_limit(refused):
-    sent = []
-
     async def parts():
-        for _ in range(1000):
-            sent.append(100_000)
+        for _ in range(100):
             yield b" " * 100_000
 
     refused(413, "POST", REWARD, content=parts(), headers=JSON)
-    assert len(sent) <= 1000
 
 
-def test_a_body_at_the_limit_is_read(http):
-    body = b'{"id": "d2", "value": 1}'.ljust(1_000_000)
-    assert http.post(REWARD, content=body, headers=JSON).status_code == 200
+RIGHT = {
+    "encoding": (b'{"id": "d2", "value": 1}', "Application/JSON; charset=utf-8"),
+    "brackets within a text": (b'{"id": "d2", "value": 1, "key": "%s"}' % (b"[" * 100), JSON_TYPE),
+    "as long as allowed": (b'{"id": "d2", "value": 1}'.ljust(1_000_000), JSON_TYPE),
+}
+
+
+@pytest.mark.parametrize(("body", "kind"), RIGHT.values(), ids=RIGHT)
+def test_a_body_that_fits_is_read(http, body, kind):
+    answer = http.post(REWARD, content=body, headers={"content-type": kind})
+    assert answer.status_code == 200
 
 
 HOSTILE = [SQL, SCRIPT, NUL, EMOJI, "../../etc/passwd", "{{7*7}}", "%s%n", "$(id)", "a" * 10_000]
@@ -392,7 +307,6 @@ def test_hostile_ids_come_back_as_they_were_given(http, text):
 FILE_POLICIES = [
     "FILE:Y",
     {"kind": "FILE:Y"},
-    {"kind": "reward-conditioned", "estimator": "FILE:Y"},
     {"kind": "reward-conditioned", "estimator": {"kind": "FILE:Y"}},
     {"kind": "reward-conditioned", "strategy": {"kind": "FILE:Y"}},
     {"kind": "gridded", "policy": {"kind": "gridded", "policy": {"kind": "FILE:Y"}}},
@@ -406,7 +320,7 @@ def test_a_policy_from_a_file_is_refused_and_not_imported(refused, tmp_path, pol
     file.write_text(f"from pathlib import Path\nPath({str(tmp_path)!r}, 'ran').touch()\n")
     body = json.dumps({"name": "new", "actions": ["A"], "policy": policy})
     answer = refused(400, "POST", "/bandits", content=body.replace("FILE", str(file)), headers=JSON)
-    assert "server's machine" in answer.json()["error"]
+    assert answer.json()["code"] == "invalid-input"
     assert not (tmp_path / "ran").exists()
     assert not any(str(file).replace(".", "_") in name for name in sys.modules)
 
@@ -421,7 +335,6 @@ def test_too_many_requests_are_told_to_wait(serving, store, events):
     assert refused
     assert len(made) + len(refused) == 30
     assert int(refused[0].headers["retry-after"]) >= 1
-    assert "5 requests a second" in refused[0].json()["error"]
     assert len(events()["arms/log"]) == len(made)
 
 
@@ -433,16 +346,11 @@ def test_many_decisions_take_as_much_of_the_rate(serving, store):
     assert http.post("/bandits/arms/decide-many", json=body).status_code == 429
 
 
-def test_a_slow_rate_says_how_long_to_wait(serving, store):
-    http = serving(store, rate=0.1)
-    http.get("/bandits")
-    assert int(http.get("/bandits").headers["retry-after"]) == 10
-
-
-def test_names_that_do_not_exist_do_not_fill_the_memory(serving):
-    http = serving(MemoryStore(), rate=5.0)
-    statuses = [http.get(f"/bandits/none-{number}").status_code for number in range(30)]
-    assert statuses.count(429) > 0
+def test_names_that_do_not_exist_share_a_rate_and_are_told_how_long_to_wait(serving):
+    http = serving(MemoryStore(), rate=0.1)
+    answers = [http.get(f"/bandits/none-{number}") for number in range(2)]
+    assert [answer.status_code for answer in answers] == [404, 429]
+    assert int(answers[1].headers["retry-after"]) == 10
 
 
 def test_two_who_create_the_same_bandit_do_not_both_succeed(serving, store, events):

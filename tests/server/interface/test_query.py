@@ -5,11 +5,9 @@ import pytest
 from submax.live.store.memory_store import MemoryStore
 from submax.web.server.app import make_app
 from submax.web.server.interface.operations.all_operations import operations
-from submax.web.server.interface.query import MAX_REPEATED_CHARACTERS
 from submax.web.server.pages.operations import page_operations
 from submax.web.server.service import Service
 
-UNKNOWN = "unknown query parameter"
 ARMS = "/bandits/b/arms"
 ABOUT_THE_SERVER = [("openapi", "GET", "/openapi.json"), ("metrics", "GET", "/metrics")]
 ALL = [(one.name, one.method, one.path) for one in (*operations(), *page_operations())]
@@ -44,28 +42,23 @@ def place(path):
 def declared(operation):
     """The query parameters that the description of an operation allows."""
     names = [one["name"] for one in operation["parameters"] if one["in"] == "query"]
-    return sorted([*names, *["key"] * ({"browser-key": []} in operation["security"])])
+    return [*names, *["key"] * ({"browser-key": []} in operation["security"])]
 
 
-def error(answer):
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["code"] == "invalid-input"
-    return answer.json()["error"]
+def is_refused(answer):
+    return answer.status_code == 400 and answer.json()["code"] == "invalid-input"
 
 
 def test_these_are_all_operations_of_the_description(described):
     assert sorted(described) == sorted(name for name, _, _ in ALL)
 
 
-@pytest.mark.parametrize(("name", "method", "path"), ALL + TWINS)
-def test_every_operation_refuses_an_unknown_parameter(
-    http, shared_store, described, name, method, path
-):
+def test_every_operation_refuses_an_unknown_parameter(http, shared_store):
     before = {stream: shared_store.read(stream) for stream in shared_store.streams()}
-    said = error(http.request(method, f"{place(path)}?limt=5"))
-    names = declared(described[name])
-    allowed = f"allowed: {', '.join(names)}" if names else "this operation takes none"
-    assert said.startswith(f"{UNKNOWN} 'limt': {allowed}")
+    for name, method, path in ALL + TWINS:
+        answer = http.request(method, f"{place(path)}?limt=5")
+        assert is_refused(answer), name
+        assert "limt" in answer.json()["error"], name
     assert {stream: shared_store.read(stream) for stream in shared_store.streams()} == before
 
 
@@ -74,30 +67,20 @@ def test_no_operation_refuses_a_parameter_that_it_declares(http, described):
     for name, method, path in ALL + TWINS:
         for parameter in declared(described[name]):
             answer = http.request(method, place(path), params={parameter: "x"})
-            assert UNKNOWN not in answer.text, (name, parameter)
+            assert "unknown query parameter" not in answer.text, (name, parameter)
             tried.add(parameter)
     assert tried == {"field", "id", "key", "next", "page", "slot", "span", "unit"}
 
 
-def test_a_misspelled_parameter_is_answered_with_the_right_one(http):
-    said = error(http.get(f"{ARMS}?slot=s&pgae=2"))
-    assert said == f"{UNKNOWN} 'pgae': did you mean 'page'? allowed: page, slot, span"
-
-
-def test_a_parameter_of_an_operation_that_takes_none_is_to_be_left_out(http):
-    said = error(http.get("/healthz?verbose"))
-    assert said == f"{UNKNOWN} 'verbose': this operation takes none, so leave it out"
-
-
 @pytest.mark.parametrize("query", ["=x", "Slot=s", "slot%00=s", "%ff=1", "a;b", "slot[]=s"])
 def test_names_must_be_the_same_to_the_letter(http, query):
-    assert error(http.get(f"{ARMS}?{query}")).startswith(UNKNOWN)
+    assert is_refused(http.get(f"{ARMS}?{query}"))
 
 
 def test_a_long_name_is_repeated_only_in_part(http):
-    said = error(http.get(f"{ARMS}?{'slot' * 5000}=1"))
-    assert said.endswith("allowed: page, slot, span")
-    assert len(said) < 2 * MAX_REPEATED_CHARACTERS + 30
+    answer = http.get(f"{ARMS}?{'slot' * 5000}=1")
+    assert is_refused(answer)
+    assert len(answer.text) < 500
 
 
 @pytest.mark.parametrize("query", ["", "&", "&&"])
