@@ -7,7 +7,7 @@ from refusals import raises_code
 from submax.evaluation.logs.sessions import trajectory_weights
 from submax.evaluation.off_policy import OFF_POLICY, make_off_policy, off_policy_estimators
 
-SEEDS = range(4)
+SEEDS = range(2)
 EXAMPLES = [example for one in OFF_POLICY.classes() for example in one.examples()]
 
 

@@ -158,8 +158,7 @@ def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monke
 @pytest.mark.slow
 def test_processes_give_the_same(folder_of, seed, monkeypatch):
     folder = folder_of(table_of(seed, 1000))
-    for module in (parted_log, parted_comparison):
-        monkeypatch.setattr(module, "FEWEST_PARALLEL", 0)
+    monkeypatch.setattr(parted_comparison, "FEWEST_PARALLEL", 0)
     found = compare(PartedLog.open(folder, jobs=2), {"counts": "rcp-submax"})
     check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
 

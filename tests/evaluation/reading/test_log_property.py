@@ -29,7 +29,7 @@ CELLS = {
 }
 
 
-EXAMPLES = 200 if "SUBMAX_SOAK" in os.environ else 80
+EXAMPLES = 200 if "SUBMAX_SOAK" in os.environ else 50
 
 
 def number(text):

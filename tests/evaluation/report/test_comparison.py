@@ -84,7 +84,7 @@ def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log, mentione
         compare(log, ["linucb"], share=1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_intervals_hold_the_truth_as_often_as_they_say(seed):
     estimators, held = ["ips", "snips", "dr"], np.zeros(3)
     for number in range(LOGS):

@@ -61,14 +61,18 @@ def test_by_default_differences_are_from_the_logging_policy(rng):
         compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
 
 
-def test_intervals_of_differences_cover_the_truth(rng):
+def test_intervals_of_values_and_differences_cover_the_truth(rng):
     logs, names = 100, ["ips", "snips", "dr"]
-    truth = (0.2 * 0.3 + 0.3 * 0.4 + 0.5 * 0.5) - (0.3 + 0.4 + 0.5) / 3
-    covered = np.zeros(len(names))
+    value, logged = 0.2 * 0.3 + 0.3 * 0.4 + 0.5 * 0.5, (0.3 + 0.4 + 0.5) / 3
+    covered = np.zeros((2, len(names)))
     for _ in range(logs):
         log = log_of(rng, 200)
-        found = compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, estimators=names).differences
-        covered += [one.interval.low <= truth <= one.interval.high for one in found]
+        found = compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, estimators=names)
+        for counted, several, truth in (
+            (covered[0], found.estimates[1:], value),
+            (covered[1], found.differences, value - logged),
+        ):
+            counted += [one.interval.low <= truth <= one.interval.high for one in several]
     # 95 % are expected, and some points less from so few rows; 4.5 standard errors are allowed.
     assert np.all(covered / logs > 0.93 - 4.5 * np.sqrt(0.93 * 0.07 / logs))
 

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from refusals import raises_code
+from sklearn.dummy import DummyRegressor
 
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
@@ -206,7 +207,10 @@ def test_the_value_of_real_valued_actions_is_unbiased(seed):
     )[0]
     truth = (density * chance(grid)).sum() / 1000
     assert density.sum() / 1000 == pytest.approx(1.0, abs=1e-3)
-    evidence = [LoggedEvidence(log(), number).about(learned).evidence for number in range(logs)]
+    evidence = [
+        LoggedEvidence(log(), number, DummyRegressor()).about(learned).evidence
+        for number in range(logs)
+    ]
     for estimator in ("ips", "dr"):
         values = [make_off_policy(estimator).terms(one).value for one in evidence]
         error = np.std(values, ddof=1) / np.sqrt(logs)
