@@ -19,16 +19,6 @@ class Wrapped(WrapperPolicy):
     policy: Policy[Any]
 
 
-@dataclass(frozen=True)
-class Forgetful(WrapperPolicy):
-    """Overrides one method only."""
-
-    policy: Policy[Any]
-
-    def update(self, state, feedback, rng):
-        return state
-
-
 def taught(policy, seed):
     """Everything that a policy answers in two rounds of decisions."""
     rng, answers = np.random.default_rng(seed), []
@@ -51,11 +41,3 @@ def test_a_wrapper_answers_like_the_policy_inside(name, seed):
     for mine, theirs in zip(taught(Wrapped(policy), seed), taught(policy, seed), strict=True):
         assert np.array_equal(mine, theirs)
     assert Wrapped(policy).facts == policy.facts
-
-
-def test_an_overridden_method_is_the_only_one_that_changes(seed):
-    policy = make_policy("thompson-1-1")
-    forgetful, plain = taught(Forgetful(policy), seed), taught(policy, seed)
-    assert np.array_equal(forgetful[0], plain[0])
-    assert not np.array_equal(forgetful[2], plain[2])
-    assert np.allclose(forgetful[2], 1 / 3)

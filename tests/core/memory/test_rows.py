@@ -60,14 +60,6 @@ def test_beyond_the_limit_the_latest_rows_are_held_out():
     assert held.min() >= LIMIT
 
 
-def test_each_replica_has_its_own():
-    sizes = [10, 100, 6 * MAX_HELD_OUT_ROWS]
-    together = HeldOut.of(np.array(sizes))
-    places, there = together.places()
-    for replica, rows in enumerate(sizes):
-        assert np.array_equal(places[replica][there[replica]], parted(rows)[1])
-
-
 PROBLEM = Problem(Slots((2, 3)), context_width=2)
 
 

@@ -231,17 +231,6 @@ def test_the_nearest_level_is_that_of_a_slow_loop(levels, reward):
     assert found.tolist() == [[slow_nearest(levels, one) for one in reward]]
 
 
-def test_every_replica_has_levels_of_its_own(seed):
-    rng = np.random.default_rng(seed)
-    levels = np.sort(rng.normal(size=(5, 4)), axis=1)
-    encoding, reward = RewardEncoding(levels, levels), rng.normal(size=(5, 30))
-    for replica in range(5):
-        one = encoding_of(levels[replica])
-        given = reward[replica : replica + 1]
-        assert np.array_equal(encoding.nearest(reward)[replica], one.nearest(given)[0])
-        assert np.array_equal(encoding.encoded(reward)[replica], one.encoded(given)[0])
-
-
 @given(rising(2), rewards)
 def test_an_embedding_is_a_place_between_two_bin_edges(bin_edges, reward):
     found = encoding_of(bin_edges).encoded(np.array([reward]))[0]
@@ -262,17 +251,3 @@ def test_a_reward_at_a_bin_edge_is_one_hot_and_equal_edges_are_one(bin_edges):
     for one, mine in zip(bin_edges, found, strict=True):
         for other, yours in zip(bin_edges, found, strict=True):
             assert np.array_equal(mine, yours) == (one == other)
-
-
-@pytest.mark.parametrize(
-    "scale", [Binary(), Discrete((-1.0, 0.0, 2.0)), Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=3)]
-)
-def test_fixed_levels_are_one_hot_in_their_order(scale):
-    nothing = np.zeros((2, 0))
-    encoding = scale.reward_encoding(nothing, nothing)
-    assert np.array_equal(
-        encoding.encoded(encoding.levels), np.tile(np.eye(scale.levels), (2, 1, 1))
-    )
-    assert np.array_equal(
-        encoding.nearest(encoding.levels), np.tile(np.arange(scale.levels), (2, 1))
-    )

@@ -21,29 +21,24 @@ def test_choices_come_before_numbers():
     assert (MIXED.slots, MIXED.reals, MIXED.choices) == (3, 1, (3, 2))
 
 
-def test_uniform_draws_of_a_box_are_uniform_in_every_dimension(seed):
-    drawn = BOX.uniform((4, 500), np.random.default_rng(seed))
-    assert drawn.shape == (4, 500, 2)
-    assert drawn.dtype == BOX.dtype == np.float64
-    assert BOX.contains(drawn)
-    for dimension in range(2):
-        low, width = BOX.low[dimension], BOX.high[dimension] - BOX.low[dimension]
-        fit = stats.kstest(drawn[..., dimension].ravel(), stats.uniform(low, width).cdf)
-        assert fit.pvalue > SMALLEST_P_VALUE
-    together = stats.pearsonr(*drawn.reshape(-1, 2).T)
-    assert together.pvalue > SMALLEST_P_VALUE
-
-
-def test_uniform_draws_of_a_mixed_space_are_uniform_in_every_part(seed):
-    drawn = MIXED.uniform((3, 700), np.random.default_rng(seed))
-    assert drawn.shape == (3, 700, 3)
-    assert drawn.dtype == MIXED.dtype == np.float64
-    assert MIXED.contains(drawn)
-    joint = (2 * drawn[..., 0] + drawn[..., 1]).astype(np.int64)
-    assert goodness_of_fit(joint, np.full(6, 1 / 6)) > SMALLEST_P_VALUE
-    for choice in range(6):
-        numbers = drawn[joint == choice, 2]
-        assert stats.kstest(numbers, stats.uniform(-1, 5).cdf).pvalue > SMALLEST_P_VALUE
+@both
+def test_uniform_draws_are_uniform_in_every_part(space, seed):
+    drawn = space.uniform((4, 600), np.random.default_rng(seed))
+    assert drawn.shape == (4, 600, space.slots)
+    assert drawn.dtype == space.dtype == np.float64
+    assert space.contains(drawn)
+    choices = len(space.choices)
+    joint = np.zeros(drawn.shape[:2], dtype=np.int64)
+    for slot, size in enumerate(space.choices):
+        joint = joint * size + drawn[..., slot].astype(np.int64)
+    count = math.prod(space.choices)
+    assert goodness_of_fit(joint, np.full(count, 1 / count)) > SMALLEST_P_VALUE
+    for choice in range(count):
+        numbers = space.scaled(drawn[joint == choice])[:, choices:].T
+        for number in numbers:
+            assert stats.kstest(number, stats.uniform.cdf).pvalue > SMALLEST_P_VALUE
+        if space.reals == 2:
+            assert stats.pearsonr(*numbers).pvalue > SMALLEST_P_VALUE
 
 
 def test_the_measure_is_volume_times_joint_choices():

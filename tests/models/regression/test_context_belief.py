@@ -62,13 +62,6 @@ def test_a_number_that_decides_the_reward_is_more_relevant(seed):
     assert found.reach[0] > 1.5 * found.reach[1:].max()
 
 
-@pytest.mark.parametrize("difference", [0.0, 1e-13])
-def test_there_is_no_map_for_rewards_that_are_equal_but_for_rounding(difference, seed):
-    rows = wavy_rows(60, seed)
-    equal = 100.0 + difference * (np.arange(60) % 2)
-    assert chosen(rows._replace(reward=equal)) is None
-
-
 SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
 """The map is made from up to 100 rows, so that the tests see both before and after."""
 

@@ -124,13 +124,6 @@ def test_the_draws_have_the_posterior_covariance(seed):
     np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=6 * (2 / draws) ** 0.5)
 
 
-def test_rows_are_stored_as_long_as_a_new_map_may_be_chosen(seed):
-    rows = some_rows(200, seed)
-    early = learned(JointRows(*(column[:40] for column in rows)), 10, seed)
-    assert np.array_equal(early.kept.reward, rows.reward[:40])
-    assert not len(learned(rows, 10, seed).kept.reward)
-
-
 def test_equal_rewards_teach_nothing_and_are_remembered_in_a_bounded_sample(seed):
     rows = some_rows(200, seed)._replace(reward=np.full(200, 0.25))
     belief = learned(rows, 50, seed)
