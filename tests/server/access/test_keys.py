@@ -201,14 +201,14 @@ def test_a_key_of_one_bandit_does_not_learn_which_others_exist(serving, store, k
 
 
 def test_each_key_has_its_own_rate(serving, store, key):
-    slow, free = key("decide", rate=3.0), key("decide")
+    slow, free = key("decide", rate=0.1), key("decide")
     http = serving(store)
 
     def statuses(headers):
         return [http.post("/bandits/one/decide", json={}, headers=headers) for _ in range(20)]
 
     slowed = [answer.status_code for answer in statuses(slow)]
-    assert slowed.count(200) >= 3
+    assert slowed.count(200) >= 1
     assert slowed.count(429) >= 10
     assert {answer.status_code for answer in statuses(free)} == {200}
 

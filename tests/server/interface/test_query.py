@@ -77,29 +77,19 @@ def test_names_must_be_the_same_to_the_letter(http, query):
     assert is_refused(http.get(f"{ARMS}?{query}"))
 
 
-def test_a_long_name_is_repeated_only_in_part(http):
-    answer = http.get(f"{ARMS}?{'slot' * 5000}=1")
-    assert is_refused(answer)
-    assert len(answer.text) < 500
-
-
-@pytest.mark.parametrize("query", ["", "&", "&&"])
-def test_a_query_without_a_name_is_none(http, query):
-    assert http.get(f"/healthz?{query}").status_code == 200
+def test_a_query_without_a_name_is_none(http):
+    assert http.get("/healthz?&&").status_code == 200
 
 
 def test_of_a_parameter_that_is_given_twice_the_last_one_counts(http):
     assert http.get(f"{ARMS}?slot=s&slot=p").json()["slot"] == "p"
 
 
-def test_head_is_checked_as_get_is(http):
+def test_head_is_checked_as_get_is_and_files_are_not(http):
     assert http.request("HEAD", ARMS).status_code == 200
     assert http.request("HEAD", f"{ARMS}?limt=5").status_code == 400
-
-
-@pytest.mark.parametrize("path", ["/javascript/index.js", "/assets/old/dashboard.css"])
-def test_files_may_have_a_version_behind_their_name(http, path):
-    assert http.get(f"{path}?v=2").status_code == 200
+    for path in ("/javascript/index.js", "/assets/old/dashboard.css"):
+        assert http.get(f"{path}?v=2").status_code == 200
 
 
 def test_without_a_key_nothing_is_said_about_parameters(opened, trial):

