@@ -73,7 +73,7 @@ def standard_errors(environment, worse, better, seed, **size):
 @pytest.mark.parametrize("strategy", [SubMax(), Advantage()], ids=repr)
 def test_counting_beats_chance_on_every_scale(environment, strategy, seed):
     policy = RewardConditioned(Counting(), strategy)
-    size = {"observations": 1500, "replicas": 40, "batch": 100}
+    size = {"observations": 1000, "replicas": 20, "batch": 100}
     assert standard_errors(environment, Random(), policy, seed, **size) > MARGIN
 
 
@@ -88,7 +88,15 @@ def test_counting_cells_beats_chance_over_real_valued_actions(environment, seed)
 
 
 @pytest.mark.xdist_group("CVAE")
-@pytest.mark.parametrize("environment", REAL, ids=["box", "price", "mixed"])
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param(Bump(), marks=pytest.mark.soak),
+        pytest.param(Pricing(), marks=pytest.mark.soak),
+        Bump(sizes=(3, 2)),
+    ],
+    ids=["box", "price", "mixed"],
+)
 def test_networks_beat_chance_over_real_valued_actions(environment, seed):
     policy = RewardConditioned(NETWORK)
     size = {"observations": 1500, "replicas": 6, "batch": 500}
@@ -108,7 +116,7 @@ def test_all_five_ratings_are_better_than_the_lowest_and_the_highest(worse, bett
 
 
 def test_a_window_is_better_than_everything_where_chances_drift(seed):
-    environment = DriftingBernoulli(10, memory=1000.0)
-    window = RewardConditioned(Counting(memory=Memory(window=500)))
-    size = {"observations": 8000, "replicas": 50, "batch": 100}
+    environment = DriftingBernoulli(10, memory=500.0)
+    window = RewardConditioned(Counting(memory=Memory(window=250)))
+    size = {"observations": 4000, "replicas": 40, "batch": 100}
     assert standard_errors(environment, RewardConditioned(), window, seed, **size) > MARGIN

@@ -728,7 +728,7 @@ def test_the_confidence_grows_as_the_logarithm():
 
 def test_an_arm_that_looked_terrible_is_tried_again(seed):
     rng = np.random.default_rng(seed)
-    replicas, decisions = 60, 400
+    replicas, decisions = 60, 250
     value = np.tile([0.8, 0.4], (replicas, 1))
     # Arm 1 fails four times, arm 2 pays twelve times in thirty.
     action = np.tile(np.repeat([0, 1], [4, 30]), (replicas, 1))
