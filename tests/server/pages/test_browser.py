@@ -16,6 +16,8 @@ from submax.live.monitoring.alarms.alarm_records import Alarm
 from submax.web.server.pages.operations import page_operations
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+# This machine may be busy.
+expect.set_options(timeout=30_000)
 HOURS = 4
 HOURLY = 300
 """Decisions in each hour, many enough that one arm is surely ahead."""
@@ -188,6 +190,9 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     page.clock.install()
     page.goto("/bandits/b/overview")
     page.locator("#reward-table summary").click()
+    decide_and_wait(page, server, 776, 777)
+    # What was unfolded stays so.
+    expect(page.locator("#reward-table")).to_have_attribute("open", "")
     server.signal(signal.SIGKILL)
     server.ended()
     gone = page.get_by_text("The server does not answer.")
@@ -195,17 +200,21 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     expect(gone).to_be_visible()
     again = start_server(file, server.port)
     again.wait_ready()
-    made = again.post("/bandits/b/decide-many", json={"requests": [{}] * 776})
+    decide_and_wait(page, again, 111, 888)
+    expect(gone).to_have_count(0)
+    page.close()
+
+
+def decide_and_wait(page: Page, server, count: int, total: int) -> None:
+    """Make decisions, and wait until the page shows how many there are."""
+    made = server.post("/bandits/b/decide-many", json={"requests": [{}] * count}, timeout=60)
     assert made.status_code == 200
 
-    def is_back():
+    def is_shown():
         load_again(page)
-        return page.locator("dd", has_text="777").count() == 1 and gone.count() == 0
+        return page.locator("dd", has_text=str(total)).count() == 1
 
-    wait_until(is_back)
-    # What was unfolded stays so.
-    expect(page.locator("#reward-table")).to_have_attribute("open", "")
-    page.close()
+    wait_until(is_shown)
 
 
 def load_again(page: Page) -> None:
