@@ -67,16 +67,6 @@ def test_panels_of_a_row_share_label_and_legend(directory, drawn):
     assert [text.get_text() for text in legend.get_texts()] == ["random", "linucb"]
 
 
-def test_many_panels_go_on_in_the_next_row(tmp_path):
-    files = [f"keel:{number}" for number in range(17)]
-    table = {"file": files, "delay": [100] * 17, "policy": ["random"] * 17, "step": [1] * 17}
-    pq.write_table(pa.table(table), tmp_path / "results.parquet")
-    (tmp_path / "manifest.json").write_text('{"specification": {}}')
-    together = {figure.name: figure for figure in sweep_figures(tmp_path)}
-    for name in ("varying-file", "all-configurations"):
-        assert (len(together[name].panels), together[name].columns) == (17, 9)
-
-
 @pytest.mark.parametrize(("policies", "expected"), [(["random", "linucb"], 1), (["linucb"], 0)])
 def test_rewards_are_paired_only_if_random_choice_was_run(tmp_path, policies, expected):
     labels = {"shift": [0] * len(policies), "policy": policies}

@@ -1,13 +1,10 @@
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from refusals import raises_code
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import submax
@@ -162,27 +159,6 @@ def test_cross_validation_gives_each_fold_its_own_rewards(decisions, seed):
             fitted.score(context[test], actions[test], rewards[test], propensities[test])
         )
     np.testing.assert_allclose(found, expected)
-
-
-@pytest.mark.usefixtures("routing")
-def test_a_search_finds_the_policy_that_earns_more(decisions, seed):
-    context, actions, rewards, propensities = decisions
-    pipeline = make_pipeline(StandardScaler(), asking(BanditClassifier(random_state=seed)))
-    grid = {"banditclassifier__policy": ["random", "rcp-adaptive"]}
-    search = GridSearchCV(pipeline, grid, cv=3)
-    search.fit(context, actions, rewards=rewards, propensities=propensities)
-    assert search.best_params_ == {"banditclassifier__policy": "rcp-adaptive"}
-    assert search.predict(context).shape == (120,)
-
-
-def test_names_of_columns_are_kept(decisions):
-    context, actions, rewards, _ = decisions
-    frame = pd.DataFrame(context, columns=["age", "price"])
-    classifier = BanditClassifier("rcp-submax").fit(frame, actions, rewards)
-    assert classifier.feature_names_in_.tolist() == ["age", "price"]
-    assert classifier.n_features_in_ == 2
-    with pytest.raises(ValueError, match="feature names"):
-        classifier.predict(frame.rename(columns={"age": "height"}))
 
 
 def test_rewards_that_are_not_0_or_1_are_continuous(decisions):

@@ -11,7 +11,6 @@ from refusals import raises_code
 from submax import (
     BatchFlush,
     Bernoulli,
-    DriftingContextual,
     Geometric,
     Lag,
     Pareto,
@@ -41,14 +40,6 @@ def test_every_full_batch_comes_back_and_the_rest_never_does(observations, size)
 def test_every_reward_comes_back_after_that_many_further_decisions(observations, steps):
     expected = [max(decision - steps, 0) for decision in range(observations)]
     assert known(Lag(steps), observations) == (expected, max(observations - steps, 0))
-
-
-@pytest.mark.parametrize("delay", [Lag(0), Lag(3), BatchFlush(1), BatchFlush(2), Geometric(2.0)])
-def test_one_by_one_means_a_single_decision_between_rewards(delay):
-    steps = list(delay.schedule(12))
-    begin = next((place for place, step in enumerate(steps) if step.receive), len(steps))
-    single = bool(steps[begin + 1 :]) and all(step == (1, 1) for step in steps[begin + 1 :])
-    assert delay.one_by_one == single
 
 
 @dataclass(frozen=True)
@@ -130,18 +121,6 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
     policy = Noted(make_policy("thompson-1-1"))
     run(policy, delay, seed=seed)
     assert policy.back == []
-
-
-def test_worlds_that_drift_and_contexts_are_possible(seed):
-    trace = simulate(
-        DriftingContextual(3, 2),
-        make_policy("random"),
-        observations=20,
-        replicas=2,
-        delay=Geometric(3.0),
-        seed=seed,
-    )
-    assert np.isfinite(trace.final_regret).all()
 
 
 @pytest.mark.parametrize(

@@ -70,15 +70,6 @@ def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
 
 
 @pytest.mark.parametrize(
-    "values", [np.arange(5.0), np.ones((3, 2)), np.ones(4, np.bool_)], ids=repr
-)
-def test_columns_that_do_not_fit_the_rows_are_refused(values, tmp_path):
-    with pytest.raises(pa.ArrowInvalid):
-        write_table(tmp_path, "finals", [{"step": np.arange(3), "regret": values}])
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
     "values",
     [
         *(3, -1.5, True, "täglich", None, np.int64(4), np.float64("nan")),

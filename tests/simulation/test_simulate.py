@@ -25,35 +25,14 @@ DELAYS = [BatchFlush(1), BatchFlush(7), BatchFlush(100), Lag(0), Lag(5), Lag(100
 
 
 @dataclass(frozen=True)
-class Watched(Environment):
+class Watched(Bernoulli):
     """Bernoulli arms that remember every world they drew."""
 
-    inner: Bernoulli
     worlds: list = field(default_factory=list)
 
-    @property
-    def problem(self):
-        return self.inner.problem
-
     def reset(self, replicas, rng):
-        self.worlds.append(self.inner.reset(replicas, rng))
+        self.worlds.append(super().reset(replicas, rng))
         return self.worlds[-1]
-
-    def contexts(self, world, count, rng):
-        return self.inner.contexts(world, count, rng)
-
-    def mean_reward(self, world, context, action):
-        return self.inner.mean_reward(world, context, action)
-
-    def reward(self, world, context, action, rng):
-        return self.inner.reward(world, context, action, rng)
-
-    def best_reward(self, world, context):
-        return self.inner.best_reward(world, context)
-
-    @classmethod
-    def examples(cls):
-        yield cls(Bernoulli(2))
 
 
 @dataclass(frozen=True)
@@ -125,7 +104,7 @@ class Spy(Policy):
 @pytest.mark.parametrize("delay", DELAYS, ids=repr)
 @pytest.mark.parametrize("name", ["random", "rcp-submax", "ucb1-pending"])
 def test_reward_and_regret_are_those_of_the_actions(name, delay, seed):
-    environment = Watched(Bernoulli(4))
+    environment = Watched(4)
     trace = simulate(
         environment,
         make_policy(name),
@@ -210,7 +189,7 @@ def test_the_same_seed_gives_the_same_trace_and_another_seed_another(name, seed)
 
 
 def test_two_policies_with_one_seed_meet_the_same_worlds(seed):
-    environment = Watched(Bernoulli(5))
+    environment = Watched(5)
     for policy in (Random(), Thompson(), make_policy("rcp-optimized")):
         simulate(environment, policy, observations=30, replicas=3, seed=seed)
     first, *others = environment.worlds

@@ -89,23 +89,6 @@ def test_error_in_one_task_keeps_the_others_and_cancels_the_rest(tmp_path):
     assert len(ran) < 1000
 
 
-def test_interruption_leaves_what_is_done(tmp_path):
-    store = CellStore(tmp_path)
-
-    def run(task: int) -> CellResult:
-        time.sleep(0.005)
-        return result(task)
-
-    def stop(key: str, _: CellResult) -> None:
-        raise KeyboardInterrupt
-
-    tasks = {str(number): number for number in range(1000)}
-    with ThreadPoolExecutor(1) as executor, pytest.raises(KeyboardInterrupt):
-        sweep(tasks, run, store, executor, stop)
-    done = [key for key in tasks if store.finished(key)]
-    assert 1 <= len(done) < 1000
-
-
 def test_cells_under_way_are_stored_when_a_sweep_is_interrupted(tmp_path):
     begun, release = threading.Event(), threading.Event()
 

@@ -97,24 +97,3 @@ def test_one_choice_of_each_slot_is_the_best_and_any_can_be(seed):
         assert np.array_equal((heights == 1.0).sum(axis=1), np.ones(300))
         assert len(np.unique(heights.argmax(axis=1))) == heights.shape[1]
     assert world.height.min() >= 0.3
-
-
-def test_the_best_point_moves_with_the_context_and_with_the_choice(seed):
-    environment = Bump(2, sizes=(3,), context=2)
-    world, context, _ = met(environment, seed)
-    points = [
-        environment.best_point(world, context, np.full((REPLICAS, 4, 1), choice))
-        for choice in range(3)
-    ]
-    assert np.ptp(points[0], axis=1).min() > 0
-    assert np.ptp(points, axis=0).min() > 0
-
-
-def test_rewards_have_the_noise_that_is_asked_for(seed):
-    environment = Bump(noise=0.7)
-    world, context, rng = met(environment, seed, rows=5000)
-    action = environment.problem.space.uniform((REPLICAS, 5000), rng)
-    outcome = environment.outcome(world, context, action, rng)
-    noise = outcome.reward - outcome.mean
-    assert abs(noise.mean()) < 6 * 0.7 / np.sqrt(noise.size)
-    assert abs(np.mean(noise**2) - 0.49) < 6 * 0.49 * np.sqrt(2 / noise.size)

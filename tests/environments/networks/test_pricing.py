@@ -61,26 +61,6 @@ def test_inside_the_range_the_best_mean_is_omega_over_beta(seed):
     assert np.allclose(best, lambert / world.slope, rtol=1e-12)
 
 
-@pytest.mark.parametrize("environment", list(Pricing.examples()), ids=repr)
-def test_the_best_price_is_usually_inside_the_range(environment, seed):
-    rng = np.random.default_rng(seed)
-    world = environment.reset(2000, rng)
-    assert world.slope.min() > 0
-    price = environment.best_price(world, environment.contexts(world, 1, rng))
-    inside = (price > environment.low) & (price < environment.high)
-    assert inside.mean() > 0.9
-
-
-def test_a_higher_price_sells_less_often(seed):
-    environment = Pricing()
-    rng = np.random.default_rng(seed)
-    world = environment.reset(20, rng)
-    context = np.repeat(environment.contexts(world, 1, rng), 50, axis=1)
-    price = np.tile(np.linspace(1, 10, 50)[:, None], (20, 1, 1))
-    chance = environment.mean_reward(world, context, price) / price[..., 0]
-    assert np.all(np.diff(chance, axis=1) < 0)
-
-
 def test_rewards_are_the_price_or_nothing_as_often_as_the_chance_says(seed):
     environment = Pricing()
     rng = np.random.default_rng(seed)

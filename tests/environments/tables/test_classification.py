@@ -1,8 +1,5 @@
 """Classification as a bandit: means are shares of labels, and rows come from files or arrays."""
 
-import dataclasses
-import pickle
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -137,18 +134,6 @@ def test_arrays_are_equal_when_their_content_is():
     assert one != Classification.of(FEATURES, LABELS, pays=(0.0, 0.5))
     assert one != Classification.of(FEATURES, LABELS[::-1])
     assert one != Classification.of(np.array(FEATURES)[::-1], LABELS)
-
-
-def test_its_fields_are_plain_and_a_copy_has_the_same_rows(tmp_path):
-    file = written(tmp_path / "table.csv")
-    fields = {"file": file, "label": "label", "standardize": True, "replacement": True}
-    fields["pays"] = (0.0, 1.0)
-    assert dataclasses.asdict(Classification(file)) == fields
-    for environment in (Classification.of(FEATURES, LABELS), Classification(file)):
-        features = environment.rows.features
-        restored = pickle.loads(pickle.dumps(environment))
-        assert restored == environment
-        assert np.array_equal(restored.rows.features, features)
 
 
 def test_a_context_that_is_no_row_is_refused():

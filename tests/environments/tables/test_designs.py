@@ -1,6 +1,4 @@
-import dataclasses
 import itertools
-import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -94,18 +92,6 @@ def test_noise_is_normal_and_takes_the_bounds_away(seed):
     noise = outcome.reward - outcome.mean
     assert abs(noise.mean()) < 6 * 0.3 / np.sqrt(noise.size)
     assert abs(np.mean(noise**2) - 0.09) < 6 * 0.09 * np.sqrt(2 / noise.size)
-
-
-def test_its_fields_are_plain_and_it_stays_equal_once_it_was_read(tmp_path, seed):
-    file = written(tmp_path / "designs.csv", measured(seed))
-    environment = Designs(file)
-    assert environment.problem.space.slots == 4
-    assert dataclasses.asdict(environment) == {"file": file, "noise": 0.0, "minimize": False}
-    assert environment == Designs(file)
-    assert hash(environment) == hash(Designs(file))
-    restored = pickle.loads(pickle.dumps(environment))
-    assert restored == environment
-    assert np.array_equal(every_mean(restored), every_mean(environment))
 
 
 def test_columns_are_equal_when_their_content_is(seed):
