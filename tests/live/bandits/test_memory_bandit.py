@@ -44,13 +44,13 @@ def test_five_lines_learn(seed):
 
 def test_it_learns_before_the_next_decision_from_every_reward_and_later_from_2_percent():
     bandit = submax.Bandit(ARMS, policy=THOMPSON, seed=0)
-    versions = [one.version for one in played(bandit, 250)[0]]
+    versions = [one.version for one in played(bandit, 160)[0]]
     assert versions[:51] == list(range(51))
-    learned = [number for number in range(1, 250) if versions[number] > versions[number - 1]]
+    learned = [number for number in range(1, 160) if versions[number] > versions[number - 1]]
     for before, after in itertools.pairwise(learned):
         assert after - before == max(1, math.ceil(0.02 * before))
     always = submax.Bandit(ARMS, policy=THOMPSON, learn_share=0, seed=0)
-    assert [one.version for one in played(always, 80)[0]] == list(range(80))
+    assert [one.version for one in played(always, 70)[0]] == list(range(70))
 
 
 @pytest.mark.parametrize("policy", ["rcp-adaptive", "rcp-submax", "thompson-1-1", "ucb1"])
@@ -133,28 +133,19 @@ def test_a_wait_matures_decisions_as_time_passes(clock):
     assert bandit.decide().version == 1
 
 
-def test_choices_have_features_as_with_a_store(seed):
-    features = {name: {"size": float(place)} for place, name in enumerate(ARMS)}
-    songs = submax.Bandit(ARMS, context={"age": float}, action_features=features, seed=seed)
-    for age in range(12):
-        songs.reward(songs.decide({"age": age}).id, float(age % 2))
-    songs.add("D", features={"size": 1.5})
-    assert 0 < songs.decide({"age": 3}, eligible=["D"]).propensity <= 1
-
-
 def test_choices_come_and_go_and_what_was_learned_stays(seed):
     bandit = submax.Bandit(ARMS, seed=seed)
-    played(bandit, 200, seed)
+    played(bandit, 150, seed)
     bandit.add("D")
     bandit.retire("C")
-    decided = played(bandit, 200, seed, {**CHANCES, "D": 0.0})[0]
+    decided = played(bandit, 150, seed, {**CHANCES, "D": 0.0})[0]
     assert {one.action for one in decided} <= {"A", "B", "D"}
-    assert sum(one.action == "B" for one in decided) > 100
-    assert bandit.counts()["learned"] == 400
+    assert sum(one.action == "B" for one in decided) > 75
+    assert bandit.counts()["learned"] == 300
 
 
 def test_the_same_seed_decides_the_same(seed):
-    one, other = (played(submax.Bandit(ARMS, seed=seed), 40)[0] for _ in range(2))
+    one, other = (played(submax.Bandit(ARMS, seed=seed), 25)[0] for _ in range(2))
     assert [each.action for each in one] == [each.action for each in other]
 
 
@@ -164,13 +155,13 @@ def test_memory_stays_bounded(monkeypatch, rewarded):
         monkeypatch.setattr(online_learner, name, value)
     bandit = submax.Bandit(ARMS, policy="linucb", context={"x": float}, seed=0)
     first = bandit.decide({"x": 0.0})
-    for number in range(299):
+    for number in range(199):
         decision = bandit.decide({"x": float(number)})
         if rewarded:
             bandit.reward(decision.id, 1.0)
     assert len(bandit.store.contents()) < 150
-    assert bandit.counts()["decisions"] == 300
-    assert bandit.counts().get("learned", 0) == (299 if rewarded else 0)
+    assert bandit.counts()["decisions"] == 200
+    assert bandit.counts().get("learned", 0) == (199 if rewarded else 0)
     with pytest.warns(submax.UnknownDecisionWarning):
         assert bandit.reward(first.id, 1.0).status == "quarantined"
 
@@ -190,7 +181,7 @@ def test_threads_may_decide_and_reward_at_once():
     bandit = submax.Bandit(ARMS, policy=THOMPSON)
 
     def work(number):
-        for _ in range(40):
+        for _ in range(25):
             bandit.reward(bandit.decide().id, float(number % 2))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -199,7 +190,7 @@ def test_threads_may_decide_and_reward_at_once():
     for thread in threads:
         thread.join()
     bandit.refit()
-    assert bandit.counts()["learned"] == 160
+    assert bandit.counts()["learned"] == 100
 
 
 def test_a_closed_bandit_refuses_to_decide(tmp_path):

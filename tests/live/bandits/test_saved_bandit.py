@@ -112,7 +112,7 @@ def test_a_loaded_bandit_goes_on_with_the_same_random_stream_for_hundreds_of_dec
     bandit = submax.Bandit(ARMS, policy="thompson-1-1", rng=rng)
     _rewarded(bandit, 50)
     bandit.save(path)
-    assert _rewarded(submax.Bandit.load(path), 200) == _rewarded(bandit, 200)
+    assert _rewarded(submax.Bandit.load(path), 150) == _rewarded(bandit, 150)
 
 
 def _rewarded(bandit, rounds):

@@ -141,21 +141,14 @@ def test_rows_follow_the_rule_also_from_a_snapshot(history, limit, cut):
     assert rows_of(whole)[: len(rows_of(again))] == rows_of(again)
 
 
-def test_a_reward_wait_that_is_too_short_is_said_and_not_every_time(store, clock):
-    bandit = opened(store, clock, reward_wait=1e-6)
-    decisions = [bandit.decide() for _ in range(30)]
-    clock.now += 1
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for decision in decisions:
-            bandit.reward(decision.id, 1.0)
-    assert [one.category for one in told] == [LateRewardWarning] * 2
-
-
-def test_a_few_late_rewards_among_many_are_not_worth_a_warning(store, clock):
+@pytest.mark.parametrize(("in_time", "late", "told"), [(0, 30, 2), (20, 1, 0)])
+def test_many_late_rewards_are_said_and_not_every_time(store, clock, in_time, late, told):
     bandit = opened(store, clock, reward_wait=10)
-    slow = bandit.decide()
-    for _ in range(20):
+    decisions = [bandit.decide() for _ in range(late)]
+    for _ in range(in_time):
         bandit.reward(bandit.decide().id, 1.0)
     clock.now += 11
-    assert bandit.reward(slow.id, 1.0).status == "late"
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert {bandit.reward(one.id, 1.0).status for one in decisions} == {"late"}
+    assert [one.category for one in found] == [LateRewardWarning] * told

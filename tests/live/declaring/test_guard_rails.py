@@ -65,16 +65,12 @@ def test_every_action_has_the_minimum_and_the_policy_divides_the_rest(opened, we
     assert min(found.values()) >= 0.05 - 1e-15
 
 
-def test_the_minimum_is_kept_among_those_that_are_eligible(opened):
-    bandit = opened({"minimum": 0.2})
-    assert probabilities(bandit, eligible=["A", "B"]) == pytest.approx({"A": 0.8, "B": 0.2})
-    assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
-
-
-def test_choices_are_not_added_beyond_what_the_minimum_can_hold(opened):
+def test_the_minimum_is_kept_for_all_that_are_eligible_and_limits_how_many_are_added(opened):
     bandit = opened({"minimum": 0.25})
     assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
-    with raises_code("guard-rail"):
+    assert probabilities(bandit, eligible=["A", "B"]) == pytest.approx({"A": 0.75, "B": 0.25})
+    assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
+    with raises_code("guard-rail", "minimum"):
         bandit.add("E")
 
 

@@ -6,8 +6,6 @@ from refusals import raises_code
 import submax
 from submax.live.operating.audit_log import PYTHON, AuditLog
 from submax.live.operating.guard_rail_warning import GuardRailWarning
-from submax.live.store.memory_store import MemoryStore
-from submax.testing import ManualClock
 
 RAILS = {"control": "B", "control_share": 0.2}
 MINIMUM = {"minimum": 0.4, "control": None, "control_share": None}
@@ -17,11 +15,6 @@ def opened(store, **settings):
     given = {"actions": ["A", "B", "C"], "policy": "thompson-1-1", "reward_wait": 10, **settings}
     clock = store.clock
     return submax.open(store, name="shop", background=False, clock=clock, **given)
-
-
-@pytest.fixture
-def store():
-    return MemoryStore(ManualClock())
 
 
 def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, seed):

@@ -118,7 +118,6 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, r
     [
         {"low": 0.0, "high": 2.0},
         {"click": math.nan},
-        {"click": "1"},
         {"click": 0, "view": 0},
         {"a name": 1},
         {"kind": "named"},

@@ -6,7 +6,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
-from refusals import raises_code
 from waiting import wait_until
 
 import submax
@@ -93,12 +92,3 @@ def test_an_alarm_that_is_not_taken_or_goes_to_a_private_address_is_counted(
     # A redirection is not followed.
     assert [path for path, _, _ in receiver.taken] == ["/hook?team=a"] * attempts
     assert all("X-Submax-Signature" not in headers for _, headers, _ in receiver.taken)
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["ftp://example.com", "example.com", "http://", "http://a b", "https://user:pw@example.com"],
-)
-def test_an_address_that_is_none_is_refused(address):
-    with raises_code("invalid-input", "webhook"):
-        submax.open(":memory:", actions=["A", "B"], alarms={"webhook": address})

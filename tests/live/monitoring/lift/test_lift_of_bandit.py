@@ -129,9 +129,7 @@ def test_few_units_without_bounds_have_no_interval(clock, seed):
     memory = submax.Bandit(["A", "B"], guard_rails=HOLDOUT)
     assert memory.lift()[0].cautions
     assert memory.lift()[0].sample_ratio is None
-
-
-def test_there_must_be_something_to_compare_with():
+    # Without groups there is nothing to compare with.
     with raises_code("invalid-input"):
         submax.Bandit(["A", "B"]).lift()
 
