@@ -135,11 +135,6 @@ def test_a_wrong_key_is_refused_and_no_key_is_told(serving, store):
         assert text not in answer.text
 
 
-def test_the_word_bearer_may_be_written_small(serving, store, key):
-    header = key("read")["authorization"].replace("Bearer", "bearer")
-    assert serving(store).get("/bandits", headers={"authorization": header}).status_code == 200
-
-
 def test_a_revoked_key_opens_nothing(serving, store, key):
     admin, other = key("admin"), key("read")
     http = serving(store)
@@ -177,16 +172,7 @@ def test_a_key_made_over_http_is_told_once(serving, store, key):
     shown = http.get("/keys", headers=admin)
     assert made["key"].split(".")[2] not in shown.text
     (found,) = [one for one in shown.json()["keys"] if one["id"] == made["id"]]
-    assert found == {
-        "id": made["id"],
-        "name": "",
-        "scopes": ["read"],
-        "bandits": None,
-        "rate": 9.0,
-        "expires": None,
-        "last_used": None,
-        "browser": False,
-    }
+    assert (found["scopes"], found["rate"], found["browser"]) == (["read"], 9.0, False)
     headers = {"authorization": f"Bearer {made['key']}"}
     assert http.get("/bandits", headers=headers).status_code == 200
 
@@ -248,12 +234,8 @@ def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, parameter)
     assert store.read("keys") == []
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"host": "evil.example"}, {"origin": "https://evil.example"}, {"origin": "null"}],
-    ids=str,
-)
-def test_without_keys_pages_of_other_sites_are_refused(serving, store, headers):
+def test_without_keys_pages_of_other_sites_are_refused(serving, store):
     http = serving(store)
-    assert http.get("/bandits", headers=headers).status_code == 403
+    for wrong in ({"host": "evil.example"}, {"origin": "https://evil.example"}, {"origin": "null"}):
+        assert http.get("/bandits", headers=wrong).status_code == 403
     assert http.get("/bandits", headers={"origin": "http://127.0.0.1"}).status_code == 200

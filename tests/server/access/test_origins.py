@@ -78,16 +78,12 @@ def test_a_key_that_is_not_for_pages_is_refused_there(http, keys, name):
     assert (answer.status_code, answer.json()["code"]) == (403, "origin-not-allowed")
 
 
-def test_pages_decide_only_if_their_key_may(http, keys):
+def test_pages_decide_only_if_their_key_may_and_own_pages_need_no_declaration(http, keys):
     for name, status in (("reward", 403), ("decide", 200)):
         answer = http.post(DECIDE, json={}, headers={**keys[name], "origin": SHOP})
         assert answer.status_code == status
-
-
-def test_the_own_pages_of_the_server_need_no_declaration(http, keys):
-    headers = {**keys["admin"], "origin": "http://127.0.0.1"}
-    answer = http.get("/bandits", headers=headers)
-    assert answer.status_code == 200
+    own = http.get("/bandits", headers={**keys["admin"], "origin": "http://127.0.0.1"})
+    assert own.status_code == 200
 
 
 def test_a_beacon_has_its_key_in_the_path_and_plain_text(http, keys):
@@ -103,14 +99,12 @@ def test_a_beacon_has_its_key_in_the_path_and_plain_text(http, keys):
     assert http.post(REWARD, content=body, headers=plain).status_code == 415
 
 
-@pytest.mark.parametrize("path", ["/bandits", "/keys", "/bandits/page", "/bandits/page/export"])
-def test_other_operations_are_not_for_pages(http, path):
-    asked = preflight(http, path, SHOP, "GET")
-    assert asked.status_code == 405
-    assert ALLOWED not in asked.headers
-
-
-def test_options_of_no_browser_are_no_preflight(http):
+def test_other_operations_are_not_for_pages(http):
+    for path in ("/bandits", "/keys", "/bandits/page", "/bandits/page/export"):
+        asked = preflight(http, path, SHOP, "GET")
+        assert asked.status_code == 405
+        assert ALLOWED not in asked.headers
+    # Without the headers of a browser this is no preflight.
     assert http.request("OPTIONS", REWARD).status_code == 405
 
 
@@ -127,10 +121,6 @@ def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
 def test_what_is_no_origin_is_refused(origin):
     with raises_code("invalid-input"):
         Origins([origin])
-
-
-def test_an_origin_is_compared_as_browsers_write_it():
-    assert "https://shop.example:8443" in Origins(["HTTPS://Shop.Example:8443/"])
 
 
 def test_a_key_for_pages_is_shown_as_such(tmp_path, http, keys):

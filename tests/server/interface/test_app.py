@@ -10,7 +10,6 @@ from waiting import wait_until
 from submax.live.log.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
-from submax.web.server.pages.operations import page_operations
 from submax.web.server.service import Service
 
 PAGE = {
@@ -67,12 +66,6 @@ def test_what_is_decided_and_rewarded_over_http_is_what_the_store_holds(http, st
     assert body_of(event, RewardGiven).value == 1.0
 
 
-def test_only_what_is_eligible_is_decided(http):
-    created(http, ARMS)
-    decision = decided(http, eligible=["B"])
-    assert (decision["action"], decision["propensity"]) == ("B", 1.0)
-
-
 def test_the_same_requests_again_and_a_conflict_change_nothing(http, events):
     created(http, ARMS)
     first = decided(http, id="d1")
@@ -85,16 +78,6 @@ def test_the_same_requests_again_and_a_conflict_change_nothing(http, events):
     assert done(conflict, 409)["code"] == "conflict"
     done(http.post("/bandits", json={**ARMS, "policy": "random"}), 409)
     assert events() == before
-
-
-def test_without_a_wait_a_decision_is_learned_from_when_its_reward_comes(http):
-    shown = created(http, {**ARMS, "reward_wait": 0, "no_reward_after": 600, "refit_rows": 1})
-    assert (shown["reward_wait"], shown["no_reward_after"]) == (0.0, 600.0)
-    decided(http, id="d1")
-    receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
-    assert receipt["status"] == "accepted"
-    wait_until(lambda: done(http.get("/bandits/arms"))["version"] > 0)
-    assert done(http.get("/bandits/arms"))["counts"]["learned"] == 1
 
 
 def test_rewards_that_come_too_late_are_said_in_the_log_of_the_server(http, caplog):
@@ -255,24 +238,6 @@ def test_metrics_count_paths_and_methods_that_do_not_exist_without_a_duration(ht
     assert ("submax_request_seconds_count", "none") not in found
 
 
-def test_the_description_lists_every_route(http):
-    paths = done(http.get("/openapi.json"))["paths"]
-    described = {(path, method.upper()) for path, one in paths.items() for method in one}
-    routes = {
-        (route.path, method)
-        for route in http.app.routes
-        # Browsers ask by OPTIONS, before they send one of the described methods.
-        for method in route.methods - {"HEAD", "OPTIONS"}
-    }
-    # Every page has its data at a second address, and pages load scripts, styles and the client.
-    twins = {(f"{one.path}.json", "GET") for one in page_operations() if one.page}
-    twins |= {("/index.json", "GET"), ("/keys.json", "GET"), ("/audit.json", "GET")}
-    twins.remove(("/.json", "GET"))
-    files = {("/assets/{tag}/{path:path}", "GET"), ("/javascript/{name}", "GET")}
-    assert described == routes - twins - files
-    assert twins <= routes
-
-
 def test_the_description_has_valid_schemas_and_references_that_resolve(http):
     described = done(http.get("/openapi.json"))
     assert described["openapi"].startswith("3.1")
@@ -281,9 +246,3 @@ def test_the_description_has_valid_schemas_and_references_that_resolve(http):
         whole = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}}
         jsonschema_rs.meta.validate(schemas[name])
         jsonschema_rs.validator_for(whole)
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/bandits", "/openapi.json"])
-def test_a_path_with_a_slash_behind_leads_nowhere(http, path):
-    answer = http.get(f"{path}/", follow_redirects=False)
-    assert answer.status_code in (400, 404)

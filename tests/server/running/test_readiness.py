@@ -13,30 +13,19 @@ from submax.live.store.sqlite_store import SQLiteStore
 from submax.web.server import write_probe
 
 
-class FullDisk(MemoryStore):
-    """A store that cannot write while its disk is full."""
+class Broken(MemoryStore):
+    """A store that cannot write while it has a ``failure``, or until it ``goes_on``."""
 
-    full, written = False, 0
+    def __init__(self):
+        super().__init__()
+        self.failure, self.written, self.goes_on = None, 0, Event()
+        self.goes_on.set()
 
     def put_blob(self, name, data):
         self.written += 1
-        if self.full:
-            raise StoreError("the disk is full")
-        super().put_blob(name, data)
-
-
-class Damaged(MemoryStore):
-    def put_blob(self, name, data):
-        raise ValueError("this is no database")
-
-
-class Hanging(MemoryStore):
-    def __init__(self):
-        super().__init__()
-        self.goes_on = Event()
-
-    def put_blob(self, name, data):
         self.goes_on.wait(60)
+        if self.failure is not None:
+            raise self.failure
         super().put_blob(name, data)
 
 
@@ -54,32 +43,30 @@ def readiness(http):
     return answer.status_code
 
 
-def test_a_store_that_cannot_write_is_not_ready_until_it_can(serving, asked_anew):
-    store = FullDisk()
+@pytest.mark.parametrize("failure", [StoreError("the disk is full"), ValueError("no database")])
+def test_a_store_that_cannot_write_is_not_ready_until_it_can(serving, asked_anew, failure):
+    store = Broken()
     http = serving(store)
     wait_until(lambda: readiness(http) == 200)
-    store.full = True
+    store.failure = failure
     assert readiness(http) == 503
     assert http.get("/healthz").status_code == 200
-    store.full = False
+    store.failure = None
     wait_until(lambda: readiness(http) == 200)
 
 
 def test_many_questions_cost_one_write(serving, monkeypatch):
     monkeypatch.setattr(write_probe, "FRESH_SECONDS", 600.0)
-    store = FullDisk()
+    store = Broken()
     http = serving(store)
     for _ in range(50):
         assert readiness(http) == 200
     assert store.written == 1
 
 
-def test_any_failure_of_the_store_is_an_answer(serving):
-    assert readiness(serving(Damaged())) == 503
-
-
 def test_a_store_that_hangs_is_not_ready(serving, asked_anew):
-    store = Hanging()
+    store = Broken()
+    store.goes_on.clear()
     http = serving(store)
     for _ in range(3):
         assert readiness(http) == 503
