@@ -45,13 +45,13 @@ class TestBackground:
         monkeypatch.setattr("submax.live.bandits.bandit.POLL_SECONDS", 0.005)
 
     def test_a_bandit_archives_by_itself(self, archived, place, options, seed, tmp_path):
-        bandit = archived.used(archived.opened(place, **options, archive_after=120.0), seed)
-        files, log = (
-            archived.exported(bandit.store, tmp_path),
-            bandit.store.read(log_stream("page")),
-        )
+        bandit = archived.used(archived.opened(place, **options, archive_after=1.0), seed)
+        files = archived.exported(bandit.store, tmp_path)
+        log = bandit.store.read(log_stream("page"))
         bandit.close()
-        young = sum(one.at > archived.clock.now - 120.0 for one in log)
+        # Events wait for rewards that may come before their decisions.
+        age = options["reward_wait"] + archived.QUARANTINE
+        young = sum(one.at > archived.clock.now - age for one in log)
         with open_bandit(place, name="page", clock=archived.clock) as bandit:
             # Only full segments are written.
             wait_until(lambda: archived.in_store(bandit.store) <= young + 20 + 8 < len(log))
@@ -212,7 +212,7 @@ def moved(result):
 class TestCommand:
     def test_it_moves_old_events_and_makes_the_file_smaller(self, archived, tmp_path, seed):
         path = tmp_path / "page.db"
-        with archived.used(archived.opened(path, archive_after=120.0), seed, 150) as bandit:
+        with archived.used(archived.opened(path, archive_after=120.0), seed, 80) as bandit:
             files = archived.exported(bandit.store, tmp_path)
         size = path.stat().st_size
         would_move = moved(run("compact", path, "--dry-run"))

@@ -5,7 +5,6 @@ import shutil
 from contextlib import closing
 from itertools import count
 
-import pytest
 from refusals import raises_code
 
 from submax.live.archive import log_reader
@@ -107,27 +106,24 @@ def test_a_crash_at_any_step_loses_and_duplicates_nothing(archived, seed, tmp_pa
 
 def stopped(archived, bandit, monkeypatch, last):
     """Whether a compaction failed before the write to the store with the number ``last``."""
+    calls = count()
+
+    def stopping(method):
+        def call(*given):
+            if next(calls) == last:
+                raise StopError
+            return method(*given)
+
+        return call
+
     with monkeypatch.context() as patched:
-        calls = count()
         for name in WRITES:
-            method = stopping(getattr(bandit.store, name), calls, last)
-            patched.setattr(bandit.store, name, method)
+            patched.setattr(bandit.store, name, stopping(getattr(bandit.store, name)))
         try:
             archived.compacted(bandit, age=0.0)
         except StopError:
             return True
     return False
-
-
-def stopping(method, calls, last):
-    """A method that fails before the call with the number ``last``."""
-
-    def call(*given):
-        if next(calls) == last:
-            raise StopError
-        return method(*given)
-
-    return call
 
 
 def test_pending_decisions_stay_and_can_be_rewarded(archived, place, clock):
@@ -181,21 +177,12 @@ def test_an_export_during_a_compaction_misses_nothing(archived, place, seed, tmp
     bandit.close()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda event: {"at": event.at + 1},
-        lambda event: {"body": event.body[:-1] + bytes([event.body[-1] ^ 1])},
-    ],
-    ids=["a time", "a body"],
-)
-def test_a_changed_event_is_not_archived(archived, clock, seed, tmp_path, change_events, change):
+def test_a_changed_event_is_not_archived(archived, clock, seed, tmp_path, change_events):
     path = tmp_path / "page.db"
     with closing(SQLiteStore(path, clock=clock)) as store:
         bandit = archived.used(archived.opened(store), seed)
-        # An event of an activation has no body to change.
-        changed = [one.position for one in store.read(log_stream("page")) if one.body][1]
-        assert change_events(path, change, position=changed) == 1
+        changed = store.read(log_stream("page"))[1].position
+        assert change_events(path, lambda event: {"at": event.at + 1}, position=changed) > 0
         events = archived.in_store(store)
         with raises_code("invalid-input"):
             archived.compacted(bandit)
@@ -213,11 +200,3 @@ def test_what_cannot_be_read_back_from_the_archive_is_not_deleted(
     with raises_code("invalid-input"):
         archived.compacted(bandit)
     assert store.read(log_stream("page")) == before
-
-
-def test_events_wait_for_rewards_that_may_come_before_their_decisions(archived, clock):
-    settings = archived.opened(MemoryStore(clock), reward_wait=archived.WAIT).settings
-    assert settings.archive_age(1.0) == archived.WAIT + archived.QUARANTINE
-    assert settings.archive_age(1e6) == 1e6
-    at_once = archived.opened(MemoryStore(clock), reward_wait=0.0).settings
-    assert at_once.archive_age(1.0) == archived.QUARANTINE

@@ -8,11 +8,8 @@ from threading import Thread
 import pytest
 from refusals import raises_code
 
-from submax.core.running.background_work import BackgroundWork
-from submax.live.bandits import bandit as bandit_module
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import model_name
-from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.thompson import Thompson
 
 LONG_TURN = 2.0
@@ -53,35 +50,6 @@ def test_decisions_do_not_wait_for_the_turns_of_a_fit(tmp_path, clock, long_turn
     # Every decision would wait for one turn at least, until it was written.
     assert taken < DECISIONS * LONG_TURN
     assert sys.getswitchinterval() == pytest.approx(LONG_TURN, abs=2e-6)
-
-
-class NotingStore(MemoryStore):
-    """Notes at every append whether a fit would wait."""
-
-    def __init__(self, work, clock):
-        super().__init__(clock)
-        self.work, self.held_off = work, []
-
-    def append(self, stream, entries):
-        self.held_off.append(self.work.is_held_off)
-        return super().append(stream, entries)
-
-
-def test_a_fit_is_held_off_until_decisions_are_written(clock, monkeypatch):
-    work = BackgroundWork()
-    monkeypatch.setattr(bandit_module, "BACKGROUND", work)
-    store = NotingStore(work, clock)
-    with open_bandit(store, actions=["A", "B"], background=False, clock=clock) as bandit:
-        store.held_off.clear()
-        bandit.decide()
-        assert store.held_off == [False]
-        store.held_off.clear()
-        with work:
-            decision = bandit.decide()
-            bandit.decide_many([{}, {}])
-            bandit.reward(decision.id, 1.0)
-            assert not work.is_held_off
-        assert store.held_off == [True, True, False]
 
 
 def test_nobody_publishes_a_version_whose_model_is_gone(store, clock):

@@ -4,6 +4,7 @@ import math
 import os
 from collections import Counter
 from datetime import UTC, datetime
+from unittest import mock
 from uuid import UUID
 
 import numpy as np
@@ -17,6 +18,7 @@ from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.export import Export
 from submax.live.log.group_draw import GROUP_RECORD, group_record
+from submax.live.log.ledger import ledger_of
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -26,13 +28,22 @@ from submax.live.log.records import (
     body_of,
     identifier_of,
 )
+from submax.live.log.rows import training_rows
 from submax.live.monitoring.lift.group_comparisons import GroupComparisons
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
-EXAMPLES = 250 if "SUBMAX_SOAK" in os.environ else 50
+EXAMPLES = 300 if "SUBMAX_SOAK" in os.environ else 60
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+COMBINED = {
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "max": max,
+    "sum": sum,
+}
 
 
 class ElapsedTime:
@@ -104,18 +115,15 @@ class EventByEvent:
         else:
             self.counts["rewards"] += 1
             value = body_of(event, RewardGiven).value
-            before = self.rewards.get(identifier)
-            self.rewards[identifier] = self.combined(before, value)
+            self.rewards.setdefault(identifier, []).append(value)
             if about == 0 and identifier not in self.waiting:
                 self.waiting[identifier] = self.clock.elapsed + self.settings.quarantine
         if about > 0:
             self.mature_at_reward(self.decisions[event.about])
 
-    def combined(self, before, value):
-        if before is None:
-            return value
-        ways = {"first": before, "last": value, "max": max(before, value), "sum": before + value}
-        return ways[self.settings.combine]
+    def reward_of(self, identifier):
+        values = self.rewards.get(identifier)
+        return COMBINED[self.settings.combine](values) if values else None
 
     def mature_at_reward(self, event):
         if self.settings.reward_wait > 0 or identifier_of(event.key) not in self.rewards:
@@ -126,7 +134,8 @@ class EventByEvent:
 
     def mature(self, event):
         made, identifier = body_of(event, DecisionMade), identifier_of(event.key)
-        given = self.rewards.pop(identifier, None)
+        given = self.reward_of(identifier)
+        self.rewards.pop(identifier, None)
         activated = made.activated or identifier in self.activated
         self.activated.discard(identifier)
         reward = self.settings.default_reward if given is None else given
@@ -151,8 +160,55 @@ class EventByEvent:
         self.outcomes[event.position] = outcome, reward
 
 
+WAIT, DAY = 100.0, 86400.0
+
+
+def joined_rewards(events, elapsed, begin, end, quarantine):
+    """The rewards of the decision at ``begin`` that count if it matures at ``end``."""
+    about = [
+        (place, body_of(event, RewardGiven).value)
+        for place, event in enumerate(events)
+        if event.kind == REWARD and event.about == events[begin].key and place < end
+    ]
+    kept, since = [], None
+    for place, value in about:
+        if place > begin:
+            continue
+        if since is not None and elapsed[place] - since >= quarantine:
+            kept, since = [], None
+        since = elapsed[place] if since is None else since
+        kept.append(value)
+    if since is not None and elapsed[begin] - since >= quarantine:
+        kept = []
+    return kept + [value for place, value in about if place > begin]
+
+
+def by_the_rule(settings, events):
+    """The rows of a log by the documented rule, looking at the whole log for each decision."""
+    clock, rows = ElapsedTime(), []
+    elapsed = [clock.advance(event.at) for event in events]
+    for begin, event in enumerate(events):
+        if event.kind != DECISION:
+            continue
+        later = range(begin + 1, len(events))
+        end = next((at for at in later if elapsed[at] - elapsed[begin] >= WAIT), None)
+        made = body_of(event, DecisionMade)
+        if end is None or made.holdout or made.paused:
+            continue
+        activated = made.activated or any(
+            one.kind == ACTIVATION and one.about == event.key for one in events[begin:end]
+        )
+        values = joined_rewards(events, elapsed, begin, end, settings.quarantine)
+        reward = COMBINED[settings.combine](values) if values else settings.default_reward
+        if activated and reward is not None:
+            rows.append((*made.action, reward))
+    return rows
+
+
 STEPS = st.one_of(
-    st.integers(0, 40).map(float), st.sampled_from([0.0, 100.0, 300.0, 4000.0, -1.0, -5000.0])
+    st.integers(0, 40).map(float),
+    st.sampled_from([0.0, WAIT, 300.0, 4000.0, 3 * DAY, -1.0, -5000.0, -3 * DAY]),
+    st.integers(-2 * int(DAY), 2 * int(DAY)).map(float),
 )
 ACTS = st.tuples(
     st.sampled_from(["decide", "decide", "reward", "reward", "activate", "tick", "pause"]),
@@ -165,10 +221,7 @@ DECLARED = st.fixed_dictionaries(
         "default_reward": st.sampled_from([0.0, 3.0, None]),
         "waits": st.sampled_from(
             [
-                *(
-                    {"reward_wait": 100.0, "combine": one}
-                    for one in ("first", "last", "max", "sum")
-                ),
+                *({"reward_wait": WAIT, "combine": one} for one in ("first", "last", "max", "sum")),
                 {"reward_wait": 0},
                 {"reward_wait": 0, "no_reward_after": 60},
             ]
@@ -189,11 +242,9 @@ DECLARED = st.fixed_dictionaries(
 IDS = [*(f"d{number}" for number in range(5)), *(str(UUID(int=number)) for number in range(5))]
 
 
-def lived(log, declared):
-    """A bandit in a store after a list of acts, some of them about decisions that never come."""
-    clock = ManualClock()
-    bandit = open_bandit(
-        MemoryStore(clock),
+def opened(store, clock, declared):
+    return open_bandit(
+        store,
         actions=["A", "B", "C"],
         policy={"kind": "random"},
         rewards="counts",
@@ -205,11 +256,28 @@ def lived(log, declared):
         **declared["waits"],
         background=False,
         clock=clock,
-        rng=np.random.default_rng(len(log)),
+        rng=np.random.default_rng(0),
     )
-    context = {name: {"x": 0.1 * len(log), "y": "v"}[name] for name in declared["context"] or ()}
-    decided = set()
+
+
+def context_of(declared):
+    return {name: {"x": 0.1, "y": "v"}[name] for name in declared["context"] or ()}
+
+
+def lived(log, declared, restarts=()):
+    """A bandit after a list of acts, some of them about decisions that never come.
+
+    ``restarts`` are the numbers of acts before which it keeps a snapshot and is opened again.
+    """
+    clock = ManualClock()
+    store, decided = MemoryStore(clock), set()
+    bandit = opened(store, clock, declared)
+    context = context_of(declared)
     for number, (step, (verb, one, flag)) in enumerate(log):
+        if number in restarts:
+            bandit.ledger()
+            bandit.snapshot()
+            bandit = opened(store, clock, declared)
         clock.now += step
         if verb == "decide":
             unit = declared["units"] and f"visitor-{number % declared['units']}"
@@ -223,15 +291,16 @@ def lived(log, declared):
             bandit.activate(IDS[one])
         elif verb == "tick":
             bandit.ledger()
-    return bandit
+    return bandit, clock
 
 
 @settings(max_examples=EXAMPLES)
 @given(LOGS, DECLARED)
 def test_a_ledger_is_that_of_single_events(log, declared):
-    bandit = lived(log, declared)
+    bandit, _ = lived(log, declared)
     ledger = bandit.ledger()
-    expected = EventByEvent(bandit.settings, bandit.store.read(log_stream(bandit.name)))
+    events = bandit.store.read(log_stream(bandit.name))
+    expected = EventByEvent(bandit.settings, events)
     columns, schema = ledger.rows.columns(), bandit.settings.context
     assert columns.context.tolist() == [
         np.array(schema.encode(context), np.float32).tolist() for context, *_ in expected.rows
@@ -239,11 +308,52 @@ def test_a_ledger_is_that_of_single_events(log, declared):
     assert list(zip(columns.action.tolist(), columns.reward, columns.log_prob, strict=True)) == [
         (list(map(float, action)), reward, chance) for _, action, reward, chance in expected.rows
     ]
+    if bandit.settings.reward_wait > 0:
+        rows = zip(columns.action[:, 0], columns.reward, strict=True)
+        assert list(rows) == by_the_rule(bandit.settings, events)
     assert +ledger.counts == +expected.counts
     assert ledger.comparisons.by_group == expected.comparisons.by_group
     for index, tally in enumerate(ledger.tally.choices[0]):
         rewards = [row[2] for row in expected.rows if row[1][0] == index]
         assert (tally.rows, tally.reward) == (len(rewards), sum(rewards))
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(LOGS, DECLARED, st.lists(STEPS, max_size=5))
+def test_every_decision_matures_exactly_once_however_the_clock_jumps(log, declared, jumps):
+    waits = {"reward_wait": WAIT, "combine": "last"}
+    bandit, clock = lived(log, {**declared, "waits": waits})
+    for jump in jumps:
+        clock.now += jump
+        bandit.ledger()
+    # A clock that went back has to be seen by the log before it goes on.
+    bandit.decide(context_of(declared), id="witness")
+    clock.now += WAIT
+    counts = dict(bandit.ledger().counts)
+    events = bandit.store.read(log_stream(bandit.name))
+    decisions = sum(event.kind == DECISION for event in events)
+    assert counts["decisions"] == counts["matured"] == decisions
+    learned = len(bandit.ledger().rows)
+    clock.now += 10 * DAY
+    assert len(bandit.ledger().rows) == learned == counts.get("learned", 0)
+
+
+def state_of(ledger):
+    return (+ledger.counts, ledger.rows.columns().hash, ledger.tally)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(LOGS, DECLARED, st.sets(st.integers(0, 59), max_size=8), st.integers(1, 5))
+def test_a_ledger_depends_on_the_log_alone_and_not_on_how_it_was_read(
+    log, declared, restarts, segment
+):
+    """Restarts with a snapshot after some acts give what reading the whole log at once gives."""
+    with mock.patch.object(training_rows, "SEGMENT", segment):
+        bandit, _ = lived(log, declared, restarts)
+        found = state_of(bandit.ledger())
+        at_once = ledger_of(bandit.store, bandit.name, bandit.settings)
+        at_once.follow()
+        assert found == state_of(at_once)
 
 
 def row_by_row(bandit, events, expected):
@@ -253,7 +363,7 @@ def row_by_row(bandit, events, expected):
         if event.kind != DECISION:
             continue
         made, identifier = body_of(event, DecisionMade), event.key[2:]
-        pending = "pending", expected.rewards.get(identifier)
+        pending = "pending", expected.reward_of(identifier)
         status, reward = expected.outcomes.get(event.position, pending)
         in_time = (
             identifier in expected.activated if status == "pending" else status != "never activated"
@@ -300,7 +410,7 @@ def rewards_row_by_row(events):
 @settings(max_examples=EXAMPLES // 4)
 @given(LOGS, DECLARED, st.booleans())
 def test_an_export_is_that_of_single_events(tmp_path_factory, log, declared, archived):
-    bandit, folder = lived(log, declared), tmp_path_factory.mktemp("export")
+    (bandit, _), folder = lived(log, declared), tmp_path_factory.mktemp("export")
     ledger = bandit.ledger()
     events = bandit.store.read(log_stream(bandit.name))
     if archived:

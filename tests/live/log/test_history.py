@@ -13,7 +13,7 @@ from submax.live.declaring.declare import declare
 from submax.live.log import history
 from submax.live.log.bandits import settings_stream
 from submax.live.log.export import Export
-from submax.live.log.records import HISTORY, VERSION, History
+from submax.live.log.records import HISTORY, History
 from submax.live.operating.doctor import examined
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies.classic.thompson import Thompson
@@ -117,12 +117,6 @@ def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monke
     assert bandit.refit().fitted.rows == 27
 
 
-def test_as_many_rows_as_can_be_kept_are_enough(opened, monkeypatch):
-    monkeypatch.setattr("submax.schema.learned.MOST_NUMBERS", 3 * 50)
-    bandit = opened(learned=learn(log_of(), "linear-thompson"))
-    assert bandit.versions()[0].rows == 50
-
-
 def test_an_arm_that_comes_later_is_tried_and_learned(opened, learned, clock):
     bandit = opened(learned=learned)
     bandit.add("D")
@@ -142,28 +136,16 @@ def test_a_retired_arm_leaves_its_rows_out(opened, learned, clock):
     assert {bandit.decide(context_of(number)).action for number in range(50)} <= {"A", "C"}
 
 
-def test_opening_again_with_the_same_file_changes_nothing(opened, store, learned, clock):
-    fed(opened(learned=learned), clock).refit()
-    before = events_of(store)
-    again = opened(learned=learned)
-    assert again.version == 2
-    assert events_of(store) == before
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        lambda: learn(log_of(1), "linear-thompson"),
-        lambda: learn(log_of(), "linucb"),
-        lambda: learn(log_of(), "linear-thompson", share=0.5),
-    ],
-    ids=["log", "policy", "rows"],
-)
-def test_another_learned_policy_is_refused_and_changes_no_setting(opened, store, learned, other):
+def test_another_learned_policy_is_refused_and_changes_no_setting(opened, store, learned):
     opened(learned=learned)
     before = events_of(store)
-    with raises_code("conflict"):
-        opened(learned=other(), refit_rows=8)
+    for other in (
+        learn(log_of(1), "linear-thompson"),
+        learn(log_of(), "linucb"),
+        learn(log_of(), "linear-thompson", share=0.5),
+    ):
+        with raises_code("conflict"):
+            opened(learned=other, refit_rows=8)
     assert events_of(store) == before
 
 
@@ -212,10 +194,13 @@ def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opene
     assert opened(policy="thompson-1-1").version == 1
 
 
-def test_propensities_that_are_missing_are_estimated_for_a_policy_that_needs_them(opened):
+def test_propensities_that_are_missing_are_estimated_for_a_policy_that_needs_them(opened, store):
     bandit = opened(learned=learn(Log.read(WITHOUT), "rcp-optimized"))
     assert bandit.version == 1
     assert bandit.failures == {"steps in the background": 0}
+    found = list(examined(store, ["default"]))
+    assert {one.kind for one in found} == {"ok"}
+    assert any("40 rows learned from have estimated propensities" in one.sentence for one in found)
 
 
 def test_a_policy_that_no_table_describes_cannot_start_a_bandit(opened):
@@ -267,12 +252,6 @@ def test_damaged_rows_are_found_and_decisions_go_on(
     decision = bandit.decide(context_of(3))
     assert decision.version == bandit.version == 1
     assert [one.kind for one in examined(store, ["default"])].count("damage") == 1
-
-
-def test_a_crash_between_declaration_and_start_is_mended_by_opening_again(opened, store, learned):
-    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
-    assert opened().version == 0
-    assert opened(learned=learned).version == 1
 
 
 def test_a_crash_before_the_entries_leaves_pieces_that_do_no_harm(
@@ -327,21 +306,6 @@ def test_slots_and_prices_are_declared_as_the_log_was(opened, clock):
     assert bandit.refit().fitted.rows == 61
 
 
-def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_path, learned):
-    bandit = fed(opened(learned=learned), clock, rows=60)
-    bandit.refit()
-    Export(store, "default").write(tmp_path / "page.parquet")
-    log = Log.read(tmp_path / "page.parquet")
-    assert len(log) == 60
-    assert not np.isnan(log.propensity).any()
-    again = opened(name="again", learned=learn(log, "linucb"))
-    assert again.version == 1
-    assert again.versions()[0].rows == 60
-    assert again.decide(context_of(1)).version == 1
-    kinds = [event.kind for event in store.read(settings_stream("again"))]
-    assert kinds.count(VERSION) == 1
-
-
 def learned_with(*changes, policy="linear-thompson"):
     """Learned from the log of a bandit whose choices were changed."""
     log = log_of()
@@ -370,15 +334,17 @@ def test_choices_that_were_retired_or_paused_in_the_log_are_so_from_the_start(op
         bandit.resume("C")
 
 
-def test_opening_again_does_not_pause_what_was_resumed_or_care_for_what_was_added(opened, store):
+def test_opening_again_changes_nothing_even_if_choices_were_changed(opened, store, clock):
     learned = learned_with(Change("pause", "C"))
     bandit = opened(learned=learned)
     bandit.resume("C")
     bandit.add("D")
     bandit.retire("A")
     bandit.retire("B")
+    fed(bandit, clock).refit()
     before = events_of(store)
     again = opened(learned=learned)
+    assert again.version == 2
     assert statuses(again) == ["retired", "retired", "active", "active"]
     assert events_of(store) == before
 
@@ -466,25 +432,20 @@ def test_a_bandit_starts_from_a_policy_of_a_file_that_was_read_with_trust(opened
     assert type(bandit.policy).__name__ == "Own"
 
 
-def test_the_doctor_counts_rows_with_estimated_propensities(opened, store):
-    opened(learned=learn(Log.read(WITHOUT), "rcp-optimized"))
-    found = list(examined(store, ["default"]))
-    assert {one.kind for one in found} == {"ok"}
-    assert any("40 rows learned from have estimated propensities" in one.sentence for one in found)
-
-
-def test_a_choice_that_was_retired_before_the_export_is_never_decided(
-    opened, store, clock, tmp_path
-):
-    first = opened(actions=ARMS, policy="thompson-1-1")
-    for number in range(60):
-        first.reward(first.decide(id=f"d{number}").id, 1.0)
-    clock.now += WAIT
+def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_path):
+    """A choice that was retired before the export is never decided."""
+    first = fed(opened(actions=ARMS, context=CONTEXT, policy="linear-thompson"), clock, rows=60)
     first.refit()
     first.retire("C")
     Export(store, "default").write(tmp_path / "page.parquet")
-    learned = learn(Log.read(tmp_path / "page.parquet"), "rcp-submax")
-    assert learned.probabilities(np.zeros((1, 0), dtype=np.float32))[0, 2] == 0
+    log = Log.read(tmp_path / "page.parquet")
+    assert len(log) == 60
+    assert not np.isnan(log.propensity).any()
+    learned = learn(log, "linucb")
+    assert learned.probabilities(np.zeros((1, 3), dtype=np.float32))[0, 2] == 0
     again = opened(name="again", learned=learned)
+    assert again.versions()[0].rows == 60
     assert statuses(again) == ["active", "active", "retired"]
-    assert {again.decide().action for _ in range(50)} <= {"A", "B"}
+    decisions = [again.decide(context_of(number)) for number in range(50)]
+    assert {one.action for one in decisions} <= {"A", "B"}
+    assert {one.version for one in decisions} == {1}

@@ -6,7 +6,6 @@ from refusals import raises_code
 
 from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
-from submax.live.declaring.declare import declare
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import TICK
 from submax.policies.classic.thompson import Thompson
@@ -92,19 +91,6 @@ def test_who_only_looks_does_not_begin_to_lead(store, clock, monkeypatch):
     monkeypatch.setattr(store, "leads", lambda task: False)
     bandit.ledger()
     assert TICK not in {event.kind for event in store.read(log_stream("default"))}
-
-
-def test_a_bandit_is_declared_as_new_once(store):
-    declare(store, "page", {"actions": ARMS}, new=True)
-    with raises_code("conflict"):
-        declare(store, "page", {"actions": ARMS, "policy": "ucb1"}, new=True)
-
-
-def test_a_repeated_reward_that_waited_says_accepted_once_its_decision_came(opened):
-    bandit = opened(actions=ARMS, reward_wait=1.0)
-    assert bandit.reward("early", 1.0).status == "quarantined"
-    bandit.decide(id="early")
-    assert bandit.reward("early", 1.0).status == "accepted"
 
 
 def test_numbers_of_numpy_are_numbers(opened):

@@ -23,17 +23,23 @@ def scheduler():
     scheduler.close()
 
 
-def test_every_step_has_its_turn_before_another_has_many(scheduler):
-    before, calls = threading.active_count(), Counter()
-    steps = [
+def counted(scheduler, steps):
+    """Steps that count their calls, and the counts."""
+    calls = Counter()
+    return calls, [
         Background(
             f"step {number}",
             lambda number=number: calls.update([number]),
             0.001,
             scheduler=scheduler,
         )
-        for number in range(STEPS)
+        for number in range(steps)
     ]
+
+
+def test_every_step_has_its_turn_before_another_has_many(scheduler):
+    before = threading.active_count()
+    calls, steps = counted(scheduler, STEPS)
     wait_until(lambda: len(calls) == STEPS and min(calls.values()) >= 3)
     counts = Counter(calls)
     # Steps that were added first had more turns, but not more than those that began together.
@@ -44,24 +50,16 @@ def test_every_step_has_its_turn_before_another_has_many(scheduler):
 
 
 def test_steps_that_take_for_ever_leave_threads_for_the_others(scheduler):
-    go, calls, began = Event(), Counter(), Semaphore(0)
-    stuck = [
-        Background(
-            f"stuck {number}", lambda: (began.release(), go.wait(60)), 0.001, scheduler=scheduler
-        )
-        for number in range(WORKERS - 1)
-    ]
+    go, began = Event(), Semaphore(0)
+
+    def wait():
+        began.release()
+        go.wait(60)
+
+    stuck = [Background("stuck", wait, 0.001, scheduler=scheduler) for _ in range(WORKERS - 1)]
     for _ in stuck:
         assert began.acquire(timeout=60)
-    others = [
-        Background(
-            f"other {number}",
-            lambda number=number: calls.update([number]),
-            0.001,
-            scheduler=scheduler,
-        )
-        for number in range(20)
-    ]
+    calls, others = counted(scheduler, 20)
     wait_until(lambda: len(calls) == 20 and min(calls.values()) >= 5)
     go.set()
     for one in stuck + others:

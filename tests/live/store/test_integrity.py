@@ -14,7 +14,6 @@ from refusals import raises_code
 from submax.cli import main
 from submax.live.bandits.open import open_bandit
 from submax.live.store.event import Entry
-from submax.live.store.memory_store import MemoryStore
 from submax.live.store.postgres_store import PostgresStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
@@ -183,22 +182,6 @@ def test_a_copy_that_the_disk_damages_is_not_kept(file, tmp_path, monkeypatch):
     assert not (tmp_path / "copy.db").exists()
 
 
-def fill(store):
-    entries = [Entry("kind", bytes(range(256)), "ä"), Entry("kind", b"", None, "ä")]
-    store.append("s", entries).result()
-    store.append("other", entries).result()
-    store.put_blob("blob", b"data")
-    store.append("s", [Entry("kind", b"1", "🦆", "nobody")]).result()
-
-
-def test_a_backup_of_memory_is_whole(tmp_path):
-    store = MemoryStore()
-    fill(store)
-    store.backup(tmp_path / "copy.db")
-    with closing(SQLiteStore(tmp_path / "copy.db", read_only=True)) as copy:
-        assert list(copy.damage()) == []
-
-
 POSTGRES_CHANGES = [
     "UPDATE blobs SET data = 'x'",
     "UPDATE events SET body = 'x' WHERE position = 3",
@@ -212,7 +195,11 @@ def test_every_change_of_a_postgres_store_is_found_and_its_backup_is_whole(
     postgres_address, tmp_path
 ):
     with closing(PostgresStore(postgres_address)) as store:
-        fill(store)
+        entries = [Entry("kind", bytes(range(256)), "ä"), Entry("kind", b"", None, "ä")]
+        store.append("s", entries).result()
+        store.append("other", entries).result()
+        store.put_blob("blob", b"data")
+        store.append("s", [Entry("kind", b"1", "🦆", "nobody")]).result()
         assert list(store.damage()) == []
         store.backup(tmp_path / "copy.db")
         with closing(SQLiteStore(tmp_path / "copy.db")) as copy:
@@ -231,14 +218,6 @@ def test_advice_is_no_damage(tmp_path):
     result = invoke("doctor", path)
     assert result.exit_code == 0
     assert "ADVICE page: " in result.output
-
-
-@pytest.mark.parametrize(("version", "risky"), [("3.51.2", True), ("3.51.3", False)])
-def test_doctor_names_the_version_of_sqlite_and_its_known_bugs(file, monkeypatch, version, risky):
-    monkeypatch.setattr("submax.live.operating.doctor.sqlite3.sqlite_version", version)
-    result = invoke("doctor", file)
-    assert result.exit_code == 0
-    assert result.output.split()[:3] == ["ADVICE" if risky else "ok", "SQLite", version]
 
 
 def test_a_store_of_an_older_schema_is_refused(file, tmp_path):

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from random import Random
 
 import psycopg
@@ -99,13 +99,6 @@ def select(address, statement):
     return execute(address, statement).fetchall()
 
 
-def leads(store):
-    try:
-        return store.try_lead("matter")
-    except StoreError:
-        return False
-
-
 def test_processes_that_start_at_once_write_each_key_once_and_a_reader_misses_nothing(
     postgres_address,
 ):
@@ -148,7 +141,8 @@ def test_who_loses_the_connection_loses_the_lead(postgres, postgres_address):
         assert first.try_lead("matter")
         execute(postgres.address("postgres"), TERMINATE.format(postgres_address.split("/")[-1]))
         wait_until(lambda: second.try_lead("matter"))
-        assert not leads(first)
+        with suppress(StoreError):
+            assert not first.try_lead("matter")
 
 
 TERMINATE = """
@@ -305,7 +299,6 @@ def test_a_migration_that_fails_changes_nothing(postgres_address):
         "postgresql://u:hidden@127.0.0.1:1/d",
         "postgresql://u:hidden@127.0.0.1:{port}/d",
         "postgresql://submax:{password}@127.0.0.1:{port}/hidden_none",
-        "postgresql://u:hidden@127.0.0.1:port/d",
         "postgresql://u:hid/den@127.0.0.1:1/d",
         "postgresql://u:hid den@127.0.0.1:1/d",
         "postgresql://u@127.0.0.1:1/d?passwort=hidden",

@@ -90,10 +90,12 @@ def test_a_reader_does_not_write(path):
                 write()
 
 
-def test_a_reader_needs_a_store_that_is_there(path):
+def test_the_file_of_a_reader_and_the_folder_of_a_store_must_be_there(path, tmp_path):
     with raises_code("invalid-input"):
         SQLiteStore(path, read_only=True)
     assert not path.exists()
+    with raises_code("invalid-input"):
+        SQLiteStore(tmp_path / "nowhere" / "store.db")
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -184,11 +186,6 @@ def test_an_interrupt_leaves_no_transaction_open(path, interrupts):
             assert append(store, f"b{number}")[0].new
     with closing(SQLiteStore(path)) as store:
         assert keys(store) == ["a", *(f"b{number}" for number in range(30))]
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with raises_code("invalid-input"):
-        SQLiteStore(tmp_path / "nowhere" / "store.db")
 
 
 def test_a_key_that_is_too_long_is_refused(path):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from threading import Thread
 
+import pytest
 from waiting import wait_until
 
 from submax.live.bandits.bandit import Bandit
@@ -13,7 +14,6 @@ from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies import make_policy
-from submax.testing import ManualClock
 
 NETWORK = {
     "kind": "reward-conditioned",
@@ -44,23 +44,34 @@ def opened(place, policy, clock, **options):
 
 IN_A_FILE = """
 import json, sys
-from tests.live.fitting.training.test_training_of_bandits import NETWORK, ManualClock, fed, opened
+from submax.testing import ManualClock
+from tests.live.fitting.training.test_training_of_bandits import NETWORK, fed, opened
 clock = ManualClock()
 with opened(sys.argv[1], NETWORK, clock) as bandit:
     model = fed(bandit, clock).refit().fitted.model
-    bandit.decide({"x": 1.0})
-print(json.dumps([model, "jax" in sys.modules]))
+    version = bandit.decide({"x": 1.0}).version
+print(json.dumps([model, version, "jax" in sys.modules]))
 """
 
 
-def test_the_process_that_decides_does_not_import_jax_and_its_model_is_the_same(tmp_path):
-    command = [sys.executable, "-c", IN_A_FILE, tmp_path / "page.db"]
+def trained_by_another_process(folder):
+    """The model and the version of a network, and whether the process that decides imports jax."""
     # It imports this file, and so what this file imports.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", IN_A_FILE, folder / "page.db"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)
-    model, imported = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_the_process_that_decides_does_not_import_jax(tmp_path):
+    _, version, imported = trained_by_another_process(tmp_path)
+    assert version == 1
     assert not imported
-    clock = ManualClock()
+
+
+@pytest.mark.soak
+def test_a_network_is_the_same_if_another_process_trains_it(tmp_path, clock):
+    model, *_ = trained_by_another_process(tmp_path)
     with opened(MemoryStore(clock), NETWORK, clock) as bandit:
         assert fed(bandit, clock).refit().fitted.model == model
 

@@ -1,5 +1,6 @@
 """Models are trained in a process of their own, which may fail and end without harm."""
 
+import importlib
 import os
 import pickle
 import signal
@@ -30,20 +31,17 @@ def is_running(process):
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_a_model_has_the_same_bytes_as_in_this_process(shared_training, setup):
-    found = shared_training.train(setup.job(), setup.lazy(None))
-    assert setup.process != os.getpid()
-    assert found == setup.fitted_here(make_policy(setup.policy()))
-    assert setup.process == os.getpid()
-
-
-def test_the_process_is_kept_for_the_next_jobs(shared_training, setup):
-    processes = set()
+def test_models_have_the_same_bytes_as_in_this_process_and_one_process_trains_them(
+    shared_training, setup
+):
+    found, processes = set(), set()
     for _ in range(3):
-        shared_training.train(setup.job(), setup.lazy(None))
+        found.add(shared_training.train(setup.job(), setup.lazy(None)))
         processes.add(setup.process)
     assert len(processes) == 1
     assert os.getpid() not in processes
+    assert found == {setup.fitted_here(make_policy(setup.policy()))}
+    assert setup.process == os.getpid()
 
 
 def test_parts_that_never_change_are_read_once(shared_training, setup):
@@ -93,8 +91,9 @@ def test_a_process_that_was_killed_between_jobs_is_started_again(training, setup
 
 
 def test_an_error_of_the_policy_is_raised_and_the_process_goes_on(shared_training, setup, caplog):
-    with raises_code("training-failed"):
-        shared_training.train(setup.job("fails"), setup.lazy(None))
+    for how in ("fails by its own error", "fails"):
+        with raises_code("training-failed"):
+            shared_training.train(setup.job(how), setup.lazy(None))
     assert "in update" in caplog.text
     failed = setup.process
     with raises_code("invalid-input"):
@@ -188,3 +187,86 @@ def test_the_process_ends_with_the_one_that_started_it_even_during_a_job(setup):
         assert is_running(setup.process)
         parent.kill()
     wait_until(lambda: not is_running(setup.process))
+
+
+class Reduced:
+    """Unpickling it calls a function."""
+
+    def __init__(self, function, *arguments):
+        self._call = function, arguments
+
+    def __reduce__(self):
+        return self._call
+
+
+def test_a_job_that_cannot_be_unpickled_ends_the_process(training, setup, caplog):
+    job = setup.job()._replace(schema=Reduced(eval, "1 / 0"))
+    with raises_code("training-failed"):
+        training.train(job, setup.lazy(None))
+    assert "ZeroDivisionError" in caplog.text
+    assert training.train(setup.job(), setup.lazy(None))
+
+
+def test_modules_in_the_current_folder_do_not_replace_those_of_python(
+    training, setup, tmp_path, monkeypatch
+):
+    (tmp_path / "queue.py").write_text("raise ImportError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    assert training.train(setup.job(), setup.lazy(None))
+
+
+def test_modules_in_the_current_folder_are_found_if_this_process_finds_them(
+    training, setup, tmp_path, monkeypatch
+):
+    (tmp_path / "in_current_folder.py").write_text("import os; os._exit(7)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, ""])
+    job = setup.job()._replace(schema=Reduced(importlib.import_module, "in_current_folder"))
+    with raises_code("training-failed") as failed:
+        training.train(job, setup.lazy(None))
+    assert "status 7" in str(failed.value)
+
+
+FORK = """
+import os, pickle, signal, sys, warnings
+from threading import Event, Thread
+from submax.live.fitting.training.training_process import shared_training_process
+from submax.live.log.rows.lazy_rows import LazyRows, RowPart
+
+def read():
+    reading.set()
+    assert child_ended.wait(600)
+    return rows
+
+def train(part):
+    models.append(shared_training_process().train(job, LazyRows([part])))
+
+job, rows = pickle.load(sys.stdin.buffer)
+models, reading, child_ended = [], Event(), Event()
+thread = Thread(target=train, args=[RowPart(len(rows.reward), read)])
+thread.start()
+assert reading.wait(300)
+# Python warns of forks while there are threads.
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    signal.alarm(300)
+    train(RowPart.of(rows))
+    # Not os._exit: an ordinary end writes what is left in buffers.
+    sys.exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+child_ended.set()
+thread.join()
+sys.stdout.buffer.write(models[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the child is forked, and Windows has no fork")
+def test_a_child_that_is_forked_during_a_training_can_train(shared_training, setup):
+    sent = pickle.dumps((setup.job(), setup.rows))
+    found = subprocess.run([sys.executable, "-c", FORK], input=sent, capture_output=True)
+    status, _, model = found.stdout.partition(b"\n")
+    assert status == b"0", found.stderr.decode()
+    # What the child did at its end has not disturbed the training of its parent.
+    assert model == shared_training.train(setup.job(), setup.lazy(None))
