@@ -3,20 +3,19 @@ import re
 import numpy as np
 import pytest
 
-from submax.core.contracts.policy import Policy
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.discrete import Discrete
+from submax import Binary, Continuous, Counts, Discrete, Policy
 from submax.core.running.state_file import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
-from submax.estimators import ESTIMATORS
-from submax.policies import POLICIES, presets
-from submax.policies.adaptive.adaptive import Adaptive
-from submax.policies.adaptive.posterior_slots import PosteriorSlots
-from submax.policies.adaptive.posterior_submax import PosteriorSubMax
-from submax.policies.real_valued.fourier_thompson import FourierThompson
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.estimators import ESTIMATORS, BayesianFeatures
+from submax.policies import (
+    POLICIES,
+    Adaptive,
+    FourierThompson,
+    PosteriorSlots,
+    PosteriorSubMax,
+    RewardConditioned,
+    presets,
+)
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 from submax.testing import (
@@ -34,7 +33,7 @@ def examples(folder):
     return [example for kind in folder.classes() for example in kind.examples()]
 
 
-LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
+LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeatures)
 
 
 def form(instance):

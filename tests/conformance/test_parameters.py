@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from refusals import raises_code
 
-from submax.core.errors import SubmaxError
+from submax import SubmaxError
 from submax.estimators import ESTIMATORS
 from submax.policies import (
     POLICIES,

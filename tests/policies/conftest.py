@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.arms import Arms
+from submax import Arms, Feedback, Problem, Training
 
 REPLICAS, ROWS = 4, 400
 

@@ -3,18 +3,9 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.discrete import Discrete
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.estimators.counting import Counting
-from submax.policies.adaptive.posterior_slots import PosteriorSlots
-from submax.policies.classic.epsilon_greedy import EpsilonGreedy
-from submax.policies.classic.thompson import Thompson
-from submax.policies.classic.ucb1 import UCB1
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax import Arms, Continuous, Discrete, Feedback, Problem, Slots
+from submax.estimators import Counting
+from submax.policies import UCB1, EpsilonGreedy, PosteriorSlots, RewardConditioned, Thompson
 
 LEVELS = (0.0, 1.0, 4.0)
 ROWS = 400

@@ -1,15 +1,9 @@
 import pytest
 from refusals import raises_code
 
-from submax.estimators.counting import Counting
-from submax.policies import make_policy, presets
-from submax.policies.classic.thompson import Thompson
-from submax.policies.classic.ucb1 import UCB1
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.clipped import Clipped
-from submax.strategies.iterated import Iterated
-from submax.strategies.submax import SubMax
-from submax.strategies.target import Target
+from submax.estimators import Counting
+from submax.policies import UCB1, RewardConditioned, Thompson, make_policy, presets
+from submax.strategies import Clipped, Iterated, SubMax, Target
 
 
 def test_every_preset_is_found_by_its_name():

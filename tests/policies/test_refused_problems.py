@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import Arms, Box, Continuous, Counts, Mixed, Problem, Slots, make_policy
-from submax.core.conditioning.listed_belief import ListedBelief
-from submax.core.memory.memory import Memory
+from submax import (
+    Arms,
+    Box,
+    Continuous,
+    Counts,
+    ListedBelief,
+    Memory,
+    Mixed,
+    Problem,
+    Slots,
+    make_policy,
+)
 from submax.estimators import CVAE, BayesianFeatures, Counting
 from submax.policies import (
     EXP3,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from submax.core.conditioning.table import Table
+from submax import Table
 
 LEVELS = np.array([0.0, 1.0])
 

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.conditioning.table import Table
-from submax.strategies.advantage import Advantage
-from submax.strategies.submax import SubMax
+from submax import Table
+from submax.strategies import Advantage, SubMax
 
 NO_VALUES = np.full(3, np.nan)
 
@@ -78,16 +77,6 @@ def test_a_level_that_was_never_observed_has_no_weight(seed):
     np.testing.assert_allclose(
         Advantage().probabilities(table), gain / gain.sum(), rtol=0, atol=1e-9
     )
-
-
-@pytest.mark.parametrize("only", [0, 1, 2])
-def test_with_one_level_observed_it_is_uniform(only, seed):
-    prior = np.zeros(3)
-    prior[only] = 1.0
-    rows = np.random.default_rng(seed).dirichlet(np.ones(4), size=3)
-    table = Table(rows, np.array([0.1, 0.7, 2.3]), prior, NO_VALUES)
-    assert not Advantage().weights(table).any()
-    assert np.array_equal(Advantage().probabilities(table), np.full(4, 0.25))
 
 
 @pytest.mark.parametrize("levels", [(1.0, 5.0), (1000.0, 1001.0)], ids=str)

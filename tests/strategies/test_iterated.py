@@ -3,9 +3,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from submax.core.conditioning.table import Table
-from submax.strategies.iterated import Iterated
-from submax.strategies.submax import SubMax
+from submax import Table
+from submax.strategies import Iterated, SubMax
 
 
 def slow(table, depth):
@@ -71,9 +70,3 @@ def test_where_no_action_is_better_it_keeps_what_was_played(lowest, seed):
         values=np.zeros((100, 2)),
     )
     assert np.allclose(Iterated(3).probabilities(table), row[:, 0])
-
-
-def test_actions_never_played_stay_out():
-    rows = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]])
-    table = Table(rows, np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.zeros(2))
-    assert np.allclose(Iterated(1).probabilities(table), [0.0, 1.0, 0.0])

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.simulation.batch_flush import BatchFlush
+from submax import BatchFlush
 from submax.simulation.delay import Step
 from submax.testing import check_delay
 

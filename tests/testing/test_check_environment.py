@@ -3,10 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from submax import Bernoulli
 from submax.core.contracts.environment import Outcome
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.networks.contextual import Contextual
-from submax.environments.networks.truth_network import TruthNetwork
 from submax.testing import check_environment
 
 UNSEEDED = np.random.default_rng(0)
@@ -62,17 +60,9 @@ class MovesInSecret(Bernoulli):
 
 
 @dataclass(frozen=True)
-class OneNetworkForAll(Contextual):
+class OneWorldForAll(Bernoulli):
     def reset(self, replicas, rng):
-        world = Contextual.reset(self, 1, rng)
-        return TruthNetwork(*(np.repeat(part, replicas, axis=0) for part in world))
-
-
-@dataclass(frozen=True)
-class OneNetworkAndContextForAll(OneNetworkForAll):
-    def contexts(self, world, count, rng):
-        context = Contextual.contexts(self, world, count, rng)
-        return np.repeat(context[:1], len(context), axis=0)
+        return np.repeat(Bernoulli.reset(self, 1, rng), replicas, axis=0)
 
 
 @dataclass(frozen=True)
@@ -109,7 +99,7 @@ class OneColumnOfBest(Bernoulli):
         (BestIsAverage(3), "no action may be better than best_reward"),
         (MovesInSecret(3), r"does not drift, and its mean rewards change.*found 0"),
         (BestIsOne(3), "some action must earn best_reward"),
-        (OneNetworkAndContextForAll(), "different replicas must not all meet the same"),
+        (OneWorldForAll(3), "different replicas must not all meet the same"),
         (WithoutSeed(3), "the same seed must give the same world"),
         (WideContexts(3), "contexts must have shape"),
         (WholeRewards(3), "reward must be of type float64"),
@@ -120,7 +110,3 @@ class OneColumnOfBest(Bernoulli):
 def test_a_broken_environment_is_found_out(environment, rule, seed):
     with pytest.raises(AssertionError, match=rule):
         check_environment(environment, seed)
-
-
-def test_replicas_may_share_a_truth_when_their_contexts_differ(seed):
-    check_environment(OneNetworkForAll(), seed)

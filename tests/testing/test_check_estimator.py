@@ -3,8 +3,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.estimators.classifier import Classifier, ClassifierBelief
-from submax.estimators.counting import Counting, CountingBelief
+from submax.estimators import Classifier, Counting
+from submax.estimators.classifier import ClassifierBelief
+from submax.estimators.counting import CountingBelief
 from submax.testing import check_estimator
 
 

@@ -5,7 +5,6 @@ from scipy import stats
 from submax.testing.rules.goodness_of_fit import (
     SMALLEST_P_VALUE,
     goodness_of_fit,
-    p_value_in_steps,
 )
 
 
@@ -54,21 +53,3 @@ def test_false_alarms_are_as_rare_as_the_p_value_says(often):
 def test_wrong_probabilities_are_found_out(shift, seed):
     drawn = np.random.default_rng(seed).choice(2, size=4000, p=[0.5 + shift, 0.5 - shift])
     assert goodness_of_fit(drawn, np.array([0.5, 0.5])) < SMALLEST_P_VALUE
-
-
-def test_one_certain_index_has_nothing_to_test():
-    assert goodness_of_fit(np.zeros(10, dtype=np.int64), np.array([1.0])) == 1.0
-    assert goodness_of_fit(np.zeros(10, dtype=np.int64), np.array([1.0, 0.0])) == 1.0
-
-
-@pytest.mark.parametrize(("often", "enough"), [(5, 300), (7, 1500)])
-def test_draws_that_agree_well_are_few_and_others_as_many_as_allowed(often, enough):
-    calls = []
-
-    def draw():
-        calls.append(10)
-        return np.repeat([0, 1], [often, 10 - often])
-
-    p_value = p_value_in_steps(draw, np.array([0.5, 0.5]), 1500)
-    assert sum(calls) == enough
-    assert (p_value < SMALLEST_P_VALUE) == (often != 5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from submax.core.contracts.policy import Policy
+from submax import Policy
 from submax.estimators import Counting
 from submax.policies import Thompson
 from submax.testing.rules.require import require_equal_copy, require_instance

@@ -3,14 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.slots import Slots
+from submax import Continuous, Feedback, Problem, Slots
 from submax.models.regression.posterior import Posterior
 from submax.models.regression.prior import PriorStructure
 from submax.models.regression.slot_map import SlotMap
-from submax.policies.adaptive.posterior_slots import PosteriorSlots
+from submax.policies import PosteriorSlots
 
 SIZES = (2, 3, 4)
 

@@ -2,14 +2,10 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.memory import Memory
-from submax.core.rewards.continuous import Continuous
+from submax import Arms, Continuous, Feedback, Memory, Problem
 from submax.core.running.state_file import read_state, state_bytes
-from submax.core.spaces.arms import Arms
-from submax.estimators.bayesian_features import BayesianFeatures
-from submax.policies.adaptive.posterior_submax import PosteriorSubMax
+from submax.estimators import BayesianFeatures
+from submax.policies import PosteriorSubMax
 from submax.strategies.iterated import mean_submax_of, submax_of
 
 SMALL = PosteriorSubMax(BayesianFeatures(features=24, draws=8))
@@ -52,31 +48,6 @@ def test_submax_of_values_is_the_equation(depth, seed):
     contrasts = value - value.mean(axis=1, keepdims=True)
     mixed = mean_submax_of(contrasts, depth)
     np.testing.assert_allclose(mixed, np.mean(expected, axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize("depth", [1, 3])
-def test_the_means_of_several_tables_are_those_of_each(depth, seed):
-    value = np.random.default_rng(seed).normal(size=(2, 6, 7, 5))
-    contrasts = value - value.mean(axis=-1, keepdims=True)
-    expected = submax_of(contrasts, depth).mean(axis=-2)
-    np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)
-    assert mean_submax_of(contrasts[:, :0], depth).shape == (2, 0, 5)
-    contrasts[1, 2, 3] = np.nan
-    spoiled = mean_submax_of(contrasts, depth)
-    assert np.isnan(spoiled[1, 2]).all()
-    expected[1, 2] = np.nan
-    np.testing.assert_allclose(spoiled, expected, atol=1e-12)
-
-
-def test_actions_that_are_equally_good_stay_so_in_every_step(seed):
-    rng = np.random.default_rng(seed)
-    best = rng.random((40, 1))
-    value = np.concatenate([best, best - rng.random((40, 2)), best], axis=1)
-    for depth in (1, 2, 5, 30):
-        found = submax_of(value, depth)
-        np.testing.assert_allclose(found[:, 0], found[:, 3], rtol=1e-9)
-        mixed = mean_submax_of(value - value.mean(axis=1, keepdims=True), depth)
-        np.testing.assert_allclose(mixed, found.mean(axis=0), atol=1e-9)
 
 
 def test_equal_values_are_uniform_in_both_forms():

@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from submax import Bernoulli, Feedback
 from submax.core.contracts import look_ahead_stepper
-from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.success_draws import SuccessDraws
-from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
 from submax.policies.steppers.tracking_stepper import TrackingStepper
 from submax.simulation.running.single_steps import stepper_of

@@ -3,12 +3,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.discrete import Discrete
-from submax.core.spaces.arms import Arms
-from submax.policies.classic.fitted_thompson import FittedThompson
+from submax import Arms, Continuous, Discrete, Feedback, Problem
+from submax.policies import FittedThompson
 
 ALLOWED = 6.5
 """Standard errors: exceeded once in ten thousand million comparisons."""
@@ -99,18 +95,6 @@ def test_rewards_between_their_bounds_are_parts_of_a_success(scale, seed):
     a, b = slow_posterior(arm[0], (reward[0] + 2) / 8, 4)
     np.testing.assert_allclose(state.a[0], a, rtol=1e-3)
     np.testing.assert_allclose(state.b[0], b, rtol=1e-3)
-
-
-def test_the_order_and_parts_of_the_feedback_do_not_matter(seed):
-    policy, problem, rng = FittedThompson(), Problem(Arms(5)), np.random.default_rng(seed)
-    feedback = some(5, 60, seed)
-    arm, reward = feedback.action[..., 0], feedback.reward
-    whole = taught(policy, problem, feedback, seed)
-    order = rng.permutation(60)
-    state = policy.init(problem, 1, rng)
-    for rows in np.split(order, [1, 20, 20]):
-        state = policy.update(state, feedback_of(problem, arm[:, rows], reward[:, rows]), rng)
-    np.testing.assert_allclose(listed(policy, state), listed(policy, whole), atol=1e-4)
 
 
 @pytest.mark.parametrize("sharpness", [0.1, 1.0, 4.0])

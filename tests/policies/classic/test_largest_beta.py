@@ -85,13 +85,6 @@ def test_two_sparse_variables_have_a_closed_form():
     assert np.allclose(largest_beta(np.ones_like(b), b), expected, rtol=0, atol=TOLERANCE)
 
 
-def test_two_leaders_among_many_have_their_chances():
-    a = np.array([[5.0, 1.0] + [3.0] * 10 + [1.0] * 10])
-    b = np.array([[56.0, 0.7] + [6000.0] * 10 + [9000.0] * 10])
-    # The chance of the first alone, by adaptive quadrature; the second has nearly all the rest.
-    assert np.allclose(largest_beta(a, b)[0, :2], by_quad(a[0], b[0])[:2], rtol=0, atol=TOLERANCE)
-
-
 @pytest.mark.parametrize("arms", [1, 2, 300])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.3, 0.3), (1.0, 99.0), (3000.0, 7000.0)])
 def test_equal_variables_share_equally(arms, alpha, beta):

@@ -5,22 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.environments.arms.bernoulli import Bernoulli
+from submax import Arms, BatchFlush, Bernoulli, Continuous, Feedback, Problem, Slots, simulate
+from submax.policies import UCB1, EpsilonGreedy, Gradient, PosteriorGreedy, Random, Thompson
 from submax.policies.classic.arm_statistics import ArmStatistics
-from submax.policies.classic.epsilon_greedy import EpsilonGreedy
-from submax.policies.classic.gradient import Gradient
 from submax.policies.classic.largest_beta import largest_beta
-from submax.policies.classic.posterior_greedy import PosteriorGreedy
-from submax.policies.classic.random import Random
-from submax.policies.classic.thompson import Thompson
-from submax.policies.classic.ucb1 import UCB1
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.simulate import simulate
 from submax.testing.rules.examples import some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 

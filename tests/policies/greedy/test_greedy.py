@@ -5,7 +5,7 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax import Arms, Feedback, Problem
+from submax import Arms, Continuous, Feedback, Problem
 from submax.core.running.names_file import names_file
 from submax.policies import GreedyRegression, Tempered
 
@@ -20,8 +20,6 @@ def feedback(seed: int, rows: int = 400, arms: int = 3) -> Feedback:
 
 
 def problem(arms: int = 3) -> Problem:
-    from submax import Continuous
-
     return Problem(Arms(arms), context_width=2, scale=Continuous())
 
 

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
+from submax import Arms, Continuous, Feedback, Problem, Slots
+from submax.policies import LinearThompson, LinUCB
 from submax.policies.linear.linear_beliefs import LinearBeliefs
-from submax.policies.linear.linear_thompson import LinearThompson
-from submax.policies.linear.linucb import LinUCB
 from submax.policies.neural.largest_normal import largest_normal
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit

@@ -62,17 +62,6 @@ def test_equal_variables_share_equally(arms, deviation):
     assert np.allclose(found, 1 / arms, rtol=1e-9, atol=0)
 
 
-def test_groups_of_equal_variables_have_the_chances_of_their_members(seed):
-    rng = np.random.default_rng(seed)
-    kind = rng.integers(3, size=(4, 9))
-    mean, deviation = np.array([0.0, 0.3, 0.3])[kind], np.array([1.0, 0.5, 0.2])[kind]
-    # As good as equal, and yet no two of them are.
-    apart = mean + 1e-13 * np.arange(9)
-    assert np.allclose(
-        largest_normal(mean, deviation), largest_normal(apart, deviation), rtol=0, atol=1e-11
-    )
-
-
 def test_known_numbers_win_against_what_lies_below():
     # 1 is known twice; N(0, 1) exceeds it with Φ(−1), and what is known to be 0 never does.
     found = largest_normal(np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0, 0.0]))

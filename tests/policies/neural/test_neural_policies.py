@@ -4,10 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from submax.policies.neural.dropout_thompson import DropoutThompson
-from submax.policies.neural.neural_epsilon_greedy import NeuralEpsilonGreedy
-from submax.policies.neural.neural_thompson import NeuralThompson
-from submax.policies.neural.neural_ucb import NeuralUCB
+from submax.policies import DropoutThompson, NeuralEpsilonGreedy, NeuralThompson, NeuralUCB
 from submax.testing.rules.examples import some_contexts
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -69,17 +66,6 @@ def test_the_probability_is_that_of_drawn_values(thompson_state, problem, table,
     for replica in range(4):
         fit = goodness_of_fit(drawn[replica], probabilities[replica, 0])
         assert fit > SMALLEST_P_VALUE
-
-
-def test_without_scale_it_is_greedy(thompson_state, problem, table, seed):
-    policy, context = NeuralThompson(0.0, hidden=8), some_contexts(problem, 4, 50, seed)
-    logits = thompson_state.belief.logits(context)
-    best = logits == logits.max(axis=-1, keepdims=True)
-    assert np.allclose(
-        table(policy, thompson_state, context), best / best.sum(axis=-1, keepdims=True)
-    )
-    taken = policy.act(thompson_state, context, np.random.default_rng(seed)).action
-    assert np.all(np.take_along_axis(best, taken, axis=-1))
 
 
 @pytest.fixture(scope="module")
@@ -147,25 +133,3 @@ def test_the_probability_is_the_share_of_masks(policy, state, problem, table, va
             best = np.isclose(values, values.max(), rtol=1e-6, atol=1e-6)
             expected += best / best.sum() / 40
         assert np.allclose(found[replica, row], expected)
-
-
-def test_all_actions_of_a_decision_share_one_mask(problem, seed):
-    # Every unit counts double for arm 0: with a mask of its own another arm would win at times.
-    policy = DropoutThompson(0.5, masks=200, hidden=8)
-    rng = np.random.default_rng(seed)
-    state = policy.init(problem, 2, rng)
-    network = state.belief.network
-    units = np.zeros_like(network.choice_weight) + np.array([2.0, 1.0, 1.0])[:, None]
-    network = network._replace(
-        choice_weight=units.astype(np.float32),
-        second_weight=np.tile(np.eye(8, dtype=np.float32), (2, 1, 1)),
-        head_weight=np.ones((2, 8), dtype=np.float32),
-    )
-    first, second = state.first.copy(), state.second.copy()
-    first[..., 0] = second[..., 0] = 2.0  # one unit is always there
-    state = state._replace(
-        belief=state.belief._replace(network=network), first=first, second=second
-    )
-    context = np.zeros((2, 500, 2))
-    assert np.all(policy.act(state, context, rng).action == 0)
-    assert np.all(policy.log_prob(state, context, np.zeros((2, 500, 1), dtype=np.int64)) == 0)

@@ -1,15 +1,9 @@
-import itertools
-
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.slots import Slots
+from submax import Feedback, Problem, Slots, Training
 from submax.models.networks.value_network import ValueNetwork
-from submax.policies.neural.climbing_dropout_thompson import ClimbingDropoutThompson
-from submax.policies.neural.climbing_epsilon_greedy import ClimbingEpsilonGreedy
+from submax.policies import ClimbingDropoutThompson, ClimbingEpsilonGreedy
 from submax.policies.neural.value_belief import ValueBelief
 from submax.policies.neural.value_climb import climbed_actions
 
@@ -50,16 +44,6 @@ def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
     for mask in (None, masks):
         end = climbed_actions(belief, context, starts, 50, mask)
         assert better_neighbours(belief, context, end, mask) == 0
-
-
-def test_climbs_from_every_action_find_the_best_one(seed):
-    belief, rng = random_belief(seed), np.random.default_rng(seed)
-    context = rng.normal(size=(REPLICAS, 20, 2))
-    every = np.array(list(itertools.product(range(2), range(3), range(4))))
-    end = climbed_actions(belief, context, np.stack([every] * REPLICAS), 50)
-    value = belief.logits(context)
-    chosen = np.take_along_axis(value, PROBLEM.space.index(end)[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose(chosen, value.max(axis=-1), atol=1e-5)
 
 
 def feedback_of(rng, rows=60):

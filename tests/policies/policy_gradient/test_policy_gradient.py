@@ -1,21 +1,17 @@
 """Losses whose gradients are those of the expected reward, by enumeration of all actions."""
 
-from itertools import permutations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from submax.core.contracts.problem import Problem
-from submax.core.memory.memory import Memory
-from submax.core.spaces.box import Box
-from submax.core.spaces.slots import Slots
-from submax.policies.policy_gradient.actor_critic import ActorCritic
-from submax.policies.policy_gradient.advantages import Advantages
-from submax.policies.policy_gradient.doubly_robust_gradient import DoublyRobustGradient
-from submax.policies.policy_gradient.generative_policy_gradient import GenerativePolicyGradient
-from submax.policies.policy_gradient.policy_gradient import PolicyGradient
+from submax import Box, Memory, Problem, Slots
+from submax.policies import (
+    ActorCritic,
+    DoublyRobustGradient,
+    GenerativePolicyGradient,
+    PolicyGradient,
+)
 from submax.testing.rules.examples import some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
@@ -56,19 +52,6 @@ def test_weights_are_truncated(row_gradients, seed):
     np.testing.assert_allclose(2 * small, large, rtol=1e-5)
 
 
-def test_columns_are_standardized_rewards_and_propensities(seed):
-    feedback = some_feedback(PROBLEM, 2, 12, seed)
-    state = POLICY.init(PROBLEM, 2, np.random.default_rng(seed))
-    buffer = state.buffer.add(feedback, Memory(), None)
-    columns = POLICY.columns(state._replace(buffer=buffer), np.random.default_rng(seed))
-    reward = feedback.reward
-    spread = reward.std(axis=1, keepdims=True)
-    expected = (reward - reward.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    np.testing.assert_allclose(columns[..., 0], expected)
-    np.testing.assert_allclose(columns[..., 1], feedback.log_prob)
-    assert Advantages.of(PROBLEM.scale, buffer).deviation.shape == (2, 1)
-
-
 def test_the_gradient_is_that_of_the_values_of_the_critic(exact_gradient, row_gradients, seed):
     """Whatever was chosen, the gradient is that of Σ_b π(b) v(b), by enumeration."""
     rng = np.random.default_rng(seed)
@@ -80,21 +63,6 @@ def test_the_gradient_is_that_of_the_values_of_the_critic(exact_gradient, row_gr
     rows = row_gradients(design, output, listing, columns)
     expected = exact_gradient(design, output, listing, value)
     np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
-
-
-def test_logged_probabilities_and_rewards_reach_the_actor_by_the_critic_alone(
-    problem, training, seed
-):
-    policy, rng = ActorCritic(hidden=8, training=training), np.random.default_rng(seed)
-    feedback = some_feedback(problem, 4, 12, seed)
-    state = policy.update(policy.init(problem, 4, rng), feedback._replace(log_prob=None), rng)
-    columns = policy.columns(state, rng)
-    assert np.all(columns[..., :2] == 0)
-    value = state.critic.values(feedback.context)
-    # Standardized: the same order, also where two values are equal but for rounding.
-    for higher, lower in permutations(range(value.shape[-1]), 2):
-        apart = value[..., higher] - value[..., lower] > 1e-5 * np.abs(value).max()
-        assert np.all(columns[..., 2 + higher][apart] > columns[..., 2 + lower][apart])
 
 
 LISTING = PROBLEM.space.listing()

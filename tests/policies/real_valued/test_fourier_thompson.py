@@ -3,12 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.mixed import Mixed
+from submax import Continuous, Feedback, Mixed, Problem
+from submax.policies import FourierThompson
 from submax.policies.real_valued.fourier_statistics import FourierStatistics
-from submax.policies.real_valued.fourier_thompson import FourierThompson
 from submax.testing.rules.examples import some_contexts, some_feedback
 
 CLEAR = 6.5
@@ -46,23 +43,6 @@ def test_draws_have_mean_and_covariance_of_the_regression(seed):
         assert np.all(np.abs(away) < CLEAR * np.sqrt(variance / count))
         error = np.sqrt((np.outer(variance, variance) + covariance**2) / (count - 1))
         assert np.all(np.abs(np.cov(drawn[replica].T) - covariance) < CLEAR * error)
-
-
-def test_before_any_data_the_draws_are_from_the_prior(seed):
-    rng, count = np.random.default_rng(seed), 20000
-    drawn = FourierStatistics.empty(1, 2).draws(count, 1.5, 0.5, rng)[0]
-    covariance = 1.5**2 / 0.5 * np.eye(2)
-    assert np.all(np.abs(drawn.mean(axis=0)) < CLEAR * np.sqrt(np.diag(covariance) / count))
-    error = np.sqrt((4.5**2 + covariance**2) / (count - 1))
-    assert np.all(np.abs(np.cov(drawn.T) - covariance) < CLEAR * error)
-
-
-def test_rewards_that_are_all_equal_tell_nothing(seed):
-    rng = np.random.default_rng(seed)
-    features, reward = rng.normal(size=(1, 30, 3)), np.full((1, 30), 0.75)
-    sums = FourierStatistics.empty(1, 3).add(features, reward, np.ones((1, 30)))
-    drawn = sums.draws(5, 1e-12, 1.0, rng)
-    np.testing.assert_allclose(drawn, 0.0, atol=1e-9)
 
 
 def feature(policy, state, context, action, seed):

@@ -2,19 +2,11 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax import Arms, Feedback, Problem, Slots, Training
+from submax.estimators import CVAE, Counting
+from submax.policies import RewardConditioned
 from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
-from submax.strategies.clipped import Clipped
-from submax.strategies.optimistic import Optimistic
-from submax.strategies.optimized import Optimized, bounds
-from submax.strategies.submax import SubMax
+from submax.strategies import Clipped, Optimistic, Optimized, SubMax
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -36,15 +28,6 @@ def test_submax_with_add_one_from_the_raw_observations(seed):
         gain = np.maximum(np.array(good) / sum(good) - np.array(bad) / sum(bad), 0)
         expected = gain / gain.sum() if gain.sum() > 1e-12 else np.full(3, 1 / 3)
         assert np.allclose(found[replica], expected)
-
-
-def test_it_is_uniform_until_the_first_reward(seed):
-    problem = Problem(Slots((2, 2)))
-    feedback = some_feedback(problem, 2, 20, seed)._replace(reward=np.zeros((2, 20)))
-    for strategy in (Optimistic(), Optimized(), SubMax()):
-        policy = RewardConditioned(Counting(1.0), strategy)
-        state = taught(policy, problem, feedback, seed)
-        assert np.allclose(policy.probabilities(state, np.zeros((2, 1, 0))), 0.25)
 
 
 def test_optimized_without_propensities_says_what_is_missing(seed):
@@ -142,34 +125,6 @@ def test_a_million_million_joint_actions(seed):
     log_prob = policy.log_prob(state, context, decision.action)
     assert np.isfinite(log_prob).all()
     assert log_prob.mean() > -12 * np.log(10)
-
-
-@trains
-def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
-    policy, state = belief
-    context = some_contexts(CONTEXTUAL, 2, 20, seed)
-    network = NETWORK.belief(state.params, context)
-    listed = network.prob_of_all()
-    table = policy.table(state, network)._replace(probabilities=listed)
-    weights = policy.strategy.weights(table)
-    mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
-    assert mixed.min() >= -1e-9
-    assert np.allclose(mixed.sum(axis=-1), 1)
-    assert np.allclose(mixed[0].min(axis=-1), 0, atol=1e-9)
-    assert np.ptp(weights[0, :, -1]) > 0
-
-
-@trains
-def test_optimized_takes_its_sign_from_the_values(belief, seed):
-    policy, state = belief
-    context = some_contexts(CONTEXTUAL, 2, 5, seed)
-    network = NETWORK.belief(state.params, context)
-    listed = network.prob_of_all()
-    lowest, highest = bounds(listed[..., 0, :], listed[..., -1, :])
-    for values, expected in (((0.1, 0.2), highest), ((0.2, 0.1), lowest)):
-        valued = state._replace(values=np.tile(values, (2, 1)))
-        table = policy.table(valued, network)._replace(probabilities=listed)
-        assert np.array_equal(policy.strategy.weights(table)[..., -1], expected)
 
 
 def test_levels_that_are_equal_exhaust_the_proposals(seed):

@@ -1,22 +1,10 @@
 import numpy as np
 import pytest
-from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.estimators.softmax import Softmax
-from submax.policies import make_policy
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
-from submax.strategies.iterated import Iterated
-from submax.strategies.optimized import Optimized
-from submax.strategies.submax import SubMax
-from submax.strategies.tracking import Tracking
+from submax import Arms, Feedback, Problem, Slots, Training
+from submax.estimators import CVAE, Counting, Softmax
+from submax.policies import RewardConditioned, SlotBySlot
+from submax.strategies import Iterated, Optimized, SubMax, Tracking
 from submax.testing.rules.examples import some_contexts, some_feedback
 
 BRIEF = Training(steps=40, batch=32, learning_rate=0.02)
@@ -99,16 +87,6 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
         found = policy.log_prob(state, rows, alike).reshape(2, 50, 10)
         chosen = np.take_along_axis(slots[slot], action[..., slot, None], axis=2)[..., 0]
         np.testing.assert_allclose(np.exp(found).sum(axis=-1), np.exp(log_prob) / chosen)
-
-
-def test_it_does_not_list_joint_actions(seed):
-    policy = make_policy("rcp-softmax-adaptive")
-    state = policy.init(Problem(TRILLION), 1, np.random.default_rng(seed))
-    with raises_code("invalid-input"):
-        policy.probabilities(state, np.zeros((1, 1, 0)))
-    action, log_prob = policy.act(state, np.zeros((1, 5, 0)), np.random.default_rng(seed))
-    assert TRILLION.contains(action)
-    np.testing.assert_allclose(log_prob, -12 * np.log(10))
 
 
 @pytest.mark.xdist_group("CVAE")

@@ -1,24 +1,22 @@
 import numpy as np
 import pytest
 
-from submax.core.conditioning.strategy_facts import StrategyFacts
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.discrete import Discrete
+from submax import (
+    Arms,
+    Box,
+    Continuous,
+    Counts,
+    Discrete,
+    Feedback,
+    Problem,
+    StrategyFacts,
+    Training,
+)
 from submax.core.running.fallback import counted_fallbacks, fall_back
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
-from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.advantage import Advantage
-from submax.strategies.clipped import Clipped
-from submax.strategies.linear_program import LinearProgram, UnsolvedWarning
-from submax.strategies.optimistic import Optimistic
-from submax.strategies.submax import SubMax
+from submax.estimators import CVAE, Counting
+from submax.policies import RewardConditioned
+from submax.strategies import Advantage, Clipped, LinearProgram, Optimistic, SubMax
+from submax.strategies.linear_program import UnsolvedWarning
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 NETWORK = CVAE(hidden=4, latent=2, draws=2, training=Training(steps=6, batch=8))

@@ -7,11 +7,10 @@ import pytest
 from refusals import raises_code
 from scipy import optimize
 
-from submax import Arms, Bernoulli, Feedback, Problem, make_policy
+from submax import Arms, Bernoulli, Feedback, Problem, identify, make_policy
 from submax.policies import SuccessiveElimination, TopTwoThompson
 from submax.policies.classic.bernoulli_divergence import divergence
 from submax.policies.identification.optimal_shares import optimal_shares
-from submax.simulation.identify import identify
 
 POLICIES = ("successive-elimination", "track-and-stop", "top-two-thompson")
 

@@ -34,8 +34,9 @@ SCALED = (
 """Problems that a class may refuse, when it is made for other rewards."""
 LEVELLED = Problem(Arms(3), context_width=2, scale=Discrete((-1.0, 0.0, 2.0)))
 BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
-"""The first and the third problem of SCALED for networks: they have the shapes of the second one,
-so that all are trained by the same compiled program."""
+COUNTED = Problem(Arms(3), context_width=2, scale=Counts())
+"""The other scales of SCALED for networks: the problems have the shapes of the second one, so that
+those of as many levels are trained by the same compiled program."""
 PAIRS = (
     Problem(Slots((3, 3))),
     Problem(Slots((1, 1))),
@@ -99,7 +100,7 @@ def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[
         yield problem, several
     scaled: tuple[Problem, ...] = (LEVELLED, SCALED[1])
     if isinstance(subject, Estimator):
-        scaled = (*scaled, BOUNDED, *SCALED[3:])
+        scaled = (*scaled, BOUNDED, COUNTED)
     for problem in accepted(subject, scaled):
         yield problem, several
 
