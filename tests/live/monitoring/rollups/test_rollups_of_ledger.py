@@ -51,7 +51,7 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     for tier in rollups.tiers:
         assert tier.groups.rows[:, 0].sum() == len(log)
     assert rollups.delays.sums.total.sum() > 0
-    # Read again as a whole, they are the same.
+    # They survive a restart.
     with submax.open(tmp_path / "b.db", clock=clock, background=False) as again:
         again.ledger()
         assert again.rollups().to_record() == rollups.to_record()

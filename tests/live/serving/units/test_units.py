@@ -190,26 +190,30 @@ def test_all_kinds_of_actions_are_repeated(actions_, seed):
 
 
 @dataclass
-class FailsOnce(MemoryStore):
-    """The first decision of a unit is drawn and not written."""
+class FailsAtFirst(MemoryStore):
+    """The first decision of each of 20 units is drawn and not written."""
 
-    failed: bool = False
+    left: int = 20
 
     def append(self, stream, entries):
-        if stream.endswith("/log") and not self.failed:
-            self.failed = True
+        if stream.endswith("/log") and self.left:
+            self.left -= 1
             raise submax.StoreError("the disk is full")
         return super().append(stream, entries)
 
 
 def test_a_unit_keeps_its_action_also_if_its_first_decision_was_not_written(clock, seed):
-    store = FailsOnce(clock)
-    bandit = opened(clock, store, sticky=60, seed=seed)
-    with raises_code("store-unavailable"):
-        bandit.decide(unit="visitor-1")
-    shown = bandit.decide(unit="visitor-1")
-    again = opened(clock, store, sticky=60, seed=seed + 1)
-    assert {one.decide(unit="visitor-1").action for one in (bandit, again)} == {shown.action}
+    store = FailsAtFirst(clock)
+    bandit = opened(clock, store, sticky=3600, seed=seed)
+    for unit in UNITS[:20]:
+        with raises_code("store-unavailable"):
+            bandit.decide(unit=unit)
+    shown = actions(bandit, UNITS[:20])
+    learn(bandit, clock, "C")
+    # Another process knows only what was written; the new version would prefer another action.
+    again = opened(clock, store, sticky=3600, seed=seed)
+    assert actions(again, UNITS[:20]) == actions(bandit, UNITS[:20]) == shown
+    assert actions(again, UNITS[20:40]).count("C") > 10
 
 
 def test_units_that_no_log_could_hold_are_refused():
