@@ -156,14 +156,6 @@ def test_a_class_is_named_by_its_module_too():
     assert found == Thompson(alpha=2.0)
 
 
-def test_files_whose_names_differ_by_a_dot_are_different_modules(tmp_path):
-    for name, arm in (("a.b.py", 0), ("a_b.py", 1)):
-        text = textwrap.dedent(MY_POLICY).replace("arm: int = 0", f"arm: int = {arm}")
-        (tmp_path / name).write_text(text)
-    found = [POLICIES.find(f"{tmp_path / name}:MyPolicy")().arm for name in ("a.b.py", "a_b.py")]
-    assert found == [0, 1]
-
-
 def test_a_part_of_another_kind_is_refused():
     with raises_code("invalid-input"):
         make_policy({"kind": "adaptive", "estimator": "counting"})

@@ -117,15 +117,13 @@ def test_the_prior_of_an_update_is_the_posterior_of_the_last(estimator, seed):
 
 
 def test_a_heavy_prior_keeps_what_was_learned(seed):
-    rng = np.random.default_rng(seed)
-    context = some_contexts(PROBLEM, 4, 5, seed)
-    moves = []
-    for weight in (1e-6, 1e6):
-        estimator = VariationalContinual(Softmax(hidden=4, training=BRIEF), prior_weight=weight)
-        light = VariationalContinual(Softmax(hidden=4, training=BRIEF), prior_weight=1e-6)
-        rng = np.random.default_rng(seed)
-        before = light.fit(light.init(PROBLEM, 4, rng), some_feedback(PROBLEM, 4, 30, seed), rng)
-        after = estimator.fit(before, some_feedback(PROBLEM, 4, 30, seed + 1), rng)
+    context, rng = some_contexts(PROBLEM, 4, 5, seed), np.random.default_rng(seed)
+    network, moves = Softmax(hidden=4, training=BRIEF), []
+    light, heavy = (VariationalContinual(network, prior_weight=one) for one in (1e-6, 1e6))
+    before = light.fit(light.init(PROBLEM, 4, rng), some_feedback(PROBLEM, 4, 30, seed), rng)
+    for estimator in (light, heavy):
+        given = some_feedback(PROBLEM, 4, 30, seed + 1)
+        after = estimator.fit(before, given, np.random.default_rng(seed))
         apart = [estimator.belief(one, context).prob_of_all() for one in (before, after)]
         moves.append(np.abs(apart[0] - apart[1]).mean())
     assert moves[1] < moves[0]

@@ -16,11 +16,6 @@ MIXED = Mixed((3, 2), (-1.0,), (4.0,))
 both = pytest.mark.parametrize("space", [BOX, MIXED], ids=repr)
 
 
-def test_choices_come_before_numbers():
-    assert (BOX.slots, BOX.reals, BOX.choices) == (2, 2, ())
-    assert (MIXED.slots, MIXED.reals, MIXED.choices) == (3, 1, (3, 2))
-
-
 @both
 def test_uniform_draws_are_uniform_in_every_part(space, seed):
     drawn = space.uniform((4, 600), np.random.default_rng(seed))

@@ -160,12 +160,9 @@ def test_rows_of_likely_actions_do_not_move_the_centre(seed):
     belief = learned(rows._replace(log_prob=np.log(chance)), SETTINGS, seed, 30)
     weight = np.where(likely, 0.0, 1 / chance)
     assert belief.centre == pytest.approx(np.average(rows.reward, weights=weight))
-
-
-def test_without_propensities_the_centre_is_the_mean_reward(seed):
-    rows = some_rows(90, seed)
-    belief = learned(rows._replace(log_prob=np.full(90, np.nan)), SETTINGS, seed, 30)
-    assert belief.centre == pytest.approx(rows.reward.mean())
+    # Without propensities it is the mean reward.
+    unknown = learned(rows._replace(log_prob=np.full(90, np.nan)), SETTINGS, seed, 30)
+    assert unknown.centre == pytest.approx(rows.reward.mean())
 
 
 def test_what_is_not_shared_says_nothing_about_other_actions(seed):
