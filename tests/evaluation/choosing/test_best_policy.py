@@ -6,7 +6,6 @@ from refusals import raises_code
 
 from submax.evaluation import Log, compare, learn, learn_best
 from submax.evaluation.choosing.race import FoldOfRace, Race
-from submax.evaluation.choosing.standard_candidates import standard_candidates
 from submax.evaluation.contracts.terms import Terms
 from submax.schema.learned import Learned
 
@@ -84,16 +83,6 @@ def test_few_rows_choose_nothing(log):
     assert len(best.notes) == 1
     with raises_code("invalid-input"):
         learn_best(log, [])
-
-
-def test_only_policies_that_suit_the_log_are_candidates(log):
-    named = standard_candidates(log)
-    assert named[:2] == ("rcp-adaptive", "rcp-adaptive@greedy")
-    assert {"boosted-greedy", "forest-greedy", "rcp-softmax-converged"} <= set(named)
-    prices = Log.from_arrays(
-        [[1.5], [2.5]], [0.0, 1.0], propensity=[0.1, 0.1], actions={"slot0": [1.0, 3.0]}
-    )
-    assert not any("@" in name for name in standard_candidates(prices))
 
 
 def race_of(rng, means, spread=1.0, sizes=SIZES):

@@ -4,7 +4,6 @@ from refusals import raises_code
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.threshold import (
-    candidate_thresholds,
     least_error_threshold,
     slope_threshold,
 )
@@ -17,10 +16,6 @@ def clipping(weight, reward):
         return kept, weight * reward - kept
 
     return parts
-
-
-def chosen(weight, reward):
-    return least_error_threshold(candidate_thresholds(weight), clipping(weight, reward))
 
 
 def error_by_hand(terms, lost):
@@ -41,13 +36,6 @@ def test_the_least_error_is_that_computed_by_hand(tail, seed):
     parts = clipping(weight, reward)
     errors = [error_by_hand(*(part.tolist() for part in parts(one))) for one in thresholds]
     assert least_error_threshold(thresholds, parts) == thresholds[errors.index(min(errors))]
-
-
-def test_light_weights_stay_as_they_are(seed):
-    rng = np.random.default_rng(seed)
-    weight = rng.choice([0.5, 1.0, 1.5], 1000)
-    reward = (rng.random(1000) < 0.5) * 1.0
-    assert chosen(weight, reward) == weight.max()
 
 
 def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_are_wild(seed):

@@ -62,14 +62,6 @@ def test_for_common_rewards_it_is_the_normal_interval(rng):
         assert np.allclose(skewed, plain, rtol=0, atol=0.02 * (plain.high - plain.low))
 
 
-def test_rare_failures_are_the_mirror_image_of_rare_rewards(rng):
-    reward = (rng.random(1000) < 0.01) * 1.0
-    [rare], [failing] = (
-        gamma([Terms(one, reach=(0.0, 1.0))], LEVEL, rng) for one in (reward, 1 - reward)
-    )
-    assert np.allclose(failing, (1 - rare.high, 1 - rare.low), atol=1e-12)
-
-
 def test_intervals_of_rare_rewards_cover_the_truth(rng, rare_evidence):
     logs, rate = 400, 0.002
     thresholds = [{"kind": kind, "threshold": 4} for kind in ("clipped", "switch-dr")]

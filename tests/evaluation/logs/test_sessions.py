@@ -57,18 +57,6 @@ def test_session_estimators_have_the_right_expectation_and_others_do_not():
     )
 
 
-def test_products_of_weights_follow_the_rows_of_a_session(seed):
-    rng = np.random.default_rng(seed)
-    session, weight = rng.integers(7, size=60), rng.gamma(1.0, 1.0, 60)
-    found = trajectory_weights(weight, session)
-    for one in range(7):
-        rows = np.flatnonzero(session == one)
-        through = np.cumprod(weight[rows])
-        np.testing.assert_allclose(found.through[rows], through)
-        np.testing.assert_allclose(found.before[rows], [1.0, *through[:-1]][: len(rows)])
-        np.testing.assert_allclose(found.whole[rows], weight[rows].prod())
-
-
 def table_of(rng, sessions=80, steps=3):
     action = rng.integers(2, size=sessions * steps)
     return {

@@ -196,14 +196,6 @@ def test_cautions_are_about_the_rows_that_were_looked_at(log, mentioned):
     assert mentioned(found.find("random", "ips").cautions, 100, 200)
 
 
-def test_the_notes_name_policies_that_do_not_look_at_the_context(log, mentioned):
-    notes = compare(log, ["linucb", "rcp-submax"], estimators=["ips"]).notes
-    assert mentioned(notes, "rcp-submax")
-    assert not mentioned(notes, "linucb")
-    without = compare(slots_of(0), ["rcp-submax"], estimators=["ips"]).notes
-    assert not mentioned(without, "rcp-submax")
-
-
 def test_replay_and_the_pseudo_inverse_are_used_where_they_apply(log):
     assert compare(log, ["random"]).estimators()[1:] == list(USUAL)
     assert compare(log_of(0, even=True), ["random"]).estimators()[1:] == [*USUAL, "replay"]
@@ -211,25 +203,18 @@ def test_replay_and_the_pseudo_inverse_are_used_where_they_apply(log):
 
 
 def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
-    learn(log, "linucb", share=0.5).write(tmp_path / "policy.safetensors")
-    given = [
-        "random",
-        {"kind": "epsilon-greedy", "epsilon": 0.3},
-        {"kind": "epsilon-greedy", "epsilon": 0.2, "name": "careful"},
-        Thompson(),
-        learn(log, "ucb1"),
-        tmp_path / "policy.safetensors",
-    ]
-    found = compare(log, given, estimators=["snips"])
-    assert found.policies() == [
-        LOGGING_POLICY,
-        "random",
-        "epsilon-greedy",
-        "careful",
-        repr(Thompson()),
-        "ucb1",
-        str(tmp_path / "policy.safetensors"),
-    ]
+    path = tmp_path / "policy.safetensors"
+    learn(log, "linucb", share=0.5).write(path)
+    given = {
+        "random": "random",
+        "epsilon-greedy": {"kind": "epsilon-greedy", "epsilon": 0.3},
+        "careful": {"kind": "epsilon-greedy", "epsilon": 0.2, "name": "careful"},
+        repr(Thompson()): Thompson(),
+        "ucb1": learn(log, "ucb1"),
+        str(path): path,
+    }
+    found = compare(log, list(given.values()), estimators=["snips"])
+    assert found.policies() == [LOGGING_POLICY, *given]
 
 
 @pytest.mark.parametrize(
@@ -259,9 +244,9 @@ def test_what_cannot_be_is_refused(log, policies, options, parameter):
         compare(log, policies, **options)
 
 
-def test_a_policy_that_does_not_suit_the_rewards_is_refused():
-    with raises_code("invalid-input"):
-        compare(slots_of(0), ["random", "thompson-1-1"])
+def test_a_policy_for_other_actions_is_refused(log):
+    with raises_code("invalid-input", "policies"):
+        compare(log, [learn(slots_of(0), "rcp-submax")])
 
 
 @pytest.mark.parametrize("interval", ["normal", "bootstrap", "bernstein"])

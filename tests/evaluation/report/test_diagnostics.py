@@ -216,26 +216,35 @@ def test_rare_rows_that_did_not_come_are_no_proof(rng):
     assert kinds(rare, [0.0, 0.5, 0.5])["weights"] == 1
 
 
-@pytest.mark.parametrize(("rows", "few"), [(92, True), (112, False)])
-def test_few_effective_rows(rows, few):
-    assert kinds(of_weights(np.ones(rows)))["weights"] == few
-
-
-@pytest.mark.parametrize(("taken", "few"), [(300, True), (500, False)])
-def test_few_effective_rows_of_many(taken, few):
+def of_rare_action(taken):
+    """A log that took the action of a policy, which always takes it, in this many rows."""
     action = np.arange(40_000) < taken
     share = taken / 40_000
-    log = Log.from_arrays(
+    return Log.from_arrays(
         action * 1, np.arange(40_000) % 2, propensity=np.where(action, share, 1 - share)
     )
-    assert kinds(log, [0.0, 1.0])["weights"] == few
 
 
-@pytest.mark.parametrize(("largest", "expected"), [(30.0, True), (10.0, False)])
-def test_one_large_weight(largest, expected):
+def of_one_large_weight(largest):
     weight = np.full(500, (500 - largest) / 499)
     weight[0] = largest
-    assert kinds(of_weights(weight))["weights"] == expected
+    return of_weights(weight)
+
+
+@pytest.mark.parametrize(
+    ("log", "policy", "warned"),
+    [
+        (lambda: of_weights(np.ones(92)), None, True),
+        (lambda: of_weights(np.ones(112)), None, False),
+        (lambda: of_rare_action(300), [0.0, 1.0], True),
+        (lambda: of_rare_action(500), [0.0, 1.0], False),
+        (lambda: of_one_large_weight(30.0), None, True),
+        (lambda: of_one_large_weight(10.0), None, False),
+    ],
+    ids=["few rows", "enough rows", "few of many", "enough of many", "one large", "none large"],
+)
+def test_few_rows_that_count(log, policy, warned):
+    assert kinds(log(), policy)["weights"] == warned
 
 
 def test_slots_that_were_not_chosen_independently(rng):

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation.choosing.learning import learn
@@ -138,17 +137,6 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     assert (after.expected != before.expected)[others].all()
 
 
-def test_the_policy_that_wrote_the_log_has_weights_of_one(seed):
-    log = slots(seed, even=False, columns=True)
-    about_policy = LoggedEvidence(log).about_logging_policy()
-    np.testing.assert_array_equal(about_policy.evidence.weight, 1.0)
-    np.testing.assert_array_equal(about_policy.evidence.slot_weight, np.ones((150, 2)))
-    np.testing.assert_array_equal(about_policy.evidence.probability, log.propensity)
-    assert make_off_policy("ips").terms(about_policy.evidence).value == pytest.approx(
-        log.reward.mean()
-    )
-
-
 def test_choices_that_no_row_took_are_found(seed):
     log = arms(seed)
     rest = log.rows(log.action[:, 0] != 1)
@@ -231,13 +219,3 @@ def test_propensities_of_slots_are_those_logged_or_known_or_estimated(seed):
         assert estimated.slots_estimated
         wanted = log.estimated_slot_propensities(seed)
         np.testing.assert_allclose(estimated.slot_propensity, wanted)
-
-
-def test_a_policy_for_other_actions_or_contexts_is_refused():
-    log = arms(0)
-    for other in (
-        Log.read({"action": ["A", "B"], "reward": [0, 1], "context_x": [1.0, 2.0]}),
-        Log.read({"action": ["A", "B", "C"], "reward": [0, 1, 1]}),
-    ):
-        with raises_code("invalid-input", "policies"):
-            LoggedEvidence(log).about(learn(other, "rcp-submax"))

@@ -123,8 +123,6 @@ def test_the_argmax_of_the_reward_model_is_a_policy_that_learns(made):
     ("given", "parameter"),
     [
         (np.ones((ROWS, 3)), "policies"),
-        (np.full((ROWS, 3), np.nan), "policies"),
-        (np.ones((ROWS, 2)) / 2, "policies"),
         (np.ones((7, 3)) / 3, "policies"),
         (["D"] * ROWS, "policies"),
         (lambda columns: np.zeros((3, 3)), "policies"),
