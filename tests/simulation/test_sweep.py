@@ -122,3 +122,20 @@ def test_the_late_slope_is_the_regret_per_decision_in_the_last_tenth(seed):
     np.testing.assert_allclose(CellResult.of(trace, Seconds(0.0)).late_slope, slope)
     single = simulate(Bernoulli(4), make_policy("random"), observations=1, replicas=3)
     np.testing.assert_array_equal(CellResult.of(single, Seconds(0.0)).late_slope, np.zeros(3))
+
+
+def test_interruption_leaves_what_is_done(tmp_path):
+    store = CellStore(tmp_path)
+
+    def run(task: int) -> CellResult:
+        time.sleep(0.005)
+        return result(task)
+
+    def stop(key: str, _: CellResult) -> None:
+        raise KeyboardInterrupt
+
+    tasks = {str(number): number for number in range(1000)}
+    with ThreadPoolExecutor(1) as executor, pytest.raises(KeyboardInterrupt):
+        sweep(tasks, run, store, executor, stop)
+    done = [key for key in tasks if store.finished(key)]
+    assert 1 <= len(done) < 1000

@@ -87,3 +87,23 @@ def test_no_action_of_a_dense_grid_earns_more_and_one_comes_near(environment, se
     lost = environment.dimensions * 0.005**2 / (2 * environment.width**2)
     assert np.all(mean <= 1.0)
     assert np.all(mean.max(axis=1) >= np.exp(-lost) - 1e-12)
+
+
+def test_one_choice_of_each_slot_is_the_best_and_any_can_be(seed):
+    environment = Bump(sizes=(3, 1, 2))
+    world = environment.reset(300, np.random.default_rng(seed))
+    first, single, last = np.split(world.height, [3, 4], axis=1)
+    for heights in (first, single, last):
+        assert np.array_equal((heights == 1.0).sum(axis=1), np.ones(300))
+        assert len(np.unique(heights.argmax(axis=1))) == heights.shape[1]
+    assert world.height.min() >= 0.3
+
+
+def test_rewards_have_the_noise_that_is_asked_for(seed):
+    environment = Bump(noise=0.7)
+    world, context, rng = met(environment, seed, rows=5000)
+    action = environment.problem.space.uniform((REPLICAS, 5000), rng)
+    outcome = environment.outcome(world, context, action, rng)
+    noise = outcome.reward - outcome.mean
+    assert abs(noise.mean()) < 6 * 0.7 / np.sqrt(noise.size)
+    assert abs(np.mean(noise**2) - 0.49) < 6 * 0.49 * np.sqrt(2 / noise.size)

@@ -72,3 +72,13 @@ def test_rewards_are_the_price_or_nothing_as_often_as_the_chance_says(seed):
     chance = mean[:, 0] / 3.0
     error = np.sqrt(chance * (1 - chance) / 10_000)
     assert np.all(np.abs((reward > 0).mean(axis=1) - chance) < 6 * error + 12 / 10_000)
+
+
+@pytest.mark.parametrize("environment", list(Pricing.examples()), ids=repr)
+def test_the_best_price_is_usually_inside_the_range(environment, seed):
+    rng = np.random.default_rng(seed)
+    world = environment.reset(2000, rng)
+    assert world.slope.min() > 0
+    price = environment.best_price(world, environment.contexts(world, 1, rng))
+    inside = (price > environment.low) & (price < environment.high)
+    assert inside.mean() > 0.9

@@ -65,12 +65,14 @@ def test_means_are_those_of_a_loop_over_rows(seed):
         assert found == pytest.approx(sum(label == arm for label in same) / len(same))
 
 
+@pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("pays", [(0.0, 1.0), (0.05, 0.8)])
-def test_payments_are_as_frequent_as_the_chances_say(pays, seed):
+def test_payments_are_as_frequent_as_the_chances_say(pays, replacement, seed):
     draws, (low, high) = 20_000, pays
-    environment = Classification.of(FEATURES, LABELS, pays=pays)
+    environment = Classification.of(FEATURES, LABELS, replacement=replacement, pays=pays)
     context, action = every_pair(environment, draws)
-    reward = environment.reward(draws, context, action, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    reward = environment.reward(environment.reset(draws, rng), context, action, rng)
     assert set(np.unique(reward)) == {0.0, 1.0}
     chance = (low + (high - low) * SHARES).ravel()
     error = np.sqrt(chance * (1 - chance) / draws)
