@@ -126,11 +126,8 @@ def test_failed_attempts_are_forgotten_with_time_and_counted_by_address(monkeypa
     for number in range(4):
         failed.allows(f"198.51.100.{number}")
     assert failed.allows("192.0.2.1")
-
-
-def test_addresses_of_one_ipv6_network_are_one(seed):
-    failed = FailedAttempts(lambda: 0.0)
-    allowed = [failed.allows(f"2001:db8::{number + seed:x}") for number in range(11)]
+    # One client may have all addresses of an IPv6 network.
+    allowed = [failed.allows(f"2001:db8::{number:x}") for number in range(11)]
     assert allowed == [True] * 10 + [False]
     assert failed.allows("2001:db8:0:1::1")
 
@@ -146,29 +143,29 @@ def test_a_large_cost_is_paid_before_the_next_request():
     assert limit.allows("you", 10.0)
 
 
-CHANGES = [
-    ("create", "POST", "/bandits", {"name": "page", "actions": ["A", "B"]}, "page"),
-    ("change", "POST", "/bandits/page/choices", {"verb": "add", "choice": "C"}, "page"),
-    ("publish", "POST", "/bandits/page/publish", {"version": 0}, "page"),
-]
+CHANGES = {
+    "create": ("/bandits", {"name": "page", "actions": ["A", "B"]}),
+    "change": ("/bandits/page/choices", {"verb": "add", "choice": "C"}),
+    "publish": ("/bandits/page/publish", {"version": 0}),
+}
 
 
 def test_every_change_is_recorded_with_its_key(serving, store, key):
     admin, reader = key("admin", name="operator"), key("read")
     number = admin["authorization"].split(".")[1]
     http, begin = serving(store), int(time.time())
-    for _, method, path, body, _ in CHANGES:
-        assert http.request(method, path, json=body, headers=admin).status_code in (200, 201)
+    for path, body in CHANGES.values():
+        assert http.post(path, json=body, headers=admin).status_code in (200, 201)
     made = http.post("/keys", json={"scopes": ["read"]}, headers=admin).json()
     http.delete(f"/keys/{made['id']}", headers=admin)
     # Neither of these changes anything.
     http.get("/bandits/page", headers=admin)
-    assert http.post("/bandits", json=CHANGES[0][3], headers=admin).status_code == 409
+    assert http.post("/bandits", json=CHANGES["create"][1], headers=admin).status_code == 409
     http.post("/bandits/page/decide", json={}, headers=admin)
     answer = http.get("/audit", headers=admin)
     changes = answer.json()["changes"]
     assert [(one["operation"], one["subject"]) for one in reversed(changes)] == [
-        *((name, subject) for name, _, _, _, subject in CHANGES),
+        *((name, "page") for name in CHANGES),
         ("add-key", made["id"]),
         ("revoke-key", made["id"]),
     ]

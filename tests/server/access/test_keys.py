@@ -98,12 +98,6 @@ def test_without_a_key_nothing_is_opened_where_there_is_one(serving, store, key)
     assert {stream: store.read(stream) for stream in store.streams()} == before
 
 
-def test_a_key_is_asked_for_before_the_body_is_read(serving, store, key):
-    key("admin")
-    answer = serving(store).post("/bandits/one/decide", content=b"{" * 2_000_000)
-    assert answer.status_code == 401
-
-
 def wrong_headers(text):
     _, number, secret = text.split(".")
     return {

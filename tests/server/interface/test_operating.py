@@ -126,13 +126,10 @@ def test_arms_and_lift_are_shown(http):
     assert sum(one["probability"] for one in arms.values()) == pytest.approx(1.0)
 
 
-def test_without_groups_there_is_no_lift(http):
-    created(http)
+def test_pausing_the_baseline_is_shown_and_without_groups_there_is_no_lift(http):
+    assert created(http)["notices"] == []
     assert done(http.get("/bandits/arms/lift"), 400)["code"] == "invalid-input"
-
-
-def test_pausing_the_baseline_is_shown(http):
-    assert created(http, guard_rails=HOLDOUT)["notices"] == []
+    changed(http, guard_rails=HOLDOUT)
     shown = done(http.post("/bandits/arms/choices", json={"verb": "pause", "choice": "A"}))
     assert "'A'" in shown["notices"][0]
 

@@ -14,33 +14,24 @@ from submax.web.server import service as service_module
 BANDITS = 30
 
 
-class Slow(MemoryStore):
-    """A store that reads the streams of one bandit only when the test says so."""
+class Difficult(MemoryStore):
+    """A store that reads ``slow`` only when the test says so, and ``bad`` is damaged."""
 
     def __init__(self):
         super().__init__()
-        self.go, self.is_slow = Event(), False
-
-    def read(self, stream, after=0, limit=10_000):
-        if self.is_slow and stream.startswith("slow/"):
-            self.go.wait(60)
-        return super().read(stream, after, limit)
-
-
-class Damaged(MemoryStore):
-    """A store in which the settings of one bandit cannot be read any more."""
-
-    is_damaged = False
+        self.go, self.is_difficult = Event(), False
 
     def find(self, stream, key):
         found = super().find(stream, key)
-        return found and self._damaged(stream, found)
+        return found and self._event(stream, found)
 
     def read(self, stream, after=0, limit=10_000):
-        return [self._damaged(stream, one) for one in super().read(stream, after, limit)]
+        if self.is_difficult and stream.startswith("slow/"):
+            self.go.wait(60)
+        return [self._event(stream, one) for one in super().read(stream, after, limit)]
 
-    def _damaged(self, stream, event):
-        if self.is_damaged and stream == "bad/settings":
+    def _event(self, stream, event):
+        if self.is_difficult and stream == "bad/settings":
             return msgspec.structs.replace(event, body=b"no settings")
         return event
 
@@ -74,23 +65,15 @@ def test_many_bandits_learn_with_the_threads_of_one(tmp_path, serving):
         wait_until(lambda name=name: http.get(f"/bandits/{name}").json()["version"] >= 1)
 
 
-def test_a_bandit_that_takes_long_to_open_does_not_stop_the_others(serving, monkeypatch):
+def test_bandits_that_are_slow_or_damaged_do_not_stop_the_others(serving, monkeypatch, caplog):
     monkeypatch.setattr(service_module, "SLOW_OPENING_SECONDS", 0.1)
-    store = Slow()
-    declared(store, "a", "slow", "z")
-    store.is_slow = True
+    store = Difficult()
+    declared(store, "a", "bad", "slow", "z")
+    store.is_difficult = True
     http = serving(store)
     wait_until(lambda: decided(http, "a") == decided(http, "z") == 200)
     assert decided(http, "slow") == 503
+    wait_until(lambda: "the bandit bad" in caplog.text)
+    assert decided(http, "bad") == 400
     store.go.set()
     wait_until(lambda: decided(http, "slow") == 200)
-
-
-def test_a_damaged_bandit_does_not_stop_the_others(serving, caplog):
-    store = Damaged()
-    declared(store, "bad", "good")
-    store.is_damaged = True
-    http = serving(store)
-    assert decided(http, "good") == 200
-    assert decided(http, "bad") >= 400
-    assert "bad" in caplog.text
