@@ -205,6 +205,11 @@ UNUSUAL = {
     "chunks": (CHUNKED + b"2\r\n{}\r\n0\r\n\r\n", 200),
     # Proxies may read two lengths in two ways, and smuggle a second request.
     "length and chunks": (post(transfer_encoding="chunked"), 400),
+    "two lengths": (post(Content_Length=1), 400),
+    "length that is no number": (post(content_length="x"), 400),
+    "huge length": (post(content_length="9" * 99), 400),
+    "wrong chunks": (CHUNKED + b"zz\r\n", 400),
+    "no http": (b"\x00\xff\x16\x03\x01 nonsense\r\n\r\n", 400),
     "unknown encoding": (post(transfer_encoding="identity"), 400),
     "large body": (post(body=b" " * 100_000 + b"{}"), 200),
     "too large body": (post(body=b" " * 1_000_001), 413),
@@ -216,3 +221,4 @@ def test_unusual_requests_are_answered_and_dangerous_ones_refused(limited):
     server = limited(most_bytes=2_000_000)
     for kind, (sent, expected) in UNUSUAL.items():
         assert status(receive(server.connect(sent), b"\r\n\r\n")) == expected, kind
+    assert answered(server.connect(), GET)

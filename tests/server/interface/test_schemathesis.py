@@ -43,6 +43,9 @@ async def app(scope, receive, send):
 
 SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", app, config=CONFIGURATION)
 NAMES = ["mixed", "page"]
+DIFFERENT = ("decide", "decide-many", "reward", "reward-many", "change")
+"""Operations that depend on the actions and the context of a bandit; others are tried for one
+bandit, and with ``SUBMAX_SOAK`` for both."""
 
 
 def of_known_bandits() -> dict:
@@ -121,12 +124,11 @@ def is_tried(path, operation):
     """Whether an operation of a path is tried.
 
     A bandit that was deleted would not be reached by the others. What has a body is tried only for
-    bandits that exist: names are read in the same way if there is no body. What has none is tried
-    for one bandit, and with ``SUBMAX_SOAK`` for both.
+    bandits that exist: names are read in the same way if there is no body.
     """
     name = operation["operationId"]
     of_unknown = "{name}" in path and "requestBody" in operation
-    again = name.endswith("-mixed") and "requestBody" not in operation
+    again = name.endswith("-mixed") and name.removesuffix("-mixed") not in DIFFERENT
     return not (name.startswith("delete-") or (again and not SOAK) or of_unknown)
 
 

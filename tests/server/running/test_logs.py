@@ -25,14 +25,13 @@ def test_a_text_of_a_request_does_not_look_like_a_line_of_its_own(formatter):
 
 def test_an_answer_has_the_id_of_its_request_or_a_new_one_if_that_is_none(http):
     http.post("/bandits", json=ARMS)
-
-    def answered(identifier):
-        headers = {"x-request-id": identifier}
-        answer = http.post("/bandits/page/decide", json={}, headers=headers)
-        return answer.headers["x-request-id"]
-
-    assert answered("r-1") == "r-1"
-    assert re.fullmatch("[a-zA-Z0-9-]+", answered("a b"))
+    answered = [
+        http.post("/bandits/page/decide", json={}, headers={"x-request-id": identifier})
+        for identifier in ("r-1", "a b")
+    ]
+    first, second = [one.headers["x-request-id"] for one in answered]
+    assert first == "r-1"
+    assert re.fullmatch("[a-zA-Z0-9-]+", second)
 
 
 def test_refused_requests_do_not_fill_the_log(http, caplog):

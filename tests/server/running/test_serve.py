@@ -110,25 +110,6 @@ def test_the_first_line_names_the_address_and_the_server_is_soon_ready(shared):
     assert shared.get("/bandits").json() == {"bandits": ["page"]}
 
 
-RAW = {
-    "no http": b"\x00\xff\x16\x03\x01 nonsense\r\n\r\n",
-    "length that is no number": b"POST /bandits HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
-    "huge length": b"POST /bandits HTTP/1.1\r\nHost: a\r\nContent-Length: %s\r\n\r\n" % (b"9" * 99),
-    "two lengths": b"POST /bandits HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-    "wrong chunks": b"POST /bandits HTTP/1.1\r\nContent-Type: application/json\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-}
-
-
-def test_what_is_no_http_is_refused_and_the_server_goes_on(shared):
-    for kind, data in RAW.items():
-        with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as raw:
-            raw.sendall(data)
-            assert raw.recv(65_536).startswith(b"HTTP/1.1 4"), kind
-    assert shared.get("/healthz").status_code == 200
-    assert stored(shared.file) == ([], [])
-
-
 def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file):
     server = serve(file)
     server.wait_ready()
