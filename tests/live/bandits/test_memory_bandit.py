@@ -57,7 +57,7 @@ def test_it_learns_before_the_next_decision_from_every_reward_and_later_from_2_p
 def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
     """The same rows, in the same parts, by the functions that a simulation calls."""
     bandit = submax.Bandit(ARMS, policy=policy, seed=3)
-    decisions, rewards = played(bandit, 80)
+    decisions, rewards = played(bandit, 60)
     made, problem = make_policy(policy), bandit.settings.problem
     state = made.init(problem, 1, np.random.default_rng(0))
     waiting = []

@@ -122,7 +122,6 @@ def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, r
         {"a name": 1},
         {"kind": "named"},
         {"kind": "named", "weights": {"a": 1}, "combination": "mean"},
-        {"kind": "named", "weights": {"a": 1}, "each": "binery"},
         {"kind": "named", "weights": {"a": 1}, "weight": {}},
         "slots",
     ],

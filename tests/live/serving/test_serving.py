@@ -143,7 +143,7 @@ def test_a_choice_that_is_not_active_has_nothing_until_it_is_resumed(opened, clo
         ("random", {"title": ["A", "B"]}),
         ("grid-epsilon-greedy-0.1", {}),
         ("grid-epsilon-greedy-0.1", {"title": ["A", "B"]}),
-        ("grid-thompson-1-1", {}),
+        pytest.param("grid-thompson-1-1", {}, marks=pytest.mark.soak),
         ("grid-rcp-submax", {"title": ["A", "B"]}),
     ],
 )

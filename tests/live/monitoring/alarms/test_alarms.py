@@ -107,7 +107,6 @@ def test_refits_that_fail_are_an_alarm_until_one_succeeds(clock, monkeypatch):
     ("alarms", "parameter"),
     [
         ({"false_alarms": 0.0}, "false_alarms"),
-        ({"false_alarms": 2.0}, "false_alarms"),
         ({"smallest_propensity": -1.0}, "smallest_propensity"),
         ({"webhok": "https://example.com"}, None),
         ({"webhook": 7}, None),
