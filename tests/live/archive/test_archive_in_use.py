@@ -142,7 +142,6 @@ class TestDoctor:
     def test_an_archive_that_is_whole_is_no_damage(self, path):
         result = run("doctor", path)
         assert result.exit_code == 0, result.output
-        assert re.search(r"ok +page: \d+ archived events", result.output)
 
 
 class TestBackup:
@@ -212,12 +211,12 @@ def moved(result):
 class TestCommand:
     def test_it_moves_old_events_and_makes_the_file_smaller(self, archived, tmp_path, seed):
         path = tmp_path / "page.db"
-        with archived.used(archived.opened(path, archive_after=120.0), seed, 80) as bandit:
+        with archived.used(archived.opened(path, archive_after=120.0), seed, 60) as bandit:
             files = archived.exported(bandit.store, tmp_path)
         size = path.stat().st_size
         would_move = moved(run("compact", path, "--dry-run"))
         assert not archive_folder(path).exists()
-        assert moved(run("compact", path, "page")) == would_move > 100
+        assert moved(run("compact", path, "page")) == would_move > 50
         assert path.stat().st_size < size
         store = open_store(path, read_only=True)
         assert archived.exported(store, tmp_path) == files

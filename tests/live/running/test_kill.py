@@ -17,7 +17,7 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 
 SOAK = "SUBMAX_SOAK" in os.environ
-KILLS = {"sqlite": 200 if SOAK else 6, "postgres": 50 if SOAK else 3}
+KILLS = {"sqlite": 200 if SOAK else 5, "postgres": 50 if SOAK else 2}
 THREADS = 4
 NAME = "page"
 
