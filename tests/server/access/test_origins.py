@@ -2,7 +2,6 @@
 
 import pytest
 from click.testing import CliRunner
-from refusals import raises_code
 
 from submax.cli import main
 from submax.live.declaring.declare import declare
@@ -70,12 +69,11 @@ def test_a_page_of_another_site_is_told_why_not_and_nothing_is_stored(http, keys
     assert events() == before
 
 
-@pytest.mark.parametrize("name", ["server", "admin"])
-def test_a_key_that_is_not_for_pages_is_refused_there(http, keys, name):
-    answer = http.post(
-        REWARD, json={"id": "d1", "value": 1}, headers={**keys[name], "origin": SHOP}
-    )
-    assert (answer.status_code, answer.json()["code"]) == (403, "origin-not-allowed")
+def test_a_key_that_is_not_for_pages_is_refused_there(http, keys):
+    for name in ("server", "admin"):
+        headers = {**keys[name], "origin": SHOP}
+        answer = http.post(REWARD, json={"id": "d1", "value": 1}, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (403, "origin-not-allowed")
 
 
 def test_pages_decide_only_if_their_key_may_and_own_pages_need_no_declaration(http, keys):
@@ -115,12 +113,6 @@ def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
     assert http.post(DECIDE, json={}, headers=page).status_code == 200
     assert http.get("/bandits", headers=page).status_code == 403
     assert http.post(DECIDE, json={}, headers={"origin": EVIL}).status_code == 403
-
-
-@pytest.mark.parametrize("origin", ["*", "null", "shop.example", "https://a/b", "ftp://a", ""])
-def test_what_is_no_origin_is_refused(origin):
-    with raises_code("invalid-input"):
-        Origins([origin])
 
 
 def test_a_key_for_pages_is_shown_as_such(tmp_path, http, keys):

@@ -189,13 +189,10 @@ def refusal(file, *options):
     return result.exit_code, result.stderr
 
 
-def test_a_second_server_on_the_same_file_is_refused(shared):
+def test_a_second_server_on_the_same_file_or_port_is_refused(shared, tmp_path):
     status, said = refusal(shared.file, "--port", 0)
     assert status == 1
     assert str(shared.process.pid) in said
-
-
-def test_a_port_in_use_is_refused(shared, tmp_path):
     status, said = refusal(tmp_path / "other.db", "--port", shared.port)
     assert status == 2
     assert f"127.0.0.1:{shared.port}" in said

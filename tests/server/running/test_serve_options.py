@@ -15,7 +15,7 @@ WRONG = {
     "learned": ["nowhere.submax"],
     "trust": ["perhaps"],
     "telemetry": ["perhaps"],
-    "origin": ["*", "https://a.example,b"],
+    "origin": ["*", "null", "https://a/b", "ftp://a", "https://a.example,b"],
     "proxy": ["everybody", "10.0.0.0/99"],
     "log_format": ["xml"],
     "log_level": ["loud"],
