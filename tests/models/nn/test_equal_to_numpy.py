@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
@@ -224,12 +223,10 @@ def test_slots_together_have_the_probability_and_the_gradient_of_slots_one_by_on
         for one, other in zip(*found, strict=True):
             size = np.abs(logits[part]).max() if one.ndim == 1 else 1.0
             np.testing.assert_allclose(other[part], one[part], rtol=0, atol=rounding * size)
-    # One by one it is the formula.
-    for row in range(ROWS):
-        slots = np.split(logits[row].astype(float), np.cumsum(SIZES))[:3]
-        pairs = zip(slots, action[row], strict=True)
-        expected = sum(slot[choice] - logsumexp(slot) for slot, choice in pairs)
-        np.testing.assert_allclose(found[0][0][row], expected, rtol=1e-5, atol=1e-3)
+    # By hand: 3/4 of the first slot, all of the second, and 4/8 of the third.
+    logits = jnp.log(jnp.array([1.0, 3.0, 7.0, 2.0, 2.0, 4.0]))
+    for value, _ in jax.jit(both)(logits, jnp.array([1, 0, 2])):
+        np.testing.assert_allclose(value, np.log(0.75 * 0.5), rtol=1e-6)
 
 
 @pytest.mark.xdist_group("ValueBelief")
