@@ -6,7 +6,7 @@ from typing import Any
 from submax.core.contracts.policy import Policy
 from submax.testing.rules.examples import accepted, cases, problems_of
 from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
-from submax.testing.rules.policy_densities import REAL, REAL_OF_NETWORKS, check_densities
+from submax.testing.rules.policy_densities import REAL, check_densities
 from submax.testing.rules.policy_facts import check_facts
 from submax.testing.rules.policy_learning import check_learning
 from submax.testing.rules.policy_steps import check_steps
@@ -33,8 +33,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
             check_steps(policy, problem, replicas, seed)
             if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 check_frequencies(policy, problem, seed)
-    real = REAL_OF_NETWORKS if policy.facts.trains_models else REAL
-    for problem in accepted(policy, real):
+    for problem in accepted(policy, REAL):
         with on_problem(policy, problem):
             check_densities(policy, problem, seed)
     check_facts(policy, seed)

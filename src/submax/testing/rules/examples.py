@@ -32,11 +32,9 @@ SCALED = (
     Problem(Slots((2, 3)), scale=Counts()),
 )
 """Problems that a class may refuse, when it is made for other rewards."""
-LEVELLED = Problem(Arms(3), context_width=2, scale=Discrete((-1.0, 0.0, 2.0)))
 BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
-COUNTED = Problem(Arms(3), context_width=2, scale=Counts())
-"""The other scales of SCALED for networks: the problems have the shapes of the second one, so that
-those of as many levels are trained by the same compiled program."""
+"""The third problem of SCALED for networks: it has the shapes of the second one, so that both are
+trained by the same compiled program."""
 PAIRS = (
     Problem(Slots((3, 3))),
     Problem(Slots((1, 1))),
@@ -71,38 +69,36 @@ def problems_of(subject: Policy[Any] | Estimator[Any]) -> tuple[Problem, ...]:
 def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
     """Yield the problems to test, each with a number of replicas.
 
-    All come with several replicas. The first and the last one of PROBLEMS, without a context and
-    with one, come with a single replica too.
+    PROBLEMS come with one replica and with several, and the accepted ones of SCALED with several.
     """
     if subject.facts.trains_models:
         yield from _cases_of_networks(subject)
         return
-    single, several = REPLICAS
-    problems = problems_of(subject)
-    for problem in problems:
-        if problem in (problems[0], problems[-1]):
-            yield problem, single
-        yield problem, several
+    for problem in problems_of(subject):
+        for replicas in REPLICAS:
+            yield problem, replicas
     for problem in accepted(subject, SCALED):
-        yield problem, several
+        yield problem, REPLICAS[-1]
 
 
 def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
     """Yield fewer cases, since to compile a network for each of them takes most of the time.
 
-    A program is compiled for each shape: a single replica is tested on one arm, and the levels of
-    SCALED with the context of another problem. Of a policy, two scales show how it treats rewards.
+    A single replica is tested only on three arms without a context, and these arms only with the
+    levels of SCALED, unless they are refused. Of a policy, two scales show how it treats rewards.
     """
     single, several = REPLICAS
-    one_arm, *others = PROBLEMS[1:]
-    yield one_arm, single
-    for problem in others:
+    for problem in PROBLEMS[1:]:
         yield problem, several
-    scaled: tuple[Problem, ...] = (LEVELLED, SCALED[1])
+    scaled: tuple[Problem, ...] = SCALED[:2]
     if isinstance(subject, Estimator):
-        scaled = (*scaled, BOUNDED, COUNTED)
-    for problem in accepted(subject, scaled):
-        yield problem, several
+        scaled = (*scaled, BOUNDED, *SCALED[3:])
+    found = tuple(accepted(subject, scaled))
+    plain = SCALED[0] if SCALED[0] in found else PROBLEMS[0]
+    yield plain, single
+    for problem in found:
+        if problem != plain:
+            yield problem, several
 
 
 def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:

@@ -12,13 +12,7 @@ from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.testing.rules.compare import require_close
-from submax.testing.rules.examples import (
-    REPLICAS,
-    problems_of,
-    repeated,
-    some_contexts,
-    some_feedback,
-)
+from submax.testing.rules.examples import REPLICAS, repeated, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, p_value_in_steps
 from submax.testing.rules.leaves import copied, unchanged
 from submax.testing.rules.require import require, require_shape
@@ -26,10 +20,8 @@ from submax.testing.rules.require import require, require_shape
 FEEDBACK_ROWS = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (5, 0, 1, 70)
-"""Decisions of a call after feedback; 5 come first, because a message about them is easier to
-understand than one about none."""
-FRESH_ROWS = ROWS[:2]
-"""Decisions of a call before feedback."""
+"""Decisions of a call; 5 come first, because a message about them is easier to understand than one
+about none."""
 CHOICES = 1500
 """Decisions that are compared with their probabilities, if the first ones do not agree well."""
 MANY = 25
@@ -44,9 +36,9 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
     """
     feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh, taught = _states(policy, problem, replicas, feedback, seed)
-    for state, calls in ((fresh, FRESH_ROWS), (taught, ROWS)):
+    for state in (fresh, taught):
         before = copied(state)
-        for rows in calls:
+        for rows in ROWS:
             context = some_contexts(problem, replicas, rows, seed)
             _check_state(policy, state, context, seed)
             rule = "act and log_prob must not change the state"
@@ -82,14 +74,10 @@ def _check_expected(policy: Policy[Any], problem: Problem, state: Any, context: 
 def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
     """Compare what is chosen with ``log_prob``, over replicas that all have the same state.
 
-    Rows of one call may depend on each other, so that only the last of them is counted. Before
-    feedback, the problem with a context is enough.
+    Rows of one call may depend on each other, so that only the last of them is counted.
     """
-    fresh = (ROWS[-1],) if problem == problems_of(policy)[-1] else ()
-    for (state, replicas), calls in zip(
-        _alike(policy, problem, seed), (fresh, (1, ROWS[-1])), strict=True
-    ):
-        for rows in calls:
+    for state, replicas in _alike(policy, problem, seed):
+        for rows in (1, ROWS[-1]):
             context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)
             p_value = _p_value(policy, state, context, np.random.default_rng(seed))
             rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"

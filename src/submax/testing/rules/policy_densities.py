@@ -24,10 +24,6 @@ REAL = (
     Problem(Mixed((2,), (0.0,), (3.0,))),
 )
 """Problems that a class may refuse, when it is made for listed actions."""
-REAL_OF_NETWORKS = (
-    Problem(Mixed((2,), (-2.0,), (6.0,)), context_width=2, scale=Continuous(low=0.0, high=50.0)),
-)
-"""Both in one for networks, which are compiled for each of them."""
 FEEDBACK_ROWS = 20
 """Rows of feedback that the policy learns from."""
 ROWS = (0, 1, 5)

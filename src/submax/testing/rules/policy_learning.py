@@ -38,9 +38,9 @@ def check_learning(
     _check_empty_feedback(policy, state, feedback, context, before, seed)
     if replicas > 1:
         _check_replicas(policy, state, feedback, context, after, seed)
-        _check_clear_feedback(policy, problem, replicas, seed)
-        _check_refusals(policy, state, feedback)
     _check_silent_replica(policy, state, feedback, context, before, seed)
+    _check_clear_feedback(policy, problem, replicas, seed)
+    _check_refusals(policy, state, feedback)
 
 
 def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> Any:
