@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TypeGuard
@@ -18,10 +19,13 @@ def whole_number(name: str, value: object, *, at_least: int, at_most: int | None
     """Raise an ``InputError`` unless the value is a whole number within the limits."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise InputError(
-            f"{name} must be a whole number, at least {at_least}, not {value!r}", parameter=name
+            f"{name} must be a whole number, at least {at_least}, not {value!r}",
+            parameter=_parameter(name),
         )
     if at_most is not None and int(value) > at_most:
-        raise InputError(f"{name} must be at most {at_most}, not {value!r}", parameter=name)
+        raise InputError(
+            f"{name} must be at most {at_most}, not {value!r}", parameter=_parameter(name)
+        )
 
 
 def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
@@ -42,42 +46,49 @@ def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | N
 def positive(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number above zero."""
     if not (_finite(value) and value > 0):
-        raise InputError(f"{name} must be a finite number above 0, not {value!r}", parameter=name)
+        raise InputError(
+            f"{name} must be a finite number above 0, not {value!r}", parameter=_parameter(name)
+        )
 
 
 def non_negative(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number, zero or more."""
     if not (_finite(value) and value >= 0):
         raise InputError(
-            f"{name} must be a finite number, 0 or more, not {value!r}", parameter=name
+            f"{name} must be a finite number, 0 or more, not {value!r}", parameter=_parameter(name)
         )
 
 
 def finite(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number."""
     if not _finite(value):
-        raise InputError(f"{name} must be a finite number, not {value!r}", parameter=name)
+        raise InputError(
+            f"{name} must be a finite number, not {value!r}", parameter=_parameter(name)
+        )
 
 
 def at_least(name: str, value: object, limit: float) -> None:
     """Raise an ``InputError`` unless the value is a finite number, at least the limit."""
     if not (_finite(value) and value >= limit):
         raise InputError(
-            f"{name} must be a finite number, at least {limit}, not {value!r}", parameter=name
+            f"{name} must be a finite number, at least {limit}, not {value!r}",
+            parameter=_parameter(name),
         )
 
 
 def probability(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a number from 0 to 1, both included."""
     if not (_finite(value) and 0 <= value <= 1):
-        raise InputError(f"{name} must be a number between 0 and 1, not {value!r}", parameter=name)
+        raise InputError(
+            f"{name} must be a number between 0 and 1, not {value!r}", parameter=_parameter(name)
+        )
 
 
 def below_one(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a number from 0 (included) to 1 (excluded)."""
     if not (_finite(value) and 0 <= value < 1):
         raise InputError(
-            f"{name} must be a number from 0 to below 1, not {value!r}", parameter=name
+            f"{name} must be a number from 0 to below 1, not {value!r}", parameter=_parameter(name)
         )
 
 
@@ -96,7 +107,9 @@ def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = ""
         hint = did_you_mean(value, words, count=SIMILAR_WORDS)
         first = ", ".join(words[:MAX_WORDS_LISTED])
         listed = f"one of {len(words)}, {listed_by}" if listed_by else f"{first}, …"
-    raise InputError(f"unknown {name} {value!r}: {hint}allowed: {listed}", parameter=name)
+    raise InputError(
+        f"unknown {name} {value!r}: {hint}allowed: {listed}", parameter=_parameter(name)
+    )
 
 
 def did_you_mean(value: str, allowed: Iterable[str], *, count: int = 1) -> str:
@@ -112,6 +125,11 @@ def did_you_mean(value: str, allowed: Iterable[str], *, count: int = 1) -> str:
         return ""
     several = f"{', '.join(close[:-1])} or {close[-1]}"
     return f"did you mean {several if len(close) > 1 else close[0]}? "
+
+
+def _parameter(name: str) -> str | None:
+    """Return the name if it is that of a parameter and not a description, such as 'each level'."""
+    return name if re.fullmatch(r"[\w.-]+", name) else None
 
 
 def _finite(value: object) -> TypeGuard[float]:
@@ -134,9 +152,10 @@ def instance_of(name: str, value: object, kind: type, example: str) -> None:
         raise InputError(
             f"{name} must be an instance, and the class {value.__name__} was given: "
             f"give {value.__name__}(...)",
-            parameter=name,
+            parameter=_parameter(name),
         )
     kind_name = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
     raise InputError(
-        f"{name} must be {kind_name} such as {example}, not {value!r:.80}", parameter=name
+        f"{name} must be {kind_name} such as {example}, not {value!r:.80}",
+        parameter=_parameter(name),
     )

@@ -124,7 +124,7 @@ def _value(choice: str, name: object, value: object) -> float | str:
         raise InputError(
             f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
             f"{LARGEST:g}, or a text, not {short_repr(value)}",
-            parameter=name,
+            parameter=str(name),
         )
     return number
 

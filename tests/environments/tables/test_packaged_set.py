@@ -73,7 +73,7 @@ def test_without_the_package_the_extra_is_named_but_a_wrong_name_is_still_wrong(
     with raises_code("missing-extra") as error:
         Classification("sklearn:digits")
     assert "submax[data]" in str(error.value)
-    with raises_code("invalid-input", "data set"):
+    with raises_code("invalid-input"):
         Classification("sklearn:digit")
 
 

@@ -485,7 +485,7 @@ def test_what_may_change_is_declared_anew_and_stays(opened, store, clock):
         ({"reward_wait": 2e9}, "reward_wait"),
         ({"quarantine": 0}, "quarantine"),
         ({"combine": "sum"}, "combine"),
-        ({"rewards": "text"}, "kind of rewards"),
+        ({"rewards": "text"}, None),
         ({"rewards": {"kind": "binary", "more": 1}}, None),
         ({"rewards": {"kind": "continuous", "low": 2, "high": 1}}, None),
         ({"refit_rows": 1.5}, "refit_rows"),
