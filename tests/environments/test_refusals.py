@@ -63,7 +63,7 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (DriftingContextual, {"memory": math.inf}, "memory"),
         (Combinatorial, {"sizes": ()}, None),
         (Combinatorial, {"sizes": [2, 3]}, "sizes"),
-        (Combinatorial, {"sizes": (2, 0)}, "the number of choices in a slot"),
+        (Combinatorial, {"sizes": (2, 0)}, None),
         (Combinatorial, {"dimension": 0}, "dimension"),
         (Bump, {"dimensions": 0}, "dimensions"),
         (Bump, {"sizes": [2, 3]}, "sizes"),

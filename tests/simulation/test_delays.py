@@ -126,9 +126,9 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
 @pytest.mark.parametrize(
     ("kind", "given", "parameter"),
     [
-        (BatchFlush, {"size": 0}, None),
-        (BatchFlush, {"size": 1.0}, None),
-        (Lag, {"steps": -1}, "steps of lag"),
+        (BatchFlush, {"size": 0}, "size"),
+        (BatchFlush, {"size": 1.0}, "size"),
+        (Lag, {"steps": -1}, "steps"),
         (Geometric, {"missing": 2}, "missing"),
         (Pareto, {"shape": 1.0}, "shape"),
         (Pareto, {"means": ()}, "means"),

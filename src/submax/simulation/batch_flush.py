@@ -21,7 +21,7 @@ class BatchFlush(Delay):
     size: int = 1
 
     def __post_init__(self) -> None:
-        whole_number("size of a batch", self.size, at_least=1)
+        whole_number("size", self.size, at_least=1)
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Full batches, then the remaining decisions, whose rewards never come back."""

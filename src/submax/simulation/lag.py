@@ -19,7 +19,7 @@ class Lag(Delay):
     steps: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("steps of lag", self.steps, at_least=0)
+        whole_number("steps", self.steps, at_least=0)
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """The first ``steps`` decisions get no reward back; then one comes with each decision."""

@@ -22,7 +22,7 @@ class Clipped(WeightedStrategy):
     weight: float = 4.0
 
     def __post_init__(self) -> None:
-        non_negative("weight (λ)", self.weight)
+        non_negative("weight", self.weight)
 
     def weights(self, table: Table) -> Floats:
         return ends(table, 1.0 - self.weight, self.weight)

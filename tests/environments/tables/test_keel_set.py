@@ -83,9 +83,9 @@ def test_all_tables_of_the_folder_can_be_named(package):
 @pytest.mark.parametrize(
     ("name", "parameter"),
     [
-        ("keel:bananna", "data set"),
-        ("kell:banana", "data set"),
-        ("keel:notes", "data set"),
+        ("keel:bananna", None),
+        ("kell:banana", None),
+        ("keel:notes", None),
         ("keel:banana.dat", "file"),
         ("keel:../raw/banana", "file"),
     ],

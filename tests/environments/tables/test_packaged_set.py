@@ -47,8 +47,8 @@ def test_it_keeps_the_contract_of_environments():
 @pytest.mark.parametrize(
     ("name", "parameter"),
     [
-        ("sklearn:digit", "data set"),
-        ("sklaern:wine", "data set"),
+        ("sklearn:digit", None),
+        ("sklaern:wine", None),
         ("digits", "file"),
         ("sklearn:digits.csv", "file"),
         ("folder/sklearn:digits", "file"),
