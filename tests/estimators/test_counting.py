@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, gammaln
 
+from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
@@ -62,6 +63,20 @@ def test_it_counts_as_a_slow_loop_does(problem, smoothing, seed):
         assert np.allclose(found[replica], conditioned)
         assert np.allclose(belief.level_prior()[replica], prior)
         assert np.allclose(belief.values()[replica], values)
+
+
+def test_add_one_by_hand(seed):
+    problem = Problem(Arms(3))
+    action = np.array([[0, 0, 1, 2, 2, 2]])[..., None]
+    reward, log_prob = np.array([[0.0, 1.0, 0.0, 1.0, 1.0, 0.0]]), np.full((1, 6), np.log(0.25))
+    feedback = Feedback(np.zeros((1, 6, 0)), action, reward, log_prob, np.ones((1, 6)))
+    estimator, rng = Counting(1.0), np.random.default_rng(seed)
+    params = estimator.fit(estimator.init(problem, 1, rng), feedback, rng)
+    belief = estimator.belief(params, np.zeros((1, 1, 0)))
+    assert np.allclose(belief.prob_of_all(), [[2 / 6, 2 / 6, 2 / 6], [2 / 6, 1 / 6, 3 / 6]])
+    assert np.allclose(belief.level_prior(), [0.5, 0.5])
+    # One reward of arm 0 and two of arm 2, each worth 4 / 6.
+    assert np.allclose(belief.values(), [[4 / 18 + 8 / 18, 4 / 18 + 8 / 12]])
 
 
 def test_propensities_missing_once_are_missing_for_good(seed):
@@ -134,6 +149,24 @@ def test_the_constant_makes_the_counts_most_likely(number, data):
     # Not the place but the height: a likelihood may be flat.
     reached = objective(np.log(found[free]), ordered, 1.0)
     assert reached >= objective(np.log(expected[free]), ordered, 1.0) - 1e-7
+
+
+@pytest.mark.parametrize("pulls", [1, 10, 1000])
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 9), (1, 1), (3, 1), (0.3, 0.3)])
+def test_it_is_at_the_optimum_and_exchanged_levels_have_exchanged_constants(
+    alpha, beta, pulls, seed
+):
+    counts = sampled(alpha, beta, np.full(40, pulls), np.random.default_rng((seed, pulls)))
+    found = fitted_smoothing(np.stack([counts, counts[::-1]]))
+    for one, tally in zip(found, (counts, counts[::-1]), strict=True):
+        np.testing.assert_allclose(np.log(one), np.log(slow_constants(tally)[0]), atol=1e-3)
+
+
+@pytest.mark.parametrize("count", [10.0, 1e4, 1e8])
+def test_where_all_rewards_are_the_same_the_pull_keeps_the_constant_finite(count):
+    counts = np.stack([np.full(5, count), np.zeros(5)])
+    found, expected = fitted_smoothing(counts[None])[0], slow_constants(counts)[0]
+    np.testing.assert_allclose(np.log(found), np.log(expected), atol=1e-3)
 
 
 @pytest.mark.parametrize("chosen", ["evenly", "greedily"])

@@ -129,6 +129,18 @@ def test_high_rewards_are_where_they_were_observed(fitted):
 
 
 @both
+def test_draws_at_a_level_agree_with_its_density(fitted, seed):
+    space, rng = fitted.problem.space, np.random.default_rng(seed)
+    expected = masses(space, prob_at_nodes(fitted.params, space))
+    for level in range(fitted.problem.scale.levels):
+        drawn = ESTIMATOR.belief(fitted.params, CONTEXT).sample(level, 5000, rng)
+        assert space.contains(drawn)
+        for replica in range(REPLICAS):
+            share = expected[replica, 0, level] / expected[replica, 0, level].sum()
+            assert goodness_of_fit(cells(space, drawn[replica, 0]), share) > SMALLEST_P_VALUE
+
+
+@both
 def test_decisions_agree_with_their_estimated_density(fitted, seed):
     space = fitted.problem.space
     policy, rng = RewardConditioned(ESTIMATOR, SubMax()), np.random.default_rng(seed)
@@ -165,6 +177,15 @@ def test_before_the_first_feedback_it_is_the_same_at_all_levels(fitted, seed):
     uniform = np.full(BINS * max(1, sum(space.choices)), 1.0)
     assert goodness_of_fit(cells(space, action), uniform / uniform.sum()) > SMALLEST_P_VALUE
     assert np.allclose(policy.log_prob(state, context, action), -space.log_measure)
+
+
+def test_values_are_the_direct_sums(beliefs, seed):
+    feedback = telling_feedback(CONTINUOUS, 1500, seed)
+    belief = ESTIMATOR.belief(beliefs(CONTINUOUS).params, feedback.context)
+    policy = belief.prob(feedback.action[:, :, None])[..., 0]
+    ratio = feedback.reward / np.exp(feedback.log_prob)
+    expected = np.einsum("rn,rnl->rl", ratio, policy) / 1500
+    np.testing.assert_allclose(belief.values(), expected, rtol=1e-6)
 
 
 def test_asked_for_the_same_levels_it_is_the_same_and_between_it_is_between(beliefs):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import NEGLIGIBLE, Memory
@@ -181,21 +180,27 @@ def test_a_replica_without_news_stays_as_it_is(memory, seed):
 def test_counting_counts_the_rows_that_are_kept(memory, seed):
     feedback, rng = numbered(3, 40, seed), np.random.default_rng(seed)
     feedback = feedback._replace(reward=rng.poisson(2.0, size=(3, 40)).astype(np.float64))
-    pieces, forgetful = pieces_of(feedback, (15, 16, 40)), Counting(0.5, memory)
-    assert forgetful.facts.forgets
-    params = forgetful.init(PROBLEM, 3, rng)
+    pieces, estimator = pieces_of(feedback, (15, 16, 40)), Counting(0.5, memory)
+    assert estimator.facts.forgets
+    params = estimator.init(PROBLEM, 3, rng)
     for piece in pieces:
-        params = forgetful.fit(params, piece, rng)
-    buffer, plain = remembered(pieces, memory, seed), Counting(0.5)
-    rows = Feedback(buffer.context, buffer.action, buffer.reward, buffer.log_prob, buffer.weight)
-    expected = plain.fit(plain.init(PROBLEM, 3, rng), rows, rng)
-    one, other = (
-        estimator.belief(found, np.zeros((3, 1, 1)))
-        for estimator, found in ((forgetful, params), (plain, expected))
-    )
-    assert np.array_equal(one.levels(), other.levels())
-    np.testing.assert_allclose(one.prob_of_all(), other.prob_of_all())
-    np.testing.assert_allclose(one.level_prior(), other.level_prior(), atol=1e-12)
+        params = estimator.fit(params, piece, rng)
+    row_number = np.tile(np.arange(40.0), (3, 1))
+    numbers = pieces_of(feedback._replace(reward=row_number), (15, 16, 40))
+    belief = estimator.belief(params, np.zeros((3, 1, 1)))
+    for replica in range(3):
+        rows, weights = np.array(slow(numbers, memory, replica)).T
+        rows = rows.astype(int)
+        reward, arm = feedback.reward[replica, rows], feedback.action[replica, rows, 0]
+        encoding = PROBLEM.scale.reward_encoding(reward[None], weights[None])
+        assert np.array_equal(belief.levels()[replica], encoding.levels[0])
+        counts = np.zeros((2, 4))
+        for level, one, weight in zip(encoding.nearest(reward[None])[0], arm, weights, strict=True):
+            counts[level, one] += weight
+        expected = (counts + 0.5) / (counts + 0.5).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(belief.prob_of_all()[replica, 0], expected)
+        share = counts.sum(axis=1) / counts.sum()
+        np.testing.assert_allclose(belief.level_prior()[replica, 0], share, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,30 @@ def test_it_takes_the_steps_of_a_plain_loop_and_not_one_more(single, loop, seed)
     assert np.abs(found[0] - history[53]).max() < last / 10
 
 
+def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(single, loop, seed):
+    bad = single._replace(weight=single.weight.copy())
+    bad.weight[0, 7] = np.nan
+    found = trained_on(bad, TRAINING, np.random.default_rng(seed))
+    history, rows = loop
+    met = (rows[:53, :, 0] == np.float32(single.context[0, 7, 0])).any(axis=1)
+    step = int(met.argmax()) if met.any() else -1
+    assert found.diverged.tolist() == [step]
+    # The parameters of the step before, the last whose loss was known to be finite.
+    kept, expected = packed(DESIGN, found.parameters)[0], history[max(step - 1, 0)]
+    if met.any():
+        np.testing.assert_allclose(kept, expected, rtol=0, atol=2e-3)
+
+
+def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
+    bad = buffer._replace(weight=buffer.weight.copy())
+    bad.weight[1] = np.nan
+    found = trained_on(bad, TRAINING, np.random.default_rng(seed))
+    assert found.diverged.tolist() == [-1, 0, -1]
+    for name, array in found.parameters.items():
+        assert np.all(np.isfinite(array))
+        assert np.array_equal(array[[0, 2]], trained.parameters[name][[0, 2]])
+
+
 def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
     estimator = Softmax(hidden=8, training=SLIGHT)
     feedback = some_rows(REPLICAS, 20, seed)
