@@ -159,7 +159,7 @@ def test_a_share_of_the_rows_is_learned_from(by, seed):
         ({"seed": -1}, "seed"),
         ({"share": 0.0}, "share"),
         ({"share": 1.5}, "share"),
-        ({"share": 0.5, "by": "luck"}, "split by"),
+        ({"share": 0.5, "by": "luck"}, None),
         ({"policy": "rcp-submaxx"}, "policy"),
     ],
 )

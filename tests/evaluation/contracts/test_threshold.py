@@ -57,6 +57,15 @@ def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_a
         assert np.mean(errors[name]) < np.mean(errors[plain]), name
 
 
+def test_light_weights_are_not_clipped(seed):
+    rng = np.random.default_rng(seed)
+    weight, reward = rng.choice([0.5, 1.0, 1.5], 1000), (rng.random(1000) < 0.5) * 1.0
+    for given in (weight, np.zeros(1000)):
+        terms = make_off_policy("clipped").terms(Evidence(reward, given, given, given, given))
+        np.testing.assert_array_equal(terms.numerator, given * reward)
+        assert terms.threshold > 0
+
+
 def test_slope_takes_the_smallest_threshold_that_agrees_with_all_larger_ones(seed):
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=400)

@@ -41,7 +41,7 @@ def test_normal_of_a_ratio_is_the_delta_method(rng):
 
 
 def test_normal_of_a_ratio_has_the_width_of_its_spread(rng):
-    logs, rows = 1000, 500
+    logs, rows = 2000, 500
     y, z = weighted(rng, (logs, rows))
     terms = [Terms(*columns) for columns in zip(y, z, strict=True)]
     spread = np.std([one.value for one in terms], ddof=1)
@@ -92,6 +92,16 @@ def test_bootstrap_of_blocks_is_normal_for_independent_rows(rows, rng):
     for drawn, closed in zip(bootstrap(terms, 0.95, rng), normal(terms, 0.95, rng), strict=True):
         tolerance = 5 * QUANTILE_ERROR * half(closed) / Z
         assert drawn == pytest.approx(closed, abs=tolerance)
+
+
+def test_a_shorter_last_block_does_not_move_the_estimate(rng, monkeypatch):
+    monkeypatch.setattr(bootstrap_module, "BLOCKS", 8)
+    # Seven blocks of seven rows and one of a single row, all of the same mean.
+    [constant, ratio] = bootstrap(
+        [Terms(np.full(50, 3.0)), Terms(np.arange(50) * 2.0, np.arange(50) * 1.0)], 0.95, rng
+    )
+    assert constant == pytest.approx((3.0, 3.0), abs=1e-12)
+    assert ratio == pytest.approx((2.0, 2.0), abs=1e-12)
 
 
 def test_blocks_hold_rows_that_depend_on_their_neighbours(rng, monkeypatch):

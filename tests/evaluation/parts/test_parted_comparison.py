@@ -1,3 +1,5 @@
+from dataclasses import asdict
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -6,6 +8,7 @@ from pyarrow import parquet
 from refusals import raises_code
 
 from submax.evaluation import Log, PartedLog, compare
+from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.parts import parted_comparison, parted_log, unit
 
 ROWS = 1200
@@ -88,9 +91,12 @@ def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, in
     log, parted = (read(folder, columns=columns) for read in (Log.read, PartedLog.open))
     assert parted.schema == log.schema
     policies = {**POLICIES, "columns": "columns=prob_*"}
-    parts, whole = (
-        compare(one, policies, interval=interval, baseline=baseline) for one in (parted, log)
-    )
+    options = {"interval": interval, "baseline": baseline}
+    if interval == "normal":
+        # All estimators whose terms can be added up, with thresholds that are given or chosen.
+        made = [one for kind in off_policy_estimators().values() for one in kind.examples()]
+        options["estimators"] = [{"kind": one.short, **asdict(one)} for one in made if one.adds_up]
+    parts, whole = (compare(one, policies, **options) for one in (parted, log))
     check_same(parts, whole)
 
 

@@ -91,9 +91,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(seed):
         first, log = log_of([seed, number]).split(0.5)
         learned = learn(first, "linear-thompson")
         truth = (learned.probabilities(np.eye(4, dtype=np.float32)) * CHANCE).sum(axis=1).mean()
-        found = compare(
-            log, {"it": learned}, estimators=estimators, level=LEVEL, reward_model=Ridge()
-        )
+        found = compare(log, {"it": learned}, estimators=estimators, level=LEVEL)
         ends = [found.find("it", estimator).interval for estimator in estimators]
         held += [low <= truth <= high for low, high in ends]
     # Four standard errors, and a little for so few rows.
@@ -227,26 +225,32 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
         (["randon"], {}, "policy"),
         ([{"kind": "thompson", "alpha": -1}], {}, None),
         ([Path("none.safetensors")], {}, None),
-        (["random"], {"estimators": ["ipss"]}, "off-policy estimator"),
+        (["random"], {"estimators": ["ipss"]}, None),
         (["random"], {"estimators": "ips"}, "estimators"),
         (["random"], {"estimators": ["ips", "ips"]}, "estimators"),
         (["random"], {"estimators": ["pseudo-inverse"]}, "estimators"),
         (["random"], {"interval": "students"}, "interval"),
         (["random"], {"level": 95}, "level"),
         (["random"], {"level": float("nan")}, "level"),
-        (["random"], {"by": "luck"}, "split by"),
+        (["random"], {"by": "luck"}, None),
         (["random"], {"seed": -1}, "seed"),
         (["random"], {"baseline": "best"}, "baseline"),
     ],
 )
-def test_what_cannot_be_is_refused(log, policies, options, parameter):
+def test_what_cannot_be_is_refused_before_the_log_is_divided_for_learning(
+    log, policies, options, parameter, monkeypatch
+):
+    monkeypatch.setattr(Log, "rows", None)
     with raises_code("invalid-input", parameter):
         compare(log, policies, **options)
 
 
-def test_a_policy_for_other_actions_is_refused(log):
+def test_a_policy_for_other_actions_or_rewards_is_refused(log, monkeypatch):
     with raises_code("invalid-input", "policies"):
         compare(log, [learn(slots_of(0), "rcp-submax")])
+    monkeypatch.setattr(Log, "rows", None)
+    with raises_code("invalid-input"):
+        compare(slots_of(0), ["random", "thompson-1-1"])
 
 
 @pytest.mark.parametrize("interval", ["normal", "bootstrap", "bernstein"])

@@ -7,7 +7,9 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation.choosing.learning import learn
+from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
+from submax.evaluation.models import reward_model
 from submax.evaluation.models.reward_model import fitted_models, fold_numbers
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.evidence import logged_evidence
@@ -145,6 +147,18 @@ def test_choices_that_no_row_took_are_found(seed):
     learned = learn(log, "linear-thompson")
     expected = learned.probabilities(rest.parts[0].context)[:, 1]
     np.testing.assert_allclose(logged.about(learned).unsupported, expected, atol=1e-9)
+
+
+def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
+    log, learned = arms(seed, eligible=True), learn(arms(seed + 1), "linucb")
+    whole = LoggedEvidence(log).about(learned).evidence
+    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 40)
+    monkeypatch.setattr(logged_evidence, "PROBABILITIES_PER_PART", 30)
+    monkeypatch.setattr(reward_model, "ROWS_PER_CHUNK", 5)
+    monkeypatch.setattr(reward_model, "ROWS_PER_PREDICTION", 6)
+    pieces = LoggedEvidence(log).about(learned).evidence
+    for one, other in zip(whole[:5], pieces[:5], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2"])
