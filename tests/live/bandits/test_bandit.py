@@ -366,13 +366,36 @@ def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened,
     assert [bandit.publish(version) for version in (5, 6)] == [5, 6]
 
 
-def test_fits_at_the_same_time_make_one_version(opened, clock):
-    bandit = opened()
-    for number in range(4):
-        fed(bandit, clock, first=1000 * number)
-        in_threads([bandit.refit] * 4)
-    assert [fitted.rows for fitted in bandit.versions()] == [30, 60, 90, 120]
-    assert [bandit.publish(version) for version in (1, 2, 3, 4)] == [1, 2, 3, 4]
+@dataclass
+class Gated(MemoryStore):
+    """Whoever reads the settings waits while the gate is shut."""
+
+    gate: threading.Event = field(default_factory=threading.Event)
+    waiting: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, stream, after=0, limit=10_000):
+        if stream.endswith("/settings") and not self.gate.is_set():
+            self.waiting.set()
+            assert self.gate.wait(PATIENCE)
+        return super().read(stream, after, limit)
+
+
+def test_a_fit_that_comes_before_the_last_one_is_known_is_another_version(opened, clock):
+    store = Gated(clock)
+    store.gate.set()
+    bandit = fed(opened(store), clock)
+    store.gate.clear()
+    threads = [threading.Thread(target=bandit.refit) for _ in range(3)]
+    threads[0].start()
+    assert store.waiting.wait(PATIENCE)
+    fed(bandit, clock, first=1000)
+    for thread in threads[1:]:
+        thread.start()
+    store.gate.set()
+    for thread in threads:
+        thread.join()
+    assert [fitted.rows for fitted in bandit.versions()] == [30, 60]
+    assert [bandit.publish(version) for version in (1, 2)] == [1, 2]
     assert bandit.damaged == 0
 
 

@@ -50,6 +50,22 @@ def test_a_rise_is_no_alarm(seed):
     assert detector.add(values) == []
 
 
+@pytest.mark.parametrize("kind", [FallDetector, RangeDetector])
+def test_it_does_not_matter_how_observations_are_divided(kind, seed):
+    rng = np.random.default_rng([seed, 5])
+    if kind is FallDetector:
+        values = (rng.random(3000) < np.repeat([0.6, 0.2], 1500)).astype(float)
+        together, apart = (FallDetector(1e-3, 0.0, 1.0) for _ in range(2))
+    else:
+        values = np.repeat([1.0, 30.0, 900.0], 1500) * rng.normal(size=4500)
+        together, apart = RangeDetector(), RangeDetector()
+    found = together.add(values)
+    parts = np.split(values, np.sort(rng.integers(len(values), size=20)))
+    assert [one for part in parts for one in apart.add(part)] == found
+    assert len({one.at for one in found}) == len(found) >= 1
+    assert apart == together
+
+
 def test_few_beginnings_are_kept():
     detector = FallDetector(1e-5, 0.0, 1.0)
     detector.add(np.tile([0.0, 1.0], 15_000))

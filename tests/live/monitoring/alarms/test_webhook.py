@@ -3,13 +3,14 @@
 import hmac
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from waiting import wait_until
 
 import submax
 from submax.live.monitoring.alarms import webhook
+from submax.live.monitoring.alarms.webhook_options import WebhookOptions
 from submax.live.store.memory_store import MemoryStore
 
 
@@ -92,3 +93,22 @@ def test_an_alarm_that_is_not_taken_or_goes_to_a_private_address_is_counted(
     # A redirection is not followed.
     assert [path for path, _, _ in receiver.taken] == ["/hook?team=a"] * attempts
     assert all("X-Submax-Signature" not in headers for _, headers, _ in receiver.taken)
+
+
+def test_callers_never_wait_and_too_many_alarms_are_counted():
+    failures, sending, free = {}, Event(), Event()
+
+    def options():
+        sending.set()
+        free.wait()
+        return WebhookOptions()
+
+    sender = webhook.Webhook(failures, options)
+    sender.send("http://127.0.0.1:9/", {"alarm": "x"})
+    sending.wait()
+    for _ in range(webhook.MAX_WAITING + 3):
+        sender.send("http://127.0.0.1:9/", {"alarm": "x"})
+    assert sum(failures.values()) == 3
+    # Those that wait are sent in their turn, and the address is a private one.
+    free.set()
+    wait_until(lambda: sum(failures.values()) == webhook.MAX_WAITING + 4)

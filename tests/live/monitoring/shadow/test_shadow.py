@@ -1,6 +1,11 @@
+import time
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from refusals import raises_code
+from scipy.stats import binomtest
 
 import submax
 from submax.evaluation import Log
@@ -14,13 +19,17 @@ CHANCES = {"A": 0.1, "B": 0.2, "C": 0.7}
 
 
 class Brittle(Random):
-    """Uniform, until it is broken."""
+    """Uniform, until it is broken or slow."""
 
-    broken = False
+    facts = replace(Random().facts, uses_context=True)
+    broken, seconds = False, 0.0
 
     def probabilities(self, state, context):
         if self.broken:
             raise RuntimeError("out of order")
+        end = time.thread_time() + self.seconds
+        while time.thread_time() < end:
+            pass
         return super().probabilities(state, context)
 
 
@@ -39,11 +48,11 @@ def opened(clock, store=None, **declared):
     )
 
 
-def live(bandit, clock, rounds=3, visits=50):
+def live(bandit, clock, rounds=3, visits=50, context=None):
     rng = np.random.default_rng(bandit.counts().get("decisions", 0))
     for _ in range(rounds):
         for _ in range(visits):
-            shown = bandit.decide()
+            shown = bandit.decide(context)
             bandit.reward(shown.id, float(rng.random() < CHANCES[shown.action]))
         clock.now += 61
         bandit.refit()
@@ -86,8 +95,35 @@ def test_an_export_has_what_the_shadow_would_have_done(clock, tmp_path):
     judged = [row for row in rows if row["shadow_version"] is not None]
     assert len(judged) == bandit.shadow().judged > 0
     assert {row["shadow_action"] for row in judged} <= set(CHANCES)
-    assert all(0 <= row["shadow_probability"] <= 1 for row in judged)
     assert len(Log.read(tmp_path / "log.parquet")) == 50
+
+
+def test_a_shadow_judges_with_the_probabilities_that_it_decides_with(clock, tmp_path, seed):
+    bandit = opened(clock, shadow="thompson-1-9", guard_rails={"minimum": 0.05}, seed=seed)
+    live(bandit, clock, rounds=2, visits=40)
+    for _ in range(600):
+        bandit.decide()
+    bandit.refit()
+    Export(bandit.store, "page").write(tmp_path / "log.parquet")
+    rows = pq.read_table(tmp_path / "log.parquet").to_pylist()[-600:]
+    bandit.promote_shadow()
+    chances = {one.choice: one.probability for one in bandit.arms()}
+    expected = [chances[row["action"]] for row in rows]
+    assert [row["shadow_probability"] for row in rows] == pytest.approx(expected)
+    for name, chance in chances.items():
+        count = sum(row["shadow_action"] == name for row in rows)
+        assert binomtest(count, 600, chance).pvalue > 1e-6
+
+
+def test_holdout_decisions_are_not_compared_and_units_count_once(clock):
+    bandit = opened(clock, shadow="rcp-submax", guard_rails={"holdout": 0.5, "baseline": "A"})
+    bandit.refit()
+    for visit in range(200):
+        bandit.reward(bandit.decide(unit=f"visitor-{visit % 20}").id, 1.0)
+    clock.now += 61
+    bandit.refit()
+    assert 0 < bandit.shadow().judged < 200
+    assert bandit.shadow().compared <= 20
 
 
 def test_a_restart_continues_and_compares_the_same(clock, tmp_path):
@@ -109,6 +145,9 @@ def test_promotion_and_roll_back_are_one_call_each_and_are_audited(clock):
     bandit.set_shadow("thompson-1-1")
     with raises_code("invalid-input"):
         bandit.promote_shadow()
+    with raises_code("invalid-input"):
+        bandit.set_shadow("rcp-submx")
+    assert bandit.settings.shadow == "thompson-1-1"
     live(bandit, clock)
     deciding, arms = bandit.version, bandit.arms()
     number = bandit.promote_shadow()
@@ -125,14 +164,19 @@ def test_promotion_and_roll_back_are_one_call_each_and_are_audited(clock):
         bandit.roll_back_shadow()
 
 
-def test_a_shadow_that_fails_is_counted_and_switched_off_and_decisions_go_on(clock, monkeypatch):
-    bandit = opened(clock, shadow=BRITTLE)
-    live(bandit, clock)
-    monkeypatch.setattr(Brittle, "broken", True)
+@pytest.mark.parametrize("trouble", [{"broken": True}, {"seconds": 0.1}], ids=str)
+def test_a_shadow_that_fails_or_is_slow_is_switched_off_and_decisions_go_on(
+    clock, monkeypatch, trouble
+):
+    context = {"x": 1.0}
+    bandit = opened(clock, shadow=BRITTLE, context={"x": float}, policy="linucb")
+    live(bandit, clock, context=context)
+    for name, value in trouble.items():
+        monkeypatch.setattr(Brittle, name, value)
     for _ in range(6):
-        assert bandit.decide().action in CHANCES
+        assert bandit.decide(context).action in CHANCES
         bandit.refit()
     assert (bandit.shadow().state, bandit.shadow().failures) == ("stopped", 5)
-    monkeypatch.setattr(Brittle, "broken", False)
+    monkeypatch.undo()
     bandit.set_shadow(BRITTLE)
-    assert live(bandit, clock).state == "running"
+    assert live(bandit, clock, context=context).state == "running"
