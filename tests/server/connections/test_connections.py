@@ -1,13 +1,22 @@
 """The command ``serve`` holds out against heads without an end and very many connections."""
 
+import time
+from contextlib import closing
+
 import httpx
 import pytest
 
 from submax.live.bandits.open import open_bandit
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.web.server.access.key_registry import KeyRegistry
 
 from .conftest import Connections, everything
 
 KILOBYTE = 1000
+UNFINISHED = (
+    b"POST /bandits/page/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 14\r\n\r\n"
+)
 # One process for all these tests, of which each leaves a server that answers.
 pytestmark = pytest.mark.xdist_group("connections")
 
@@ -74,3 +83,39 @@ def test_very_many_silent_connections_do_not_stop_others(server, connections):
         # The oldest connection without a request goes first, and one that made a request stays.
         assert everything(oldest) == b""
         assert kept.post("/bandits/page/decide", json={}).status_code == 200
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("keys", [False, True])
+def test_very_many_unfinished_requests_stop_neither_health_checks_nor_known_keys(
+    serve, tmp_path, keys
+):
+    file, headers = tmp_path / "page.db", {}
+    open_bandit(file, actions=["A", "B"], background=False).close()
+    if keys:
+        with closing(SQLiteStore(file)) as store:
+            headers["authorization"] = f"Bearer {KeyRegistry(store).add(['decide'])[1]}"
+    server = serve(file)
+    server.wait_ready()
+    with closing(Connections(server.port)) as connections:
+        for _ in range(1200):
+            connections.connect(UNFINISHED)
+        assert health(server) == 200
+        if keys:
+            decided = server.post("/bandits/page/decide", json={}, headers=headers, timeout=30)
+            assert decided.status_code == 200
+
+
+@pytest.mark.soak
+def test_a_head_that_comes_too_slowly_is_refused_after_ten_seconds(connections):
+    connection, begin = connections.connect(b"GET /healthz HTTP/1.1\r\n"), time.monotonic()
+    connection.settimeout(0.2)
+    received = b""
+    while not received and time.monotonic() - begin < 60:
+        try:
+            received = connection.recv(1000)
+        except TimeoutError:
+            # One header after the other: the deadline is for the whole head.
+            connection.sendall(b"X: y\r\n")
+    assert received.startswith(b"HTTP/1.1 408")
+    assert time.monotonic() - begin > 9

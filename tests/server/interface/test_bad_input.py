@@ -59,6 +59,7 @@ WRONG_JSON = {
     "list": b'[{"id": "d2", "value": 1}]',
     "null": b"null",
     "mark": b'\xef\xbb\xbf{"id": "d2", "value": 1}',
+    "utf-16": '{"id": "d2", "value": 1}'.encode("utf-16"),
     "no utf-8": b'{"id": "d2\xff", "value": 1}',
     "surrogate": b'{"id": "d2\\ud800", "value": 1}',
     "nul": b'{"id": "d2\\u0000", "value": 1}',
@@ -66,8 +67,11 @@ WRONG_JSON = {
     "unknown field": b'{"id": "d2", "value": 1, "valeu": 1}',
     "same key twice": b'{"id": "d2", "value": 0, "value": 1}',
     "nan": b'{"id": "d2", "value": NaN}',
+    "infinity": b'{"id": "d2", "value": Infinity}',
+    "minus infinity": b'{"id": "d2", "value": -Infinity}',
     "beyond floats": b'{"id": "d2", "value": 1e400}',
     "huge": json.dumps({"id": "d2", "value": HUGE}).encode(),
+    "more digits than Python reads": b'{"id": "d2", "value": ' + b"9" * 10_000 + b"}",
     "out of the scale": b'{"id": "d2", "value": 2}',
     "text value": b'{"id": "d2", "value": "1"}',
     "deep": b'{"id": "d2", "value": ' + b"[" * 30 + b"]" * 30 + b"}",
@@ -90,6 +94,8 @@ WRONG_CREATE = {
     "control character": {"actions": ["a\x07"]},
     "wrong interval": {"actions": {"price": [2, 1]}},
     "too many choices": {"actions": [str(number) for number in range(10_001)]},
+    "too many slots": {"actions": {str(number): ["A"] for number in range(65)}},
+    "too many choices of a slot": {"actions": {"s": [str(number) for number in range(10_001)]}},
     "too many fields": {"context": {str(number): "number" for number in range(1001)}},
     "too many categories": {"context": {"c": [str(number) for number in range(10_001)]}},
     "newline behind the name": {"name": "new\n"},
@@ -110,6 +116,7 @@ def test_a_wrong_declaration_is_refused(refused, http, change):
 
 
 CHOICES, MANY = "/bandits/arms/choices", "/bandits/arms/decide-many"
+REWARD_MANY, GIVEN = "/bandits/arms/reward-many", {"id": "d2", "value": 1}
 WRONG_OTHERS = {
     "unknown context": (DECIDE, {"context": {"country": "fr", "age": 3}}, 400),
     "missing context": (DECIDE, {}, 400),
@@ -119,11 +126,15 @@ WRONG_OTHERS = {
     "unknown version": ("/bandits/arms/publish", {"version": 9}, 404),
     "huge version": ("/bandits/arms/publish", {"version": 2**63}, 400),
     "nothing to go back to": ("/bandits/arms/roll-back", None, 409),
+    "no scope": ("/keys", {"scopes": []}, 400),
+    "unknown scope": ("/keys", {"scopes": ["root"]}, 400),
     "zero rate": ("/keys", {"scopes": ["read"], "rate": 0}, 400),
     "bandit there already": ("/bandits", ARMS, 409),
     "no decisions": (MANY, {"requests": []}, 400),
     "too many": (MANY, {"requests": [CONTEXT] * 1001}, 400),
     "one of many": (MANY, {"requests": [CONTEXT, {"eligible": ["Z"]}]}, 400),
+    "too many rewards": (REWARD_MANY, {"rewards": [GIVEN] * 1001}, 400),
+    "one reward of many": (REWARD_MANY, {"rewards": [GIVEN, {"id": "d3", "value": 7}]}, 400),
     "unknown bandit": ("/bandits/none/decide", {}, 404),
 }
 
@@ -253,6 +264,7 @@ def test_hostile_ids_come_back_as_they_were_given(http, text):
 FILE_POLICIES = [
     "FILE:Y",
     {"kind": "FILE:Y"},
+    {"kind": "reward-conditioned", "estimator": "FILE:Y"},
     {"kind": "reward-conditioned", "estimator": {"kind": "FILE:Y"}},
     {"kind": "reward-conditioned", "strategy": {"kind": "FILE:Y"}},
     {"kind": "gridded", "policy": {"kind": "gridded", "policy": {"kind": "FILE:Y"}}},
