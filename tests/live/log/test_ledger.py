@@ -116,6 +116,25 @@ def test_a_decision_is_learned_from_if_it_was_shown_in_time(bandit, clock):
     assert bandit.ledger().counts["late activations"] == 1
 
 
+def test_nothing_is_remembered_of_what_is_settled_or_given_up(clock):
+    sizes = []
+    for is_rewarded in (False, True):
+        bandit = opened(MemoryStore(clock), clock)
+        for number in range(300):
+            decision = bandit.decide(activate=not is_rewarded)
+            if is_rewarded:
+                bandit.reward(decision.id, 1.0)
+                bandit.activate(decision.id)
+                bandit.reward(f"never-{number}", 1.0)
+        clock.now += max(WAIT, QUARANTINE)
+        bandit.decide()
+        bandit.ledger()
+        bandit.snapshot()
+        sizes.append(len(bandit.store.get_blob(f"{bandit.name}/snapshot")))
+    # Further counts take some hundred bytes; what is remembered takes 3 or more for each event.
+    assert sizes[1] < sizes[0] + 1000
+
+
 class BusyStore(MemoryStore):
     """Somebody decides whenever the log is read."""
 

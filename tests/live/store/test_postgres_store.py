@@ -301,6 +301,8 @@ def test_a_migration_that_fails_changes_nothing(postgres_address):
         "postgresql://submax:{password}@127.0.0.1:{port}/hidden_none",
         "postgresql://u:hid/den@127.0.0.1:1/d",
         "postgresql://u:hid den@127.0.0.1:1/d",
+        "postgresql://u:hid%den@127.0.0.1:1/d",
+        "postgresql://u:hidden@127.0.0.1:port/d",
         "postgresql://u@127.0.0.1:1/d?passwort=hidden",
         "hidden",
     ],

@@ -151,6 +151,38 @@ def test_a_file_that_cannot_grow_loses_nothing_that_was_acknowledged(path):
         assert len(keys(store)) > 10
 
 
+@pytest.fixture
+def connections(monkeypatch):
+    """All connections to SQLite that are made from now on."""
+    made, connect = [], sqlite3.connect
+
+    def remembered(*given, **options):
+        made.append(connect(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", remembered)
+    return made
+
+
+def test_a_full_database_loses_nothing_that_was_acknowledged(path, connections):
+    large = [Entry("kind", bytes(100_000), "too large")]
+    with closing(SQLiteStore(path)) as store:
+        append(store, "before")
+        (pages,) = connections[0].execute("PRAGMA page_count").fetchone()
+        for one in connections:
+            one.execute(f"PRAGMA max_page_count = {pages}")
+        with raises_code("store-unavailable"):
+            store.append("s", large).result()
+        with raises_code("store-unavailable"):
+            store.put_blob("name", bytes(100_000))
+        assert keys(store) == ["before"]
+        for one in connections:
+            one.execute("PRAGMA max_page_count = 1000000")
+        store.append("s", large).result()
+    with closing(SQLiteStore(path)) as store:
+        assert keys(store) == ["before", "too large"]
+
+
 def test_a_value_that_cannot_be_held_fails_alone(path):
     with closing(SQLiteStore(path)) as store:
         appends = [
@@ -170,7 +202,18 @@ def interrupts():
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_leaves_no_transaction_open(path, interrupts):
+def synced(connections, write):
+    """How those of the connections are synced that a function uses: 2 is FULL."""
+    used = set()
+    for one in connections:
+        one.set_trace_callback(lambda _, one=one: used.add(one))
+    write()
+    for one in connections:
+        one.set_trace_callback(None)
+    return {one.execute("PRAGMA synchronous").fetchone()[0] for one in used}
+
+
+def test_an_interrupt_leaves_no_transaction_open(path, interrupts, connections):
     """A signal that comes while SQLite works is noticed right after it, whatever was executed."""
     with closing(SQLiteStore(path)) as store:
         append(store, "a")
@@ -184,8 +227,10 @@ def test_an_interrupt_leaves_no_transaction_open(path, interrupts):
             except KeyboardInterrupt:
                 pass
             assert append(store, f"b{number}")[0].new
+            assert not any(one.in_transaction for one in connections)
+        assert synced(connections, lambda: append(store, "last")) == {2}
     with closing(SQLiteStore(path)) as store:
-        assert keys(store) == ["a", *(f"b{number}" for number in range(30))]
+        assert keys(store) == ["a", *(f"b{number}" for number in range(30)), "last"]
 
 
 def test_a_key_that_is_too_long_is_refused(path):

@@ -170,6 +170,30 @@ def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, mo
         assert not isinstance(found.value, CannotStartError)
 
 
+INTERRUPTING = """#!/bin/sh
+echo $$ > {0}.new && mv {0}.new {0}
+sleep 0.5
+kill -INT $PPID
+exec sleep 600
+"""
+"""What seems to be Python, and presses Ctrl-C instead of getting ready."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a script of a shell")
+def test_an_interrupted_start_leaves_no_process_behind(training, setup, tmp_path, monkeypatch):
+    program, process = tmp_path / "python", tmp_path / "started"
+    program.write_text(INTERRUPTING.format(process))
+    program.chmod(0o700)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(program))
+        with pytest.raises(KeyboardInterrupt):
+            training.train(setup.job(), setup.lazy(None))
+    signal.signal(signal.SIGINT, before)
+    wait_until(lambda: not is_running(int(process.read_text())))
+    assert training.train(setup.job(), setup.lazy(None))
+
+
 ENDLESS = """
 import pickle, sys
 from submax.live.fitting.training.training_process import TrainingProcess
