@@ -1,18 +1,18 @@
 import csv
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
+from forked_command import start_command
+from waiting import wait_until
 
 from submax.cli import main
-from submax.simulation.meter import Meter, install
 
 Rows = list[dict[str, str]]
 
@@ -23,83 +23,129 @@ SMALL = (
 """14 policies under two delays: 28 cells. Figures take longer than the cells."""
 
 
-def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "submax", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def _one_thread(jobs: int, meter: object = None) -> ThreadPoolExecutor:
+    """Do the work of a sweep in this process, since to start a worker takes seconds."""
+    return ThreadPoolExecutor(1)
 
 
-class Done(NamedTuple):
-    """What a command left when it ended, named as by ``subprocess``."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-class InThisProcess(Executor):
-    """Do the work of a sweep here and now, since to start a worker takes seconds."""
-
-    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*given, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-@contextmanager
-def _in_this_process(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
-    install(meter)
-    try:
-        yield InThisProcess()
-    finally:
-        install(None)
-
-
-def _run_here(*arguments: str | Path) -> Done:
+def _invoke(*arguments: object) -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("submax.cli.running.run.local_executor", _in_this_process)
-        return _invoked(*arguments)
+        patch.setattr("submax.cli.running.run.local_executor", _one_thread)
+        return _invoke_with_workers(*arguments)
 
 
-def _invoked(*arguments: str | Path) -> Done:
-    found = CliRunner().invoke(main, [str(one) for one in arguments])
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    return Done(found.exit_code, found.stdout, found.stderr)
+def _invoke_with_workers(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def _done(*arguments: object) -> str:
+    result = _invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def _refused(*arguments: object, status: int = 2) -> str:
+    result = _invoke(*arguments)
+    assert result.exit_code == status, result.output
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert result.stdout == ""
+    return result.stderr
 
 
 @pytest.fixture(scope="session")
-def run_here() -> Callable[..., Done]:
+def invoke() -> Callable[..., Result]:
     """A command without a process of its own and without workers, in a fifth of the time."""
-    return _run_here
+    return _invoke
 
 
 @pytest.fixture(scope="session")
-def run_with_workers() -> Callable[..., Done]:
+def invoke_with_workers() -> Callable[..., Result]:
     """A command without a process of its own, whose workers are processes."""
-    return _invoked
+    return _invoke_with_workers
+
+
+@pytest.fixture(scope="session")
+def done() -> Callable[..., str]:
+    """A command that ends well; returns what it printed."""
+    return _done
+
+
+@pytest.fixture(scope="session")
+def refused() -> Callable[..., str]:
+    """A command that prints nothing but an error; returns the error."""
+    return _refused
 
 
 @pytest.fixture
-def unrendered(monkeypatch) -> None:
-    """Figures are made, but not rendered, which takes longer; other tests look at the files."""
+def render_only(monkeypatch) -> Callable[[str], None]:
+    """Figures in other files are made, but not rendered, which takes longer."""
+    from matplotlib.figure import Figure
 
-    def touch(figure: object, path: Path, **options: object) -> None:
-        path.touch()
+    render = Figure.savefig
 
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", touch)
+    def render_only(pattern: str) -> None:
+        def savefig(figure: Figure, path: Path, **options: object) -> None:
+            render(figure, path, **options) if path.match(pattern) else path.touch()
+
+        monkeypatch.setattr(Figure, "savefig", savefig)
+
+    return render_only
 
 
-@pytest.fixture(scope="session")
-def run() -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    return _run
+@pytest.fixture
+def unrendered(render_only) -> None:
+    render_only("none")
+
+
+@pytest.fixture
+def log_folder(tmp_path, monkeypatch) -> Path:
+    """The folder of the commands, in which there is a log of 400 decisions."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    action = rng.integers(3, size=400)
+    with (tmp_path / "log.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["action", "reward", "propensity", "context_age"])
+        for one in action:
+            reward = int(rng.random() < 0.2 + 0.2 * one)
+            writer.writerow(["ABC"[one], reward, 1 / 3, rng.normal(40, 10)])
+    return tmp_path
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts a server, and returns its address; it must end in order."""
+    processes = []
+
+    def serve(*arguments: object) -> str:
+        process = start_command("serve", *arguments, "--port", 0)
+        processes.append(process)
+        return process.stderr.readline().rpartition(" ")[2].strip()
+
+    yield serve
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+
+
+@pytest.fixture
+def start() -> Callable[..., "subprocess.Popen[str]"]:
+    """Starts a command in a process of its own, as people start it."""
+
+    def command(*arguments: object) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "submax", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return command
 
 
 @pytest.fixture(scope="session")
@@ -111,22 +157,8 @@ def small() -> tuple[str, ...]:
 def whole(tmp_path_factory) -> Rows:
     """What all cells come to if they run one after the other in one process."""
     out = tmp_path_factory.mktemp("whole")
-    done = _run_here(*SMALL, "--out", out)
-    assert done.returncode == 0, done.stderr
+    _done(*SMALL, "--out", out)
     return _summary(out / "bernoulli")
-
-
-@pytest.fixture
-def start() -> Callable[..., "subprocess.Popen[str]"]:
-    def command(*arguments: str | Path) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "-m", "submax", *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    return command
 
 
 def _summary(directory: Path) -> Rows:
@@ -138,7 +170,7 @@ def _summary(directory: Path) -> Rows:
         ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def summary() -> Callable[[Path], Rows]:
     return _summary
 
@@ -146,11 +178,10 @@ def summary() -> Callable[[Path], Rows]:
 @pytest.fixture
 def wait_for_cells() -> Callable[[Path, int], list[Path]]:
     def wait(directory: Path, count: int) -> list[Path]:
-        for _ in range(6000):
-            found = sorted((directory / "cells").glob("*.npz"))
-            if len(found) >= count:
-                return found
-            time.sleep(0.01)
-        raise AssertionError(f"{directory} never held {count} cells")
+        def found() -> list[Path]:
+            cells = sorted((directory / "cells").glob("*.npz"))
+            return cells if len(cells) >= count else []
+
+        return wait_until(found)
 
     return wait

@@ -19,48 +19,31 @@ size = 10
 """
 
 
-def touched(directory, policies, figure):
-    """Stands for the drawing of a figure, which takes a second."""
-    (directory / "figures").mkdir(exist_ok=True)
-    for ending in ("png", "pdf"):
-        (directory / "figures" / f"{figure.name}.{ending}").touch()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_drawing():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("submax.cli.running.run._draw", touched)
-        yield
-
-
-@pytest.fixture(scope="module")
-def folder(run_here, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("again")
-    (folder / "tiny.toml").write_text(FILE, encoding="utf-8")
-    done = run_here("simulate", folder / "tiny.toml", "--out", folder / "few")
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-def test_policies_that_ignore_the_context_are_named(run_here, tmp_path):
-    text = FILE.replace('kind = "bernoulli"', 'kind = "contextual"\ndimension = 2')
-    text = text.replace('"rcp-submax"]', '"rcp-submax", "ucb1", "linucb"]')
-    (tmp_path / "tiny.toml").write_text(text.replace("[2, 3]", "2"), encoding="utf-8")
-    done = run_here("simulate", tmp_path / "tiny.toml", "--out", tmp_path, "--no-figures")
-    assert done.returncode == 0, done.stderr
-    assert "tiny: the policies rcp-submax, ucb1 do not look at the context" in done.stdout
+@pytest.fixture
+def simulate(done, tmp_path):
+    """Runs the experiment of the file, with further options, into the same directory."""
+    (tmp_path / "tiny.toml").write_text(FILE, encoding="utf-8")
+    return lambda *options: done("simulate", tmp_path / "tiny.toml", "--out", tmp_path, *options)
 
 
 def finals(directory):
     return pq.read_table(directory / "finals.parquet").to_pylist()
 
 
-def test_replicas_are_added_and_the_first_ones_stay_as_they_are(run_here, folder):
-    few = finals(folder / "few" / "tiny")
-    done = run_here("simulate", folder / "tiny.toml", "--out", folder / "few", "--replicas", 5)
-    assert done.returncode == 0, done.stderr
-    assert "2 replicas are added to 3" in done.stdout
-    many = finals(folder / "few" / "tiny")
+def test_policies_that_ignore_the_context_are_named(done, tmp_path):
+    text = FILE.replace('kind = "bernoulli"', 'kind = "contextual"\ndimension = 2')
+    text = text.replace('"rcp-submax"]', '"rcp-submax", "ucb1", "linucb"]')
+    (tmp_path / "tiny.toml").write_text(text.replace("[2, 3]", "2"), encoding="utf-8")
+    said = done("simulate", tmp_path / "tiny.toml", "--out", tmp_path, "--no-figures")
+    assert "rcp-submax, ucb1 " in said.splitlines()[0]
+
+
+def test_replicas_are_added_and_the_first_ones_stay_as_they_are(simulate, refused, tmp_path):
+    directory = tmp_path / "tiny"
+    simulate("--no-figures")
+    few = finals(directory)
+    simulate("--no-figures", "--replicas", 5)
+    many = finals(directory)
     assert len(many) == 5 * 4
     assert [row for row in many if row["replica"] < 3] == few
     by_policy = {
@@ -68,24 +51,19 @@ def test_replicas_are_added_and_the_first_ones_stay_as_they_are(run_here, folder
         for name in ("random", "rcp-submax")
     }
     assert len(set(map(tuple, by_policy.values()))) == 2
-    manifest = json.loads((folder / "few" / "tiny" / "manifest.json").read_text())
+    manifest = json.loads((directory / "manifest.json").read_text())
     assert manifest["replica_blocks"] == [3, 2]
     assert manifest["specification"]["replicas"] == 5
-    again = run_here("simulate", folder / "tiny.toml", "--out", folder / "few", "--replicas", 5)
-    assert "4 of 4 cells are already finished" in again.stdout
-    assert finals(folder / "few" / "tiny") == many
-    fewer = run_here("simulate", folder / "tiny.toml", "--out", folder / "few")
-    assert fewer.returncode == 2
-    assert "replicas = 5 instead of 3" in fewer.stderr
-    assert "give --replicas 5 or more" in fewer.stderr
+    assert "4 of 4 cells" in simulate("--no-figures", "--replicas", 5)
+    assert finals(directory) == many
+    assert "--replicas 5" in refused("simulate", tmp_path / "tiny.toml", "--out", tmp_path)
 
 
-def test_curves_of_added_replicas_are_those_of_all_replicas(run_here, folder):
-    target = folder / "curves"
+def test_curves_of_added_replicas_are_those_of_all_replicas(simulate, tmp_path):
     for replicas in (3, 7):
-        run_here("simulate", folder / "tiny.toml", "--out", target, "--replicas", replicas)
-    curves = pq.read_table(target / "tiny" / "results.parquet").to_pylist()
-    rows = finals(target / "tiny")
+        simulate("--no-figures", "--replicas", replicas)
+    curves = pq.read_table(tmp_path / "tiny" / "results.parquet").to_pylist()
+    rows = finals(tmp_path / "tiny")
     for row in [row for row in curves if row["step"] == 40]:
         mine = [
             one["regret"]
@@ -97,13 +75,24 @@ def test_curves_of_added_replicas_are_those_of_all_replicas(run_here, folder):
         assert min(mine) - 1e-5 <= row["regret_q025"] <= row["regret_q975"] <= max(mine) + 1e-5
 
 
-def test_only_what_changed_is_drawn(run_here, folder):
-    target = folder / "drawn"
-    only = ("--only", "policy=random")
-    for number, more, drawn in ((1, only, 4), (2, only, 0), (3, (), 4), (4, (), 0)):
-        done = run_here("simulate", folder / "tiny.toml", "--out", target, *more)
-        assert f"figures to draw: {drawn}." in done.stdout, number
-    (target / "tiny" / "figures" / "panel-arms=2.png").unlink()
-    done = run_here("simulate", folder / "tiny.toml", "--out", target)
-    assert "figures to draw: 1." in done.stdout
-    assert "figures to draw: 4." in run_here("plot", target / "tiny").stdout
+@pytest.mark.usefixtures("unrendered")
+def test_only_what_changed_is_drawn(simulate, done, tmp_path):
+    directory = tmp_path / "tiny" / "figures"
+
+    def drawn(command, *arguments):
+        """How many figures a command draws, each in two files."""
+        before = {path: path.stat().st_mtime_ns for path in directory.glob("*.p*")}
+        command(*arguments)
+        now = {path: path.stat().st_mtime_ns for path in directory.glob("*.p*")}
+        return sum(before.get(path) != time for path, time in now.items()) / 2
+
+    for number, more, expected in (
+        (1, ("--only", "policy=random"), 4),
+        (2, ("--only", "policy=random"), 0),
+        (3, (), 4),
+        (4, (), 0),
+    ):
+        assert drawn(simulate, *more) == expected, number
+    (directory / "panel-arms=2.png").unlink()
+    assert drawn(simulate) == 1
+    assert drawn(done, "plot", tmp_path / "tiny") == 4

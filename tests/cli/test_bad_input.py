@@ -3,10 +3,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-
-from submax.cli import main
-from submax.core.running import extras
 
 OWN = """
 observations = 20
@@ -17,17 +13,22 @@ arms = 3
 """
 
 
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "own.toml").write_text(OWN)
+    return tmp_path / "own.toml"
 
 
-def refused(result: Result, *facts: str) -> None:
-    """Status 2, and a message with the names and values that help the user."""
-    assert result.exit_code == 2, result.output
-    assert "Traceback" not in result.output
-    message = " ".join(result.stderr.split())
-    for fact in facts:
-        assert fact in message, message
+@pytest.fixture
+def names(refused):
+    """A command is refused, and the message has the names and values that help the user."""
+
+    def names(facts, *arguments):
+        message = " ".join(refused(*arguments).split())
+        for fact in facts:
+            assert fact in message, message
+
+    return names
 
 
 @pytest.mark.parametrize(
@@ -38,16 +39,16 @@ def refused(result: Result, *facts: str) -> None:
         (["bernoulli", "--only", "arms=11"], ["arms=11", "10, 100, 500"]),
         (["bernoulli", "--only", "policy=ucb2"], ["policy=ucb2", "ucb1-pending"]),
         (["bernoulli", "--only", "arms"], ["'arms'", "KEY=VALUE"]),
+        (["all", "--only", "policy=ucb9"], ["policy=ucb9"]),
+        (["beyond", "--only", "policy=ucb9"], ["policy=ucb9"]),
         (["bernoulli", "--replicas", "0"], ["replicas", "0"]),
-        (["bernoulli", "--replicas", "many"], ["'many'"]),
-        (["all", "bernuli"], ["'bernuli'"]),
         (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["--scheduler"]),
         ([], ["NAME"]),
     ],
 )
-def test_wrong_options_are_refused_and_nothing_is_written(arguments, facts, tmp_path):
+def test_wrong_options_are_refused_and_nothing_is_written(arguments, facts, names, tmp_path):
     out = tmp_path / "out"
-    refused(invoke("reproduce", *arguments, "--out", out), *facts)
+    names(facts, "reproduce", *arguments, "--out", out)
     assert not out.exists()
 
 
@@ -58,26 +59,20 @@ POLICIES = '["random"]'
     ("change", "facts"),
     [
         (("arms = 3", "arms = 0"), ["arms"]),
-        (("arms = 3", "arms = 2.5"), ["arms", "2.5"]),
-        (("arms = 3", "arms = []"), ["arms", "[]"]),
         (("arms = 3", "arms = [3, 3]"), ["[environment]"]),
         (("arms = 3", "arms = 3\nalpha = nan"), ["alpha", "nan"]),
         (("arms = 3", "arms = 3\nalfa = 1"), ["'alfa'", "'alpha'"]),
         (("arms = 3", ""), ["'bernoulli'", "arms", "means"]),
         (("arms = 3", "arms = "), ["own.toml"]),
         (('kind = "bernoulli"', ""), ["'kind'", "bernoulli"]),
-        (('kind = "bernoulli"', 'kind = "bernouli"'), ["'bernouli'", "'bernoulli'"]),
         (("observations = 20", 'observations = "x"'), ["observations"]),
         (("observations = 20", ""), ["observations"]),
-        (("observations = 20", "observation = 20"), ["'observation'", "'observations'"]),
         (("observations = 20", "observations = 20\nreplicas = 1000000000"), ["1000000"]),
         ((POLICIES, '["randon"]'), ["'randon'", "'random'"]),
         ((POLICIES, "[]"), ["policies"]),
-        ((POLICIES, "[3]"), ["policies"]),
         ((POLICIES, '["random", "random"]'), ["'random'"]),
         ((POLICIES, '[{ kind = "random", name = "" }]'), ["name", "''"]),
         ((POLICIES, '[{ kind = "epsilon-greedy", epsilon = 2 }]'), ["epsilon", "2"]),
-        ((POLICIES, '[{ kind = "gradient", step = "x" }]'), ["step", "'x'"]),
         ((POLICIES, '[{ kind = "mine.py:Mine" }]'), ["mine.py"]),
         (("[environment]", '[delay]\nkind = "lag"\nsteps = -1\n[environment]'), ["steps", "-1"]),
         (("[environment]", "reference = { arm = 3 }\n[environment]"), ["'arm'", "reference"]),
@@ -85,23 +80,12 @@ POLICIES = '["random"]'
           '["ucb1"]\n[environment]\nkind = "bernoulli"\narms = 2000000'), ["2000000", "1048576"]),
         ((POLICIES, '[{ kind = "reward-conditioned", strategy = { kind = "target", '
                     "distribution = [0.5, 0.25, 0.25] } }]"), ["distribution", "3", "2"]),
-        (('"bernoulli"\narms = 3', '"classification"\nfile = "sklearn:digit"'),
-         ["'sklearn:digit'", "'sklearn:digits'"]),
     ],
 )  # fmt: skip
-def test_wrong_files_are_refused_and_nothing_is_written(change, facts, tmp_path):
+def test_wrong_files_are_refused_and_nothing_is_written(change, facts, names, tmp_path):
     file, out = tmp_path / "own.toml", tmp_path / "out"
     file.write_text(OWN.replace(*change))
-    refused(invoke("simulate", file, "--out", out), *facts)
-    assert not out.exists()
-
-
-def test_without_the_package_of_a_set_the_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    file, out = tmp_path / "own.toml", tmp_path / "out"
-    set_of_digits = '"classification"\nfile = "sklearn:digits"'
-    file.write_text(OWN.replace('"bernoulli"\narms = 3', set_of_digits))
-    refused(invoke("simulate", file, "--out", out), 'pip install "submax[data]"')
+    names(facts, "simulate", file, "--out", out)
     assert not out.exists()
 
 
@@ -117,7 +101,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))
-def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, tmp_path):
+def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, names, tmp_path):
     guide = Path(__file__).parents[2] / "docs" / "how-to" / "experiments.md"
     blocks = guide.read_text(encoding="utf-8").split("```")
     (code,) = [block for block in blocks if block.startswith("python\n# first_arm.py")]
@@ -126,48 +110,37 @@ def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, tmp_path):
     (tmp_path / "first_arm.py").write_text(code.removeprefix("python\n").replace(old, new, 1))
     file, out = tmp_path / "own.toml", tmp_path / "out"
     file.write_text(OWN.replace('["random"]', '[{ kind = "first_arm.py:FirstArm" }]'))
-    refused(invoke("simulate", file, "--out", out), *words)
+    names(words, "simulate", file, "--out", out)
     assert not out.exists()
 
 
-@pytest.mark.slow
-def test_directory_with_results_of_another_experiment(tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text(OWN)
-    options = ("--out", tmp_path, "--replicas", 2, "--no-figures")
-    assert invoke("simulate", file, *options).exit_code == 0
+def test_directory_with_results_of_another_experiment(done, names, file, tmp_path):
+    done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
     before = _contents(tmp_path / "own")
-    refused(invoke("simulate", file, "--out", tmp_path, "--replicas", 1), "replicas = 2", "--out")
-    refused(invoke("simulate", file, "--out", tmp_path, "--replicas", 2, "--seed", 9), "seed = 0")
+    names(["2", "--replicas"], "simulate", file, "--out", tmp_path, "--replicas", 1)
+    names(["seed = 0"], "simulate", file, "--out", tmp_path, "--replicas", 2, "--seed", 9)
     assert _contents(tmp_path / "own") == before
 
 
-def test_directory_with_files_of_others(tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text(OWN)
+def test_directory_with_files_of_others(names, file, tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("do not lose")
-    refused(invoke("simulate", file, "--out", tmp_path), "own", "--out")
+    names(["own", "--out"], "simulate", file, "--out", tmp_path)
     assert _contents(tmp_path / "own") == {"thesis.txt": b"do not lose"}
 
 
-def test_place_that_cannot_be_written(tmp_path):
-    file = tmp_path / "own.toml"
-    file.write_text(OWN)
-    refused(invoke("simulate", file, "--out", file / "below"), "below")
+def test_place_that_cannot_be_written(names, file, tmp_path):
+    names(["below"], "simulate", file, "--out", file / "below")
     locked = tmp_path / "locked"
     locked.mkdir()
     locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.geteuid() != 0:  # root may write everywhere
-        refused(invoke("simulate", file, "--out", locked), "locked")
+        names(["locked"], "simulate", file, "--out", locked)
 
 
-def test_scheduler_that_does_not_answer(tmp_path):
-    file, out = tmp_path / "own.toml", tmp_path / "out"
-    file.write_text(OWN)
-    refused(
-        invoke("simulate", file, "--out", out, "--scheduler", "nonsense"), "'nonsense'", "tcp://"
-    )
+def test_scheduler_that_does_not_answer(names, file, tmp_path):
+    out = tmp_path / "out"
+    names(["'nonsense'"], "simulate", file, "--out", out, "--scheduler", "nonsense")
     assert not out.exists()
 
 

@@ -1,13 +1,20 @@
-import pytest
+"""What the commands list, and what a shell completes."""
 
+import pytest
+from click.shell_completion import BashComplete
+from click.testing import CliRunner
+
+from submax.cli import main
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 
+VARIABLE = "_SUBMAX_COMPLETE"
+
 
 @pytest.mark.parametrize(
-    ("command", "folder", "words"),
+    ("command", "folder", "parameter"),
     [
         ("environments", ENVIRONMENTS, "means = None"),
         ("estimators", ESTIMATORS, "smoothing = 1.0"),
@@ -15,9 +22,30 @@ from submax.strategies import STRATEGIES
         ("delays", DELAYS, "missing = 0.0"),
     ],
 )
-def test_every_kind_is_listed_with_its_parameters(run_here, command, folder, words):
-    done = run_here(command)
-    assert done.returncode == 0
-    listed = [line.split()[0] for line in done.stdout.splitlines() if line[1:2].strip()]
+def test_every_kind_is_listed_with_its_parameters(done, command, folder, parameter):
+    said = done(command)
+    listed = [line.split()[0] for line in said.splitlines() if line[1:2].strip()]
     assert set(folder.names()) <= set(listed)
-    assert words in " ".join(done.stdout.split())
+    assert parameter in " ".join(said.split())
+
+
+def completed(*words: str) -> set[str]:
+    *before, last = words
+    found = BashComplete(main, {}, "submax", VARIABLE).get_completions(before, last)
+    return {one.value for one in found}
+
+
+def test_commands_and_their_words_are_completed():
+    assert completed("rep") == {"reproduce"}
+    assert completed("reproduce", "--device", "") == {"cpu", "gpu"}
+    assert completed("reproduce", "--rep") == {"--replicas"}
+    assert {"add", "list", "revoke"} == completed("keys", "")
+
+
+def test_the_script_for_a_shell_is_printed(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "bash_source")
+    printed = CliRunner().invoke(main, prog_name="submax")
+    assert f"{VARIABLE}=bash_complete" in printed.stdout
+    words = {VARIABLE: "bash_complete", "COMP_WORDS": "submax rep", "COMP_CWORD": "1"}
+    answer = CliRunner().invoke(main, prog_name="submax", env=words)
+    assert answer.stdout.strip() == "plain,reproduce"
