@@ -10,6 +10,7 @@ from safetensors.numpy import save
 from submax.core.running.state_file import read_state, state_bytes
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.schema import learned as limits_of
 from submax.schema.choices import Change
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
@@ -35,9 +36,21 @@ def refused(data):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("kept", [0, 7, 50])
-def test_the_newest_rows_are_kept(log, kept):
-    rows = learn(log, "linucb", keep_rows=kept).rows
+@pytest.mark.parametrize(
+    ("wanted", "limits", "kept"),
+    [
+        (0, {}, 0),
+        (7, {}, 7),
+        (99, {}, 50),
+        (20, {"MOST_ROWS": 9}, 9),
+        (20, {"MOST_NUMBERS": 21}, 10),
+        (20, {"MOST_NUMBERS": 1}, 0),
+    ],
+)
+def test_the_newest_rows_are_kept_as_far_as_there_is_room(log, wanted, limits, kept, monkeypatch):
+    for name, limit in limits.items():
+        monkeypatch.setattr(limits_of, name, limit)
+    rows = learn(log, "linucb", keep_rows=wanted).rows
     assert rows.hash == Columns.joined(list(log.parts)).rows(slice(50 - kept, None)).hash
 
 

@@ -92,6 +92,13 @@ def test_columns_have_the_types_and_values_of_pyarrow(values, tmp_path):
     assert repr(column.to_pylist()) == repr(expected.to_pylist())
 
 
+@pytest.mark.parametrize("values", [np.arange(2), np.ones((3, 2)), np.ones(4, np.bool_)], ids=repr)
+def test_columns_that_do_not_fit_the_rows_are_refused_and_nothing_is_left(values, tmp_path):
+    with pytest.raises(pa.ArrowInvalid):
+        write_table(tmp_path, "finals", [{"step": np.arange(3), "regret": values}])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_part_without_rows_changes_no_type(tmp_path):
     parts = [{"arms": arms, "is_new": True, "regret": np.ones(arms)} for arms in (2, 0)]
     write_table(tmp_path, "finals", parts)

@@ -9,6 +9,7 @@ from refusals import raises_code
 from submax.core.contracts.problem import Problem
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.slots import Slots
+from submax.core.spaces.space import LISTING_LIMIT
 from submax.environments.tables.classification import Classification
 from submax.environments.tables.designs import Designs
 from submax.testing import check_environment
@@ -101,7 +102,10 @@ def test_columns_are_equal_when_their_content_is(seed):
     assert one != Designs.of({**measured(seed), "time": np.arange(12.0)})
 
 
-def test_more_combinations_than_a_machine_counts_are_refused():
+def test_more_rows_or_combinations_than_can_be_listed_are_refused():
+    rows = np.arange(LISTING_LIMIT + 1)
+    with raises_code("invalid-input"):
+        Designs.of({"x": rows, "v": rows})
     columns = {f"x{slot}": np.arange(1000) for slot in range(10)}
     with raises_code("invalid-input"):
         Designs.of({**columns, "v": np.arange(1000.0)})
