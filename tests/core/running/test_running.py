@@ -1,9 +1,6 @@
-"""How the library runs in a process: its threads, its fallbacks, its end, and what it needs."""
+"""How the library runs in a process: its work in the background, its fallbacks, what it needs."""
 
-import os
 import pickle
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
@@ -15,7 +12,6 @@ from waiting import wait_until
 from submax.core.running.background_work import BackgroundWork
 from submax.core.running.extras import require_extra
 from submax.core.running.fallback import FallbackWarning, counted_fallbacks, fall_back, standing_for
-from submax.core.running.single_thread import SINGLE_THREAD, prefer_single_thread
 
 LONG = 60.0
 """Seconds that no test here ever waits."""
@@ -51,43 +47,6 @@ def test_work_waits_for_decisions_but_not_for_ever():
         ended.set()
         thread.join()
         ended.clear()
-
-
-def test_the_number_of_threads_that_the_user_asked_for_stays(monkeypatch):
-    for name in SINGLE_THREAD:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    prefer_single_thread()
-    found = {name: os.environ[name] for name in SINGLE_THREAD}
-    for name in SINGLE_THREAD:
-        monkeypatch.delenv(name)
-    assert found == {**SINGLE_THREAD, "OMP_NUM_THREADS": "3"}
-
-
-ENDING = """
-from submax.core.running.quick_end import end_without_collection
-
-class Told:
-    def __del__(self):
-        print("collected")
-
-{before}
-in_a_cycle = Told()
-in_a_cycle.itself = in_a_cycle
-del in_a_cycle
-print("written without a line end", end="")
-"""
-
-
-@pytest.mark.parametrize(
-    ("before", "collected"), [("end_without_collection()", 0), ("", 1)], ids=["asked", "not asked"]
-)
-def test_garbage_is_left_to_the_system_if_that_was_asked(before, collected):
-    code = ENDING.format(before=before)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.count("collected") == collected
-    # What was printed is there in any case.
-    assert "written without a line end" in done.stdout
 
 
 def test_what_is_missing_is_refused_as_an_import_error():
