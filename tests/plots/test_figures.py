@@ -1,16 +1,8 @@
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from refusals import raises_code
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
-from submax.experiments.specification import (
-    bakeoff_experiments,
-    beyond_experiments,
-    load_named,
-    paper_experiments,
-    policy_name,
-)
 
 
 @pytest.fixture(scope="module")
@@ -48,35 +40,8 @@ def test_many_curves_have_no_ribbons_and_random_choice_does_not_set_the_scale(tr
     assert axes.get_ylim()[1] == pytest.approx(1.05 * highest)
 
 
-def test_long_names_of_policies_are_within_the_figure(traces):
-    figure = plots.curves({"from scratch, reservoir 2000, discount 0.9997": traces["random"]})
-    FigureCanvasAgg(figure).draw()
-    (axes,) = figure.axes
-    assert axes.get_legend().get_window_extent().x1 <= figure.bbox.x1
-    assert axes.get_window_extent().width == pytest.approx(3.89 * figure.dpi)
-
-
 def test_what_cannot_be_drawn_is_refused(traces):
     with raises_code("invalid-input", "measure"):
         plots.curves(traces, measure="regrets")
     with raises_code("invalid-input"):
         plots.curves({})
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        *(
-            [policy_name(policy) for policy in load_named(name).policies]
-            for name in (*paper_experiments(), *beyond_experiments(), *bakeoff_experiments())
-        ),
-        [f"mine-{number}" for number in range(6)],
-    ],
-    ids=lambda names: names[-1],
-)
-def test_the_policies_of_an_experiment_can_be_told_apart_in_black_and_white(traces, names):
-    (axes,) = plots.curves(dict.fromkeys(names, traces["random"])).axes
-    marks = [
-        (str(line._dash_pattern), line.get_marker(), line.get_linewidth()) for line in axes.lines
-    ]
-    assert len(set(marks)) == len(names)

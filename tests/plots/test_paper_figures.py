@@ -54,11 +54,6 @@ def test_panels_have_letters_ribbons_for_three_curves_and_a_closer_look():
     assert heights[-1] <= top
 
 
-def test_a_panel_without_methods_of_the_paper_is_left_out():
-    figure = paper_figure([[curve("kl-ucb", 1.0)]], ["$K=10$"], "regret", 1)
-    assert not any(axes.get_visible() for axes in figure.axes)
-
-
 def test_paired_rewards_are_differences_to_random_choice():
     rng = np.random.default_rng(0)
     world = rng.normal(100, 20, size=30)

@@ -1,4 +1,3 @@
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -56,24 +55,3 @@ def test_the_measure_of_the_experiment_is_drawn(directory, drawn):
             if (row["shift"], row["policy"], row["step"]) == (0, line.get_label(), 40)
         ]
         assert [line.get_ydata()[-1]] == pytest.approx(last)
-
-
-def test_panels_of_a_row_share_label_and_legend(directory, drawn):
-    wanted = sweep_figures(directory)[2]
-    draw_sweep_figure(directory, wanted)
-    figure = drawn["varying-shift.pdf"]
-    assert len({axes.get_title() for axes in figure.axes}) == len(figure.axes) == 2
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["random", "linucb"]
-
-
-@pytest.mark.parametrize(("policies", "expected"), [(["random", "linucb"], 1), (["linucb"], 0)])
-def test_rewards_are_paired_only_if_random_choice_was_run(tmp_path, policies, expected):
-    labels = {"shift": [0] * len(policies), "policy": policies}
-    pq.write_table(pa.table({**labels, "step": [1] * len(policies)}), tmp_path / "results.parquet")
-    pq.write_table(
-        pa.table({**labels, "reward": [1.0] * len(policies)}), tmp_path / "finals.parquet"
-    )
-    (tmp_path / "manifest.json").write_text('{"specification": {"measure": "reward"}}')
-    paired = [figure for figure in sweep_figures(tmp_path) if figure.kind == "paired"]
-    assert len(paired) == expected

@@ -252,15 +252,6 @@ def test_actions_have_the_means_and_errors_of_their_rewards(seed):
     assert tally.standard_error == pytest.approx(rewards.std(ddof=1) / np.sqrt(20))
 
 
-def test_a_bandit_with_many_actions_fits_one_screen():
-    arms = [f"a long name of the arm {number}" * 3 for number in range(300)]
-    bandit = submax.Bandit(arms, policy="random", seed=0)
-    bandit.reward(bandit.decide().id, 1.0)
-    lines = repr(bandit).split("\n")
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 80
-
-
 def test_html_is_escaped():
     bandit = submax.Bandit(["<script>alert(1)</script>", "B"])
     bandit.decide()

@@ -14,8 +14,8 @@ class Stub:
     """A server that answers as it is told, the last answer for ever, and keeps what it was sent.
 
     An answer may be a function of the path and the body. In place of a status, "hang up" is no
-    answer at all, and "cut off" only the begin of one. While ``gate`` is closed, nothing is
-    answered.
+    answer at all, "cut off" only the begin of one, and with "raw" the bytes are all that is sent.
+    While ``gate`` is closed, nothing is answered.
     """
 
     def __init__(self):
@@ -36,6 +36,9 @@ class Stub:
                 stub.gate.wait(20)
                 self.close_connection |= isinstance(status, str)
                 if status == "hang up":
+                    return
+                if status == "raw":
+                    self.wfile.write(answer)
                     return
                 if callable(answer):
                     status, answer = answer(self.path, body)

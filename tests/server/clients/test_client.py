@@ -1,5 +1,6 @@
 """What both clients of Python send, what they answer, and when they give up."""
 
+import json
 import math
 import socket
 import subprocess
@@ -85,6 +86,39 @@ def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, cli
         client.decide()
     assert type(raised.value) is error
     assert len(stub.seen) == 1
+
+
+GOOD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = GOOD + b"Transfer-Encoding: chunked\r\n\r\n"
+TEXT = json.dumps(DECISION).encode()
+PARTS = b"".join(b"%X;a=b\r\n%b\r\n" % (len(one), one) for one in (TEXT[:9], TEXT[9:]))
+WHOLE = GOOD + b"Content-Length: %d\r\n\r\n%b" % (len(TEXT), TEXT)
+RAW_ANSWERS = {
+    "chunks": CHUNKED + PARTS + b"0\r\nTrailer: x\r\n\r\n",
+    "continue": b"HTTP/1.1 100 Continue\r\n\r\n%bContent-Length: %d\r\n\r\n" % (GOOD, len(TEXT))
+    + TEXT,
+    "end of connection": b"HTTP/1.0 200 OK\r\n\r\n" + TEXT,
+}
+BROKEN_ANSWERS = {
+    "no http": b"\x00\xff\r\n\r\n",
+    "wrong length": GOOD + b"Content-Length: -1\r\n\r\n",
+    "wrong chunk": CHUNKED + b"zz\r\n",
+}
+
+
+@pytest.mark.parametrize("form", RAW_ANSWERS)
+def test_all_forms_of_answers_are_read(stub, kind, form):
+    stub.answers = [("raw", RAW_ANSWERS[form])]
+    # The server hangs up after each answer, and a single attempt suffices.
+    with kind(stub.address, "page", attempts=1) as client:
+        assert client.decide().action == client.decide().action == "A"
+
+
+@pytest.mark.parametrize("form", BROKEN_ANSWERS)
+def test_an_answer_that_is_broken_is_not_taken_for_one(stub, client, form):
+    stub.answers = [("raw", BROKEN_ANSWERS[form])]
+    with raises_code("store-unavailable"):
+        client.decide()
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"id": 1}', b"\xff"])
