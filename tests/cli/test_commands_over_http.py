@@ -73,7 +73,8 @@ def command(served, done, monkeypatch):
 
 @pytest.mark.parametrize("words", [("status",), ("lift",), ("shadow", "show"), ("alarms", "show")])
 def test_the_server_is_shown_as_its_store_is(served, command, done, words):
-    assert command(*words, None) == done(*words, served[0])
+    # The server may fit a version between the two commands.
+    wait_until(lambda: command(*words, None) == done(*words, served[0]))
 
 
 def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
@@ -108,7 +109,6 @@ def test_a_decision_is_made_and_rewarded(command):
         (("set", "ADDRESS", "shop", "guard_rails.minimum=0.9"), "(guard-rail)"),
         (("set", "ADDRESS", "shop", "refit_row=9"), "'refit_rows'"),
         (("pause", "ADDRESS", "other"), "(not-found)"),
-        (("status", "ADDRESS", "--bandit", "other"), "(not-found)"),
         (("reward", "ADDRESS", "visit-1", "2"), "2"),
         (("decide", "ADDRESS", "--unit", "two words"), "unit"),
         (("shadow", "set", "ADDRESS", "shop", "rcp-submx"), "'rcp-submax'"),

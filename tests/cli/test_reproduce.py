@@ -92,16 +92,6 @@ def test_figures_are_drawn_without_running(done, parts, render_only):
 
 
 @together
-def test_another_seed_changes_results(done, small, whole, summary, tmp_path):
-    done(*small, "--only", "policy=ucb1", "--seed", 1, "--out", tmp_path)
-    found = summary(tmp_path / "bernoulli")
-    expected = [row for row in whole if row["policy"] == "ucb1"]
-    for one, other in zip(found, expected, strict=True):
-        assert one["delay"] == other["delay"]
-        assert one["final_mean"] != other["final_mean"]
-
-
-@together
 def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_cell(
     done, refused, start, small, whole, summary, wait_for_cells, tmp_path
 ):
@@ -117,8 +107,7 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.npz")}
     assert 5 <= len(kept) < CELLS
     refused("plot", directory)
-    said = done(*small, "--out", tmp_path)
-    assert f"{len(kept)} of {CELLS} cells" in " ".join(said.split())
+    assert f"{len(kept)} of {CELLS} cells" in done(*small, "--out", tmp_path)
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert len(whole) == CELLS
     assert summary(directory) == whole
