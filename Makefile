@@ -34,6 +34,7 @@ test-fast: $(VENV)/.installed-all
 
 soak: $(VENV)/.installed-all
 	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest $(SOAK_TESTS)
+	SUBMAX_SOAK=1 $(BIN)/python -m pytest -m soak tests --ignore tests/soak --ignore tests/live --ignore tests/server
 
 # Write anew what users read when something is wrong; review the difference.
 sentences: $(VENV)/.installed-all

@@ -167,8 +167,8 @@ def test_the_average_reward_is_that_of_the_paper(environment, reported, of_the_p
 
     Such a test fails by chance in one of 370 seeds: the seed is fixed.
     """
-    world, context, rng = met(environment, 500, 100, 0)
-    action = environment.problem.space.uniform((500, 100), rng)
+    world, context, rng = met(environment, 1000, 100, 0)
+    action = environment.problem.space.uniform((1000, 100), rng)
     average = environment.mean_reward(world, context, action).mean(axis=1)
     error = np.hypot(standard_error(average), average.std() / np.sqrt(of_the_paper))
     assert abs(average.mean() - reported) < 3 * error
