@@ -99,6 +99,21 @@ def test_without_a_key_nothing_is_opened_where_there_is_one(serving, store, key)
     assert {stream: store.read(stream) for stream in store.streams()} == before
 
 
+def test_routes_that_are_not_described_need_a_key_as_well(serving, store, key):
+    """They are the data of pages; files and the page to log in are open to everybody."""
+    key("admin")
+    http = serving(store)
+    described = http.get("/openapi.json").json()["paths"]
+    for route in http.app.routes:
+        # Browsers ask by OPTIONS, before they send one of the described methods.
+        methods = route.methods - {"HEAD", "OPTIONS"}
+        if methods != {one.upper() for one in described.get(route.path, ())}:
+            assert methods == {"GET"}, route.path
+            status = http.get(route.path.replace("{name}", "one")).status_code
+            is_open = route.path.startswith(("/assets/", "/javascript/", "/login.json"))
+            assert is_open or status == 401, route.path
+
+
 def wrong_headers(text):
     _, number, secret = text.split(".")
     return {
