@@ -52,10 +52,11 @@ def test_a_trial_whose_value_is_no_number_never_wins(log):
     # second one is always taken: no row counts.
     action = np.where(np.arange(1200) // 300 == 2, 0, log.action[:, 0])
     only_first = Log.from_arrays(action, log.reward, propensity=log.propensity)
-    search = {"epsilon": [0.0, 0.5]}
+    search = {"epsilon": [0.5, 0.0]}
     found = tune(only_first, "epsilon-greedy-0.1", search, trials=6, estimator="snips")
     values = {one["epsilon"]: value for one, value in found.trials}
-    assert np.isnan(values[0.0])
+    # The first one is compared with all others.
+    assert np.isnan(found.trials[0][1])
     assert found.chosen_value == values[0.5]
     assert found.policy["epsilon"] == 0.5
 
