@@ -39,7 +39,6 @@ def refused(data):
 @pytest.mark.parametrize(
     ("wanted", "limits", "kept"),
     [
-        (0, {}, 0),
         (7, {}, 7),
         (99, {}, 50),
         (20, {"MOST_ROWS": 9}, 9),

@@ -391,6 +391,7 @@ def test_a_fit_that_comes_before_the_last_one_is_known_is_another_version(opened
     fed(bandit, clock, first=1000)
     for thread in threads[1:]:
         thread.start()
+        thread.join(0.1)
     store.gate.set()
     for thread in threads:
         thread.join()
