@@ -11,6 +11,7 @@ from submax.policies import (
     POLICIES,
     Adaptive,
     FourierThompson,
+    GreedyRegression,
     PosteriorSlots,
     PosteriorSubMax,
     RewardConditioned,
@@ -37,11 +38,12 @@ LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeat
 
 
 def form(instance):
-    """Instances that differ in other numbers than these run the same code."""
-    return re.sub(r"(?<!listing_limit=)(?<!discount=)\b\d+(\.\d+)?", "#", repr(instance))
+    """Presets that differ from examples in numbers alone run the same code."""
+    return re.sub(r"\d+(\.\d+)?", "#", repr(instance))
 
 
 EXAMPLES = examples(POLICIES)
+FORMS = {form(one) for one in EXAMPLES}
 # Presets that differ from the examples of their class in size alone take long.
 PRESETS = [
     one
@@ -53,9 +55,9 @@ PRESETS = [
 def together(instances):
     """Instances that compile the same programs, in one process; further ones wait for a soak.
 
-    One instance of every class is tested always, and so are those that run other code quickly.
+    One instance of every class is tested always, and so are all examples that take no training.
     """
-    found, classes, forms = [], set(), set()
+    found, classes = [], set()
     for one in instances:
         trains = one.facts.trains_models
         # All value networks without an estimator are trained by the same programs.
@@ -63,23 +65,21 @@ def together(instances):
         if not isinstance(one, Policy):
             group = type(one).__name__
         marks = [pytest.mark.xdist_group(group)] if trains else []
-        marks += [pytest.mark.slow] if trains or isinstance(one, LONG) else []
-        again = form(one) in forms or one in PRESETS
-        further = type(one) in classes and (trains or isinstance(one, LONG))
-        if (again or further) and one not in UNLISTED:
+        long = trains or isinstance(one, LONG)
+        marks += [pytest.mark.slow] if long else []
+        further = type(one) in classes and long and one not in QUICK
+        if further or (one in PRESETS and form(one) in FORMS):
             marks.append(pytest.mark.soak)
         classes.add(type(one))
-        forms.add(form(one))
         found.append(pytest.param(one, id=repr(one), marks=marks))
     return found
 
 
-UNLISTED = [
-    one
-    for one in RewardConditioned.examples()
-    if one.facts.trains_models and one.listing_limit == 1
+QUICK = [
+    *GreedyRegression.examples(),
+    *(one for one in RewardConditioned.examples() if one.listing_limit == 1),
 ]
-"""The only networks whose actions are drawn by rejection."""
+"""Trees, and the only networks whose actions are drawn by rejection."""
 
 
 @pytest.mark.parametrize("policy", together([*EXAMPLES, *PRESETS]))

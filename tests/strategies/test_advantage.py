@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from submax import Table
 from submax.strategies import Advantage, SubMax
+from submax.testing.check_strategy import random_table
 
 NO_VALUES = np.full(3, np.nan)
 
@@ -46,6 +47,14 @@ def test_with_two_levels_it_is_submax(rows, good):
         prior=np.array([1 - good / 100, good / 100]),
         values=np.full(2, np.nan),
     )
+    np.testing.assert_allclose(
+        Advantage().probabilities(table), SubMax().probabilities(table), rtol=0, atol=1e-12
+    )
+
+
+def test_with_two_levels_it_is_submax_on_many_tables(seed):
+    table = random_table((500,), 6, np.random.default_rng(seed))
+    table = table._replace(levels=np.broadcast_to([-3.0, 7.0], (500, 2)))
     np.testing.assert_allclose(
         Advantage().probabilities(table), SubMax().probabilities(table), rtol=0, atol=1e-12
     )

@@ -42,6 +42,14 @@ def test_it_follows_the_recursion(joint_tables, data, depth):
 
 
 @given(data=st.data())
+def test_one_step_is_submax_where_rows_come_from_one_joint_distribution(joint_tables, data):
+    table, _, value = data.draw(joint_tables)
+    assume(np.ptp(value) > 0)
+    expected = SubMax().probabilities(table)
+    assert np.allclose(Iterated(1).probabilities(table), expected, atol=1e-7)
+
+
+@given(data=st.data())
 def test_one_step_is_submax_on_any_table_of_two_levels(tables, data):
     # π₀ (v − v̄) = prior₀ prior₁ (p₁ − p₀) whatever the rows: π₀ is their mixture.
     table = data.draw(tables)

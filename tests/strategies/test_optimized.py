@@ -16,9 +16,24 @@ from submax.strategies import LinearProgram, Optimistic, Optimized
 from submax.strategies.batched_simplex import maximize
 from submax.strategies.linear_program import UnsolvedWarning
 from submax.strategies.optimized import bounds
+from submax.testing.check_strategy import hostile_tables, random_table
 from submax.testing.rules.examples import PROBLEMS
 
 VALUES = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda pair: np.array(pair) / 10)
+
+
+def weights_of_another_solver(rows, values):
+    """Weights that sum to one, leave no probability negative and have the highest value."""
+    program = optimize.linprog(
+        -values,
+        A_ub=-rows.T,
+        b_ub=np.zeros(rows.shape[1]),
+        A_eq=np.ones((1, len(rows))),
+        b_eq=[1.0],
+        bounds=(None, None),
+    )
+    assert program.status == 0
+    return program.x
 
 
 def test_optimized_by_hand(small_table):
@@ -47,18 +62,21 @@ def test_it_is_the_linear_program_of_two_levels(tables, data, values):
     table = data.draw(tables)._replace(values=values)
     low, high = table.probabilities
     assume(values[0] != values[1] and not np.allclose(low, high, atol=1e-9))
-    program = optimize.linprog(
-        -values,
-        A_ub=-table.probabilities.T,
-        b_ub=np.zeros(table.probabilities.shape[1]),
-        A_eq=np.ones((1, 2)),
-        b_eq=[1.0],
-        bounds=[(None, None)] * 2,
-    )
-    assert program.status == 0
-    assert np.allclose(Optimized().weights(table), program.x, rtol=1e-6, atol=1e-6)
-    expected = program.x @ table.probabilities
+    weights = weights_of_another_solver(table.probabilities, values)
+    assert np.allclose(Optimized().weights(table), weights, rtol=1e-6, atol=1e-6)
+    expected = weights @ table.probabilities
     assert np.allclose(Optimized().probabilities(table), expected, atol=1e-6)
+
+
+@given(data=st.data(), values=VALUES)
+def test_no_other_weight_on_a_fine_grid_earns_more(tables, data, values):
+    table = data.draw(tables)._replace(values=values)
+    low, high = table.probabilities
+    assume(not np.allclose(low, high, atol=1e-9))
+    grid = np.linspace(-30, 30, 6001)[:, None]
+    feasible = np.all((1 - grid) * low + grid * high >= -1e-12, axis=1)
+    earned = ((1 - grid) * values[0] + grid * values[1])[feasible]
+    assert Optimized().weights(table) @ values >= earned.max() - 1e-9
 
 
 def test_with_raw_counts_a_played_arm_without_reward_makes_it_optimistic(seed):
@@ -91,11 +109,6 @@ def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
         assert np.allclose(Optimized().probabilities(pair), rows[:, 0])
 
 
-def test_without_propensities_it_refuses(small_table):
-    with raises_code("invalid-input"):
-        Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))
-
-
 SIZES = [(2, 1), (2, 64), (3, 3), (4, 9), (5, 64), (8, 20), (8, 64)]
 DEPENDENT = [(3, 2), (5, 3), (8, 1), (8, 2), (8, 5)]
 
@@ -121,21 +134,6 @@ def consistent_table(rng, count, levels, actions, sparse):
     return table_of(rows, np.einsum("blm,bm->bl", rows, rng.random((count, actions))))
 
 
-def value_by_another_solver(table, place):
-    rows, values = table.probabilities[place], table.values[place]
-    levels, actions = rows.shape
-    program = optimize.linprog(
-        -values,
-        A_ub=-rows.T,
-        b_ub=np.zeros(actions),
-        A_eq=np.ones((1, levels)),
-        b_eq=[1.0],
-        bounds=(None, None),
-    )
-    assert program.status == 0
-    return -program.fun
-
-
 def require_optimal(table):
     weights = LinearProgram().weights(table)
     mixed = np.einsum("bl,blm->bm", weights, table.probabilities)
@@ -143,8 +141,9 @@ def require_optimal(table):
     assert np.all(mixed >= -1e-12 * size)
     assert np.allclose(weights.sum(axis=-1), 1.0, atol=1e-12 * size.max())
     earned = np.einsum("bl,bl->b", weights, table.values)
-    for place, value in enumerate(earned):
-        assert value == pytest.approx(value_by_another_solver(table, place), abs=1e-6)
+    for rows, values, found in zip(table.probabilities, table.values, earned, strict=True):
+        expected = weights_of_another_solver(rows, values) @ values
+        assert found == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -168,19 +167,37 @@ def test_with_two_levels_of_counts_it_is_optimized(tables, data, first, second):
     assert np.allclose(LinearProgram().probabilities(table), expected, rtol=0, atol=1e-9)
 
 
+def test_with_two_levels_it_is_optimized_on_random_and_hostile_tables(seed):
+    rng = np.random.default_rng(seed)
+    drawn = [random_table((500,), actions, rng) for actions in (1, 2, 3, 10, 64)]
+    equal = [table._replace(values=np.full((500, 2), 0.3)) for table in drawn]
+    for table in (*drawn, *equal, *hostile_tables()):
+        expected = Optimized().probabilities(table)
+        assert np.allclose(LinearProgram().probabilities(table), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 4, 5])
+def test_orders_of_actions_and_leading_axes_do_not_matter(levels, seed):
+    rng, order = np.random.default_rng(seed), np.random.default_rng(seed).permutation(9)
+    table = consistent_table(rng, 50, levels, 9, sparse=levels > 2)
+    expected = LinearProgram().probabilities(table)
+    permuted = table._replace(probabilities=table.probabilities[..., order])
+    found = LinearProgram().probabilities(permuted)
+    assert np.allclose(found, expected[..., order], rtol=0, atol=1e-9)
+    weights = LinearProgram().weights(table)
+    for leading in ((5, 10), (0,), (2, 0), ()):
+        rows = np.prod(leading, dtype=int)
+        parts = (table.probabilities, table.prior, table.values)
+        shaped = (part[:rows].reshape(*leading, *part.shape[1:]) for part in parts)
+        found = LinearProgram().weights(Table(next(shaped), table.levels, *shaped))
+        assert np.array_equal(found, weights[:rows].reshape(*leading, levels))
+
+
 def test_equal_values_raise_the_higher_levels():
     rows = np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]])
-    table = table_of(rows, np.full(3, 0.2))
-    weights = LinearProgram().weights(table)
-    program = optimize.linprog(
-        -np.arange(3.0),
-        A_ub=-rows.T,
-        b_ub=np.zeros(3),
-        A_eq=np.ones((1, 3)),
-        b_eq=[1.0],
-        bounds=(None, None),
-    )
-    assert weights @ np.arange(3.0) == pytest.approx(-program.fun)
+    weights, levels = LinearProgram().weights(table_of(rows, np.full(3, 0.2))), np.arange(3.0)
+    expected = weights_of_another_solver(rows, levels) @ levels
+    assert weights @ levels == pytest.approx(expected)
 
 
 def unbounded_rows():
@@ -192,9 +209,7 @@ def unbounded_rows():
 def test_programs_without_a_solution_are_optimistic_and_counted():
     rows = np.stack([unbounded_rows()] * 3)
     values = np.array([[0.1, 0.3, 0.2], [0.1, 0.15, 0.2], [0.1, 0.1, 0.2]])
-    with pytest.warns(
-        UnsolvedWarning, match="2 of 3 linear programs had no reliable solution"
-    ) as told:
+    with pytest.warns(UnsolvedWarning) as told:
         weights = LinearProgram().weights(table_of(rows, values))
     assert len(told) == 1
     assert told[0].message.decisions == 2
@@ -244,9 +259,10 @@ def test_tiny_probabilities_are_never_a_reason_for_nan(seed):
     assert np.all(np.einsum("bl,bl->b", weights, table.values) >= table.values[:, -1] - 1e-9)
 
 
-def test_without_propensities_the_program_refuses(small_table):
+@pytest.mark.parametrize("strategy", [Optimized(), LinearProgram()], ids=repr)
+def test_without_propensities_it_refuses(strategy, small_table):
     with raises_code("invalid-input"):
-        LinearProgram().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))
+        strategy.probabilities(small_table._replace(values=np.array([np.nan, 0.1])))
 
 
 def test_with_more_levels_than_actions_some_of_them_are_enough(seed):
@@ -296,3 +312,28 @@ def test_an_example_that_goes_in_circles_by_the_largest_cost():
     point, solved = maximize(costs, matrix.T[None], limits[None])
     assert solved.all()
     assert np.allclose(point, [[0.04, 0, 1, 0]])
+
+
+def test_the_second_cost_decides_among_the_best_points_of_a_program(seed):
+    costs, matrix, limits = programs(np.random.default_rng(seed), 50, 3, 8)
+    second = np.stack([np.zeros((50, 3)), costs[..., 0]], axis=-1)
+    expected = maximize(costs, matrix, limits).point
+    assert np.allclose(maximize(second, matrix, limits).point, expected)
+    for place in range(50):
+        part = slice(place, place + 1)
+        alone = maximize(costs[part], matrix[part], limits[part]).point[0]
+        assert np.allclose(alone, expected[place], rtol=1e-12, atol=1e-12)
+    # −1 ≤ x ≤ 1 and −1 ≤ y ≤ 1: the best edge is x = 1.
+    matrix = np.array([[[1.0, -1, 0, 0], [0, 0, 1.0, -1]]] * 2)
+    costs = np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])
+    point, solved = maximize(costs, matrix, np.ones((2, 4)))
+    assert solved.all()
+    assert point.tolist() == [[1.0, 1.0], [1.0, -1.0]]
+
+
+def test_an_unbounded_program_is_not_solved_and_the_others_are():
+    matrix, costs = np.array([[[1.0, -1.0], [0.0, 0.0]]] * 3), np.zeros((3, 2, 2))
+    costs[:, 0, 0], costs[1, 1, 0] = 1.0, 0.5
+    point, solved = maximize(costs, matrix, np.ones((3, 2)))
+    assert solved.tolist() == [True, False, True]
+    assert point.tolist() == [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]

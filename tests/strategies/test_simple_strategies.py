@@ -83,9 +83,6 @@ def test_target_by_hand(small_table):
     # 0.25 p₀ + 0.75 p₁
     found = Target((0.25, 0.75)).probabilities(small_table)
     assert np.allclose(found, [0.3, 0.375, 0.325])
-
-
-def test_three_levels_by_hand():
     rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]])
     table = Table(rows, np.array([0.0, 1.0, 2.0]), np.full(3, 1 / 3), np.zeros(3))
     assert np.allclose(Target((0.2, 0.3, 0.5)).probabilities(table), [0.45, 0.55])
@@ -127,6 +124,12 @@ def test_it_is_the_nearest_distribution_with_its_mean(tilted_table):
     divergence = float(np.sum(weights * np.log(weights / tilted_table.prior)))
     assert divergence <= best.fun + 1e-6
     assert weights.sum() == pytest.approx(1)
+
+
+def test_its_ends_are_the_optimistic_and_the_logging_policy(tilted_table):
+    for temperature, same in ((1e-6, Optimistic()), (1e9, Target("observed"))):
+        found = Tilted(temperature).probabilities(tilted_table)
+        np.testing.assert_allclose(found, same.probabilities(tilted_table), atol=1e-6)
 
 
 def test_a_level_that_was_never_observed_has_no_weight(tilted_table):

@@ -127,6 +127,50 @@ def test_many_observations_are_as_exact_arithmetic_has_them(count, decisions):
 
 
 @settings(max_examples=40)
+@given(case=cases(), data=st.data())
+def test_the_order_of_actions_does_not_matter(case, data):
+    mass, *rest = case
+    order = data.draw(st.permutations(range(len(mass[0]))))
+    expected = Tracking().probabilities(table_of(mass, *rest))
+    found = Tracking().probabilities(table_of(np.array(mass)[:, order], *rest))
+    np.testing.assert_allclose(found, expected[order], atol=1e-6)
+
+
+@settings(max_examples=40)
+@given(
+    value=st.floats(0.001, 0.999),
+    evidence=st.floats(0.1, 1e8),
+    decisions=batches,
+    actions=st.sampled_from([1, 5]),
+)
+def test_actions_that_are_all_the_same_are_uniform(value, evidence, decisions, actions):
+    mass = split([value] * actions, [evidence] * actions)
+    found = Tracking().probabilities(table_of(mass, decisions=decisions))
+    np.testing.assert_allclose(found, 1 / actions, atol=1e-12)
+
+
+def test_many_tables_at_once_are_each_as_alone(seed):
+    rng, levels = np.random.default_rng(seed), np.array([-1.0, 0.0, 2.0])
+    mass = rng.gamma(0.5, 200.0, size=(20, 3, 7)) + 0.01
+    sizes = zip(rng.integers(10**5, size=20), rng.integers(1, 1000, size=20), strict=True)
+    tables = [table_of(part, levels, *size) for part, size in zip(mass, sizes, strict=True)]
+    shaped = [
+        np.stack(part).reshape(4, 5, *part[0].shape)
+        for part in zip(*(table[:4] + table.sample_sizes for table in tables), strict=True)
+    ]
+    found = Tracking().probabilities(Table(*shaped[:4], SampleSizes(*shaped[4:])))
+    expected = [Tracking().probabilities(table) for table in tables]
+    np.testing.assert_allclose(found.reshape(20, 7), expected, atol=1e-6)
+
+
+def test_few_decisions_go_to_the_doubtful_and_none_to_the_bad():
+    # The best is known well, one is hardly tried, one is known to be bad.
+    mass = split([0.5, 0.4, 0.1], [1000.0, 3.0, 1000.0])
+    found = Tracking().probabilities(table_of(mass, observations=2003, decisions=10))
+    assert found[1] > found[0] >= found[2] == 0
+
+
+@settings(max_examples=40)
 @given(case=cases(), shift=st.floats(-100, 100), factor=st.floats(0.01, 1000))
 def test_shift_and_unit_of_the_rewards_do_not_matter(case, shift, factor):
     mass, levels, *rest = case
@@ -183,15 +227,6 @@ def test_an_action_without_evidence_is_one_of_the_lowest_value():
     assert found[0] > found[1] > found[2] == 0
 
 
-@pytest.mark.parametrize("seen", [0, 1, -1])
-def test_it_is_uniform_until_two_levels_were_observed(seen):
-    table = table_of([[5.0, 2.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 3.0]], (0.0, 0.5, 1.0))
-    prior = np.zeros(3)
-    prior[seen] = 1
-    found = Tracking().probabilities(table._replace(prior=prior))
-    np.testing.assert_allclose(found, 1 / 3)
-
-
 def test_a_level_that_never_occurs_does_not_keep_it_from_learning():
     table = table_of([[5.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.1, 0.1, 0.1]], (0.0, 0.5, 1.0))
     found = Tracking().probabilities(table._replace(prior=np.array([0.5, 0.5, 0.0])))
@@ -212,7 +247,9 @@ def test_levels_that_are_all_the_same_tell_nothing():
 
 @given(observations=st.integers(0, 10**15), decisions=st.integers(1, 10**6))
 def test_the_demand_is_that_of_the_formula(observations, decisions):
-    found = confidence(np.array([float(observations)]), np.array([float(decisions)]))
+    known, together = np.array([float(observations)]), np.array([float(decisions)])
+    found = confidence(known, together)
+    assert found <= confidence(known, np.ones(1))
     assert found.item() == pytest.approx(slow_demand(observations, decisions), rel=1e-12)
 
 

@@ -1,5 +1,3 @@
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from submax.testing import check_delay
 UNSEEDED = np.random.default_rng(0)
 
 
-@dataclass(frozen=True)
 class DropsTheRest(BatchFlush):
     def schedule(self, observations):
         yield Step(1, 0)
@@ -18,7 +15,6 @@ class DropsTheRest(BatchFlush):
             yield Step(2, 2)
 
 
-@dataclass(frozen=True)
 class TooEarly(BatchFlush):
     def schedule(self, observations):
         yield Step(1, observations)
@@ -26,27 +22,23 @@ class TooEarly(BatchFlush):
             yield Step(observations - 1, 0)
 
 
-@dataclass(frozen=True)
 class DecidesNothing(BatchFlush):
     def schedule(self, observations):
         yield Step(observations, 0)
         yield Step(0, observations)
 
 
-@dataclass(frozen=True)
 class TakesBack(BatchFlush):
     def schedule(self, observations):
         yield Step(observations, -1)
 
 
-@dataclass(frozen=True)
 class AtRandom(BatchFlush):
     def schedule(self, observations):
         for _ in range(observations):
             yield Step(1, int(UNSEEDED.integers(2)))
 
 
-@dataclass(frozen=True)
 class NegativeLength(BatchFlush):
     @property
     def length(self):

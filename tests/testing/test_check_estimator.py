@@ -34,6 +34,12 @@ class SamplesTheWrongLevel(CountingBelief):
         return super().sample(0, count, rng)
 
 
+class SamplesOneReplica(CountingBelief):
+    def sample(self, level, count, rng):
+        drawn = super().sample(level, count, rng)
+        return np.tile(drawn[:1, :1], (*drawn.shape[:2], 1, 1))
+
+
 class SmoothPrior(CountingBelief):
     def level_prior(self):
         return 0.98 * super().level_prior() + 0.01
@@ -85,6 +91,7 @@ class WeightsOfOneSlot(CountingBelief):
         (Unnormalized, "must sum to one at every level"),
         (TwoTruths, "prob_of_all must agree with prob"),
         (SamplesTheWrongLevel, "samples must agree with prob"),
+        (SamplesOneReplica, "samples must agree with prob"),
         (SmoothPrior, "level_prior must be exactly 0 for a level never observed"),
         (PriorTooLarge, "level_prior must sum to one"),
         (LevelsFall, "levels must rise"),
@@ -114,7 +121,18 @@ class ShufflesRows(Classifier):
         return ShufflesRowsBelief(self, params, context)
 
 
-@dataclass(frozen=True)
+class ValuesWithoutPropensities(Counting):
+    def fit(self, params, feedback, rng):
+        return Counting.fit(self, params, feedback._replace(log_prob=0 * feedback.weight), rng)
+
+
+class LastRowCountsDouble(Counting):
+    def fit(self, params, feedback, rng):
+        weight = feedback.weight.copy()
+        weight[:, -1:] *= 2
+        return Counting.fit(self, params, feedback._replace(weight=weight), rng)
+
+
 class ReadsAbsentRows(Counting):
     def fit(self, params, feedback, rng):
         there = feedback._replace(
@@ -127,7 +145,6 @@ class ReadsAbsentRows(Counting):
         return Counting.fit(self, params, there, rng)
 
 
-@dataclass(frozen=True)
 class Forgets(Counting):
     def fit(self, params, feedback, rng):
         if feedback.reward.shape[1]:
@@ -135,14 +152,12 @@ class Forgets(Counting):
         return Counting.fit(self, params, feedback, rng)
 
 
-@dataclass(frozen=True)
 class MixesReplicas(Counting):
     def smoothed(self, params):
         mean = Counting.smoothed(self, params).mean(axis=0)
         return np.tile(mean, (len(params.counts), 1, 1))
 
 
-@dataclass(frozen=True)
 class FitsInPlace(Counting):
     def fit(self, params, feedback, rng):
         after = Counting.fit(self, params, feedback, rng)
@@ -150,7 +165,6 @@ class FitsInPlace(Counting):
         return after
 
 
-@dataclass(frozen=True)
 class ChangesFeedback(Counting):
     def fit(self, params, feedback, rng):
         after = Counting.fit(self, params, feedback, rng)
@@ -158,7 +172,6 @@ class ChangesFeedback(Counting):
         return after
 
 
-@dataclass(frozen=True)
 class ForgetsWhenNothingComes(Counting):
     def fit(self, params, feedback, rng):
         if feedback.reward.shape[1] == 0:
@@ -166,7 +179,6 @@ class ForgetsWhenNothingComes(Counting):
         return Counting.fit(self, params, feedback, rng)
 
 
-@dataclass(frozen=True)
 class FailsWithContext(Counting):
     def fit(self, params, feedback, rng):
         if feedback.context.shape[-1]:
@@ -178,6 +190,8 @@ class FailsWithContext(Counting):
     ("estimator", "rule"),
     [
         (ShufflesRows(), "rows must select contexts"),
+        (ValuesWithoutPropensities(), "values must be the importance-sampled sums"),
+        (LastRowCountsDouble(), "level_prior must count all feedback so far"),
         (ReadsAbsentRows(), "rows of weight 0 must change nothing"),
         (Forgets(), "level_prior must count all feedback so far"),
         (MixesReplicas(), "the feedback of one replica must not reach another"),

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from submax import ChosenActions, Facts, InputError, Policy
+from submax.estimators import Counting
 from submax.policies import UCB1, EpsilonGreedy, Gradient, LogisticUCB, Random
 from submax.testing import check_policy
 
 UNSEEDED = np.random.default_rng(0)
 
 
-@dataclass(frozen=True)
 class Unnormalized(EpsilonGreedy):
     def log_prob(self, state, context, action):
         return EpsilonGreedy.log_prob(self, state, context, action) - 0.1
@@ -19,27 +19,29 @@ class Unnormalized(EpsilonGreedy):
         return EpsilonGreedy.act(self, state, context, rng)._replace(log_prob=None)
 
 
-@dataclass(frozen=True)
 class UnnormalizedInLargeBatches(Unnormalized):
     def log_prob(self, state, context, action):
         kind = Unnormalized if context.shape[1] > 50 else EpsilonGreedy
         return kind.log_prob(self, state, context, action)
 
 
-@dataclass(frozen=True)
 class TableOfOneRow(Random):
     def probabilities(self, state, context):
         return Random.probabilities(self, state, context)[:, :1, :-1]
 
 
-@dataclass(frozen=True)
 class Uniform(EpsilonGreedy):
     def act(self, state, context, rng):
         index = rng.integers(state.problem.space.size, size=context.shape[:2])
         return ChosenActions(state.problem.space.action(index), None)
 
 
-@dataclass(frozen=True)
+class UniformInLargeBatches(EpsilonGreedy):
+    def act(self, state, context, rng):
+        kind = Uniform if context.shape[1] > 50 else EpsilonGreedy
+        return kind.act(self, state, context, rng)
+
+
 class LiesAboutItsDecision(EpsilonGreedy):
     def act(self, state, context, rng):
         decision = EpsilonGreedy.act(self, state, context, rng)
@@ -54,41 +56,35 @@ class ChoosesTheImpossible(EpsilonGreedy):
         return Uniform.act(self, state, context, rng)
 
 
-@dataclass(frozen=True)
 class WithoutSeed(EpsilonGreedy):
     def act(self, state, context, rng):
         return EpsilonGreedy.act(self, state, context, UNSEEDED)
 
 
-@dataclass(frozen=True)
 class WithoutSlots(EpsilonGreedy):
     def act(self, state, context, rng):
         decision = EpsilonGreedy.act(self, state, context, rng)
         return decision._replace(action=decision.action[..., 0])
 
 
-@dataclass(frozen=True)
 class SmallIntegers(EpsilonGreedy):
     def act(self, state, context, rng):
         decision = EpsilonGreedy.act(self, state, context, rng)
         return decision._replace(action=decision.action.astype(np.int32))
 
 
-@dataclass(frozen=True)
 class Outside(EpsilonGreedy):
     def act(self, state, context, rng):
         decision = EpsilonGreedy.act(self, state, context, rng)
         return decision._replace(action=decision.action + 1)
 
 
-@dataclass(frozen=True)
 class RefusesNoRows(EpsilonGreedy):
     def act(self, state, context, rng):
         assert context.shape[1] > 0, "no rows"
         return EpsilonGreedy.act(self, state, context, rng)
 
 
-@dataclass(frozen=True)
 class CountsDecisionsInPlace(EpsilonGreedy):
     def act(self, state, context, rng):
         decision = EpsilonGreedy.act(self, state, context, rng)
@@ -96,7 +92,6 @@ class CountsDecisionsInPlace(EpsilonGreedy):
         return decision
 
 
-@dataclass(frozen=True)
 class UpdatesInPlace(EpsilonGreedy):
     def update(self, state, feedback, rng):
         after = state.add(feedback)
@@ -104,21 +99,18 @@ class UpdatesInPlace(EpsilonGreedy):
         return state
 
 
-@dataclass(frozen=True)
 class SaysItUsesTheContext(EpsilonGreedy):
     @property
     def facts(self):
         return Facts()
 
 
-@dataclass(frozen=True)
 class SaysItIgnoresTheContext(LogisticUCB):
     @property
     def facts(self):
         return Facts(uses_context=False)
 
 
-@dataclass(frozen=True)
 class NeedsPropensitiesInSecret(EpsilonGreedy):
     def update(self, state, feedback, rng):
         if feedback.log_prob is None:
@@ -135,7 +127,6 @@ class RecordsInPlace(UCB1):
         return state
 
 
-@dataclass(frozen=True)
 class ChangesFeedback(EpsilonGreedy):
     def update(self, state, feedback, rng):
         after = state.add(feedback)
@@ -143,14 +134,12 @@ class ChangesFeedback(EpsilonGreedy):
         return after
 
 
-@dataclass(frozen=True)
 class UpdatesAtRandom(EpsilonGreedy):
     def update(self, state, feedback, rng):
         after = state.add(feedback)
         return after._replace(rewards=after.rewards + UNSEEDED.random(after.rewards.shape))
 
 
-@dataclass(frozen=True)
 class ReadsAbsentRows(Gradient):
     def update(self, state, feedback, rng):
         feedback.check(state.problem)
@@ -167,7 +156,6 @@ class ReadsAbsentRows(Gradient):
         return Gradient.update(self, state, there, rng)
 
 
-@dataclass(frozen=True)
 class ForgetsOnEmptyFeedback(Gradient):
     def update(self, state, feedback, rng):
         if feedback.reward.shape[1] == 0:
@@ -175,7 +163,6 @@ class ForgetsOnEmptyFeedback(Gradient):
         return Gradient.update(self, state, feedback, rng)
 
 
-@dataclass(frozen=True)
 class MixesReplicas(Gradient):
     def update(self, state, feedback, rng):
         after = Gradient.update(self, state, feedback, rng)
@@ -183,7 +170,6 @@ class MixesReplicas(Gradient):
         return after._replace(preferences=np.tile(mean, (len(after.preferences), 1)))
 
 
-@dataclass(frozen=True)
 class DividesByZero(EpsilonGreedy):
     def update(self, state, feedback, rng):
         after = state.add(feedback)
@@ -199,6 +185,11 @@ class NotFrozen:
         self.inner = Random()
 
 
+class NotEqual(Random):
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
 @Policy.register
 class NoDataclass:
     pass
@@ -211,6 +202,7 @@ class NoDataclass:
         (UnnormalizedInLargeBatches(), "probabilities must be those of log_prob"),
         (TableOfOneRow(), r"probabilities\(state, context\), unless it is \[R, 1, M\], must have"),
         (Uniform(), "choices must agree with log_prob"),
+        (UniformInLargeBatches(), "choices must agree with log_prob"),
         (LiesAboutItsDecision(), "the log_prob of a decision must equal that of the policy"),
         (ChoosesTheImpossible(), "what was chosen must have a probability"),
         (WithoutSeed(), "the same seed must give the same decisions"),
@@ -231,7 +223,11 @@ class NoDataclass:
         (SaysItIgnoresTheContext(), "says that it ignores the context, and decides differently"),
         (NeedsPropensitiesInSecret(), "says that it needs no propensities, and refuses"),
         (NotFrozen(), "its dataclass must be frozen"),
+        (NotEqual(), "it must be equal to its pickled copy"),
         (NoDataclass(), "it must be a dataclass"),
+        (Random, "the class Random"),
+        (Counting(), "instances of Policy"),
+        ("random", "derives from Policy"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -1,5 +1,3 @@
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -7,19 +5,16 @@ from submax.strategies import Clipped, SubMax
 from submax.testing import check_strategy
 
 
-@dataclass(frozen=True)
 class Unnormalized(SubMax):
     def probabilities(self, table):
         return np.maximum(table.probabilities[..., 1, :] - table.probabilities[..., 0, :], 0)
 
 
-@dataclass(frozen=True)
 class Negative(Clipped):
     def probabilities(self, table):
         return np.einsum("...l,...lm->...m", self.weights(table), table.probabilities)
 
 
-@dataclass(frozen=True)
 class Unfinished(SubMax):
     def probabilities(self, table):
         mass = Unnormalized.probabilities(self, table)
@@ -27,7 +22,6 @@ class Unfinished(SubMax):
             return mass / mass.sum(axis=-1, keepdims=True)
 
 
-@dataclass(frozen=True)
 class WritesIntoTheTable(SubMax):
     def probabilities(self, table):
         found = SubMax.probabilities(self, table)
@@ -35,14 +29,12 @@ class WritesIntoTheTable(SubMax):
         return found
 
 
-@dataclass(frozen=True)
 class Random(SubMax):
     def probabilities(self, table):
         size = table.probabilities.shape[-1]
         return RNG.dirichlet(np.ones(size), size=table.prior.shape[:-1])
 
 
-@dataclass(frozen=True)
 class LikesTheFirst(SubMax):
     def probabilities(self, table):
         found = SubMax.probabilities(self, table) / 2
@@ -50,7 +42,6 @@ class LikesTheFirst(SubMax):
         return found
 
 
-@dataclass(frozen=True)
 class MixesLeadingAxes(SubMax):
     def probabilities(self, table):
         found = SubMax.probabilities(self, table)
@@ -58,13 +49,11 @@ class MixesLeadingAxes(SubMax):
         return np.broadcast_to(found.mean(axis=leading), found.shape)
 
 
-@dataclass(frozen=True)
 class TrustsSmoothing(SubMax):
     def probabilities(self, table):
         return SubMax.probabilities(self, table._replace(prior=np.full_like(table.prior, 0.5)))
 
 
-@dataclass(frozen=True)
 class DropsAnAxis(SubMax):
     def probabilities(self, table):
         return SubMax.probabilities(self, table)[..., :1]

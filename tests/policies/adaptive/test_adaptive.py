@@ -12,8 +12,10 @@ from submax import (
     BatchFlush,
     Bernoulli,
     Binary,
+    Box,
     Continuous,
     Counts,
+    Discrete,
     Feedback,
     Lag,
     Memory,
@@ -21,7 +23,7 @@ from submax import (
     simulate,
 )
 from submax.estimators import Counting
-from submax.policies import RewardConditioned, make_policy
+from submax.policies import Gridded, RewardConditioned, make_policy
 from submax.simulation.pending import Pending
 from submax.strategies import Tracking
 from submax.testing.rules.examples import rows_of
@@ -110,9 +112,7 @@ def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
 
 
 @pytest.mark.parametrize(
-    ("delay", "batch"),
-    [(BatchFlush(1), 1), (BatchFlush(25), 25), (Lag(12), 13)],
-    ids=repr,
+    ("delay", "batch"), [(BatchFlush(1), 1), (BatchFlush(25), 25), (Lag(12), 13)], ids=repr
 )
 def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, batch, seed):
     rng, arms = np.random.default_rng((seed, 1)), 6
@@ -140,11 +140,9 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
 
 def test_it_regrets_less_than_chance(seed):
     environment = Bernoulli(8, 1, 3)
+    settings = {"observations": 200, "delay": BatchFlush(50), "replicas": 40, "seed": seed}
     runs = [
-        simulate(
-            environment, policy, observations=200, delay=BatchFlush(50), replicas=40, seed=seed
-        )
-        for policy in (ADAPTIVE, make_policy("random"))
+        simulate(environment, policy, **settings) for policy in (ADAPTIVE, make_policy("random"))
     ]
     gain = runs[1].final_regret - runs[0].final_regret
     assert gain.mean() > 0
@@ -215,6 +213,45 @@ def test_what_fades_counts_in_part(seed):
         rows = feedback.action[replica, :, 0], feedback.reward[replica]
         expected = slow(*tallied(*rows, 4, weight), 60, 60)
         np.testing.assert_allclose(found[replica], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, -1.0), (0.0, 50.0), (2.0, 2.5)])
+@pytest.mark.parametrize("rows", [0, 1, 80])
+def test_names_of_arms_and_the_two_rewards_do_not_matter(rows, low, high, seed):
+    feedback = rows_of(bernoulli_feedback(5, 80, seed), slice(0, rows))
+    expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(5)), feedback, seed))
+    moved = feedback._replace(reward=low + (high - low) * feedback.reward)
+    problem, name = Problem(Arms(5), scale=Discrete((low, high))), np.array([3, 0, 4, 1, 2])
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, moved, seed))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    renamed = moved._replace(action=name[feedback.action])
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, renamed, seed))
+    np.testing.assert_allclose(found[:, name], expected, atol=1e-4)
+
+
+def test_huge_counts_leave_the_bad_alone(seed):
+    arm, reward = np.array([[0, 0, 1, 1, 2, 2]])[..., None], np.array([[0.0, 1.0] * 3])
+    weight = np.array([[9e6, 1e6, 5e6, 5e6, 1.0, 1.0]])
+    feedback = Feedback(np.zeros((1, 6, 0)), arm, reward, None, weight)
+    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(3)), feedback, seed))[0]
+    assert found[0] == 0
+    assert found[2] > found[1]
+
+
+def test_on_a_grid_the_density_is_that_of_the_cell(seed):
+    box, policy = Box((0.0,), (20.0,)), Gridded(ADAPTIVE, points=4)
+    rng = np.random.default_rng((seed, 6))
+    action = box.uniform((2, 80), rng)
+    cell = np.floor(action[..., 0] / 5.0).astype(np.int64)
+    reward = (rng.random((2, 80)) < np.array([0.1, 0.5, 0.2, 0.3])[cell]) * 1.0
+    reward[:, :2] = [0, 1]
+    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, None, np.ones((2, 80)))
+    state = policy.update(policy.record(policy.init(Problem(box), 2, rng), action), feedback, rng)
+    chosen, log_prob = policy.act(state, np.zeros((2, 50, 0)), rng)
+    for replica in range(2):
+        expected = slow(*tallied(cell[replica], reward[replica], 4), 80, 80)
+        there = np.floor(chosen[replica, :, 0] / 5.0).astype(np.int64)
+        np.testing.assert_allclose(np.exp(log_prob[replica]), expected[there] / 5, atol=1e-3)
 
 
 @pytest.mark.parametrize("asked", [2, 4])

@@ -106,3 +106,16 @@ def test_huge_and_tiny_weights_have_probabilities(sharpness, seed):
         found = listed(policy, state)
         assert np.all(found >= 0)
         np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-9)
+
+
+def test_the_order_of_the_feedback_and_the_names_of_arms_do_not_matter(seed):
+    policy, problem, rng = FittedThompson(), Problem(Arms(6)), np.random.default_rng(seed)
+    feedback, name = some(6, 90, seed), rng.permutation(6)
+    expected = listed(policy, taught(policy, problem, feedback, seed))
+    renamed = taught(policy, problem, feedback._replace(action=name[feedback.action]), seed)
+    np.testing.assert_allclose(listed(policy, renamed)[:, name], expected, atol=1e-4)
+    arm, reward = feedback.action[..., 0], feedback.reward
+    state = policy.init(problem, 1, rng)
+    for rows in np.split(rng.permutation(90), [1, 20, 20]):
+        state = policy.update(state, feedback_of(problem, arm[:, rows], reward[:, rows]), rng)
+    np.testing.assert_allclose(listed(policy, state), expected, atol=1e-4)

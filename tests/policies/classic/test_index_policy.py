@@ -40,7 +40,6 @@ def test_the_bound_is_where_the_divergence_reaches_the_level(mean, level):
 
 
 ARMS, OBSERVATIONS, REPLICAS = 4, 84, 2
-
 DELAYS = [BatchFlush(1), BatchFlush(12), Lag(20)]
 
 
@@ -117,15 +116,8 @@ POLICIES = [
 @pytest.mark.parametrize("delay", DELAYS, ids=repr)
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_every_choice_has_the_highest_index_of_a_slow_loop(policy, delay, seed):
-    trace = simulate(
-        Bernoulli(ARMS),
-        policy,
-        observations=OBSERVATIONS,
-        replicas=REPLICAS,
-        delay=delay,
-        seed=seed,
-        points=None,
-    )
+    settings = {"observations": OBSERVATIONS, "replicas": REPLICAS, "delay": delay, "seed": seed}
+    trace = simulate(Bernoulli(ARMS), policy, points=None, **settings)
     slow = SLOW[type(policy)]
     for replica in range(REPLICAS):
         arms = trace.actions[replica, :, 0].tolist()

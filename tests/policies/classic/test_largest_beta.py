@@ -68,10 +68,11 @@ def test_it_agrees_with_adaptive_quadrature_where_all_means_agree(arms, seed):
         assert np.allclose(found[row], by_quad(a[row], b[row]), rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("arms", [2, 3, 10, 100, 500])
-def test_powers_of_uniform_numbers_have_a_closed_form(arms, seed):
+# The last are more than fit one chunk.
+@pytest.mark.parametrize(("rows", "arms"), [(5, 2), (5, 3), (5, 10), (5, 100), (5, 500), (30, 600)])
+def test_powers_of_uniform_numbers_have_a_closed_form(rows, arms, seed):
     # Beta(a, 1) is U^{1/a}: the chance to be the largest is a over the sum of all a.
-    a = wide_range(np.random.default_rng((seed, arms)), (5, arms))
+    a = wide_range(np.random.default_rng((seed, arms)), (rows, arms))
     expected = a / a.sum(axis=1, keepdims=True)
     error = np.abs(largest_beta(a, np.ones_like(a)) - expected).sum(axis=1) / 2
     assert np.all(error < TOLERANCE)
@@ -92,6 +93,12 @@ def test_equal_variables_share_equally(arms, alpha, beta):
     assert np.allclose(found, 1 / arms, rtol=1e-12)
 
 
+def test_two_leaders_among_many_have_their_chances():
+    a = np.array([[55.0, 1.0] + [3.0] * 10 + [1.0] * 10])
+    b = np.array([[56.0, 0.7] + [6000.0] * 10 + [9000.0] * 10])
+    assert np.allclose(largest_beta(a, b)[0, :2], by_quad(a[0], b[0])[:2], rtol=0, atol=TOLERANCE)
+
+
 @pytest.mark.parametrize("arms", [2, 10, 200])
 def test_it_agrees_with_plain_sampling(arms, seed):
     rng = np.random.default_rng((seed, arms))
@@ -110,6 +117,9 @@ def test_probabilities_sum_to_one_and_rows_do_not_meet(seed):
     together = largest_beta(a, b)
     assert np.all(together >= 0)
     assert np.allclose(together.sum(axis=1), 1, rtol=0, atol=1e-12)
+    order = rng.permutation(6)
+    found = largest_beta(a[:, order], b[:, order])
+    assert np.allclose(found, together[:, order], rtol=0, atol=1e-12)
     for row in range(0, 50, 7):
         alone = largest_beta(a[row : row + 1], b[row : row + 1])
         assert np.allclose(alone[0], together[row], rtol=0, atol=1e-12)

@@ -7,30 +7,9 @@ import pytest
 
 from submax import Arms, BatchFlush, Bernoulli, Continuous, Feedback, Problem, Slots, simulate
 from submax.policies import UCB1, EpsilonGreedy, Gradient, PosteriorGreedy, Random, Thompson
-from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
 from submax.testing.rules.examples import some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
-
-
-def test_pulls_and_rewards_are_counted_as_a_slow_loop_does(seed):
-    problem = Problem(Slots((2, 3)))
-    first, second = (some_feedback(problem, 2, 30, seed + step) for step in range(2))
-    second = second._replace(weight=np.random.default_rng(seed).choice([0.0, 1.0, 2.0], (2, 30)))
-    found = ArmStatistics.empty(problem, 2).add(first).add(second)
-    pulls, rewards = np.zeros((2, 6)), np.zeros((2, 6))
-    for feedback in (first, second):
-        for replica in range(2):
-            for row in range(30):
-                choices = feedback.action[replica, row]
-                arm = 3 * choices[0] + choices[1]
-                weight = feedback.weight[replica, row]
-                pulls[replica, arm] += weight
-                rewards[replica, arm] += weight * feedback.reward[replica, row]
-    assert np.allclose(found.pulls, pulls)
-    assert np.allclose(found.rewards, rewards)
-    expected = np.divide(rewards, pulls, out=np.zeros((2, 6)), where=pulls > 0)
-    assert np.allclose(found.means(), expected)
 
 
 def test_every_action_of_a_space_too_large_to_list_is_as_likely(seed):
@@ -44,12 +23,13 @@ def test_every_action_of_a_space_too_large_to_list_is_as_likely(seed):
         assert p_value > SMALLEST_P_VALUE
 
 
-def slow_epsilon_greedy(feedback, replica, arms, epsilon):
+def slow_epsilon_greedy(batches, replica, arms, epsilon):
     pulls, rewards = [0.0] * arms, [0.0] * arms
-    for row in range(feedback.reward.shape[1]):
-        arm = int(feedback.action[replica, row, 0])
-        pulls[arm] += 1
-        rewards[arm] += feedback.reward[replica, row]
+    for feedback in batches:
+        for row, (first, second) in enumerate(feedback.action[replica]):
+            weight = feedback.weight[replica, row]
+            pulls[3 * first + second] += weight
+            rewards[3 * first + second] += weight * feedback.reward[replica, row]
     means = [r / n if n else 0.0 for r, n in zip(rewards, pulls, strict=True)]
     best = [arm for arm in range(arms) if means[arm] == max(means)]
     return [epsilon / arms + (arm in best) * (1 - epsilon) / len(best) for arm in range(arms)]
@@ -58,12 +38,15 @@ def slow_epsilon_greedy(feedback, replica, arms, epsilon):
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("rows", [0, 2, 6, 40])
 def test_epsilon_greedy_is_its_definition(epsilon, rows, seed):
-    problem, policy = Problem(Arms(4)), EpsilonGreedy(epsilon)
+    problem, policy = Problem(Slots((2, 3))), EpsilonGreedy(epsilon)
     rng = np.random.default_rng(seed)
-    feedback = some_feedback(problem, 20, rows, seed)
-    state = policy.update(policy.init(problem, 20, rng), feedback, rng)
+    first, second = (some_feedback(problem, 20, rows, seed + step) for step in range(2))
+    second = second._replace(weight=rng.choice([0.0, 1.0, 2.0], size=(20, rows)))
+    state = policy.update(policy.init(problem, 20, rng), first, rng)
+    state = policy.update(state, second, rng)
     found = policy.probabilities(state, np.zeros((20, 1, 0)))
-    expected = [slow_epsilon_greedy(feedback, replica, 4, epsilon) for replica in range(20)]
+    batches = (first, second)
+    expected = [slow_epsilon_greedy(batches, replica, 6, epsilon) for replica in range(20)]
     assert np.allclose(found[:, 0], expected)
 
 
@@ -141,6 +124,20 @@ def test_the_posterior_is_the_prior_plus_successes_and_failures(seed):
     b = np.array([5.0 + np.sum(1 - reward[arm == k]) for k in range(4)])
     expected = largest_beta(a[None], b[None])
     assert np.allclose(listed(policy, state)[:, 0], expected)
+
+
+@pytest.mark.parametrize(("arms", "rows"), [(2, 10), (10, 100), (500, 2000)])
+@pytest.mark.parametrize("policy", [Thompson(), Thompson(1.0, 9.0), Thompson(0.5, 0.5)], ids=repr)
+def test_many_decisions_at_once_are_distributed_as_few(policy, arms, rows, seed):
+    """The probabilities of many are computed by quadrature; few are drawn from the posterior."""
+    state, _ = taught(policy, arms, rows, seed)
+    rng, probabilities = np.random.default_rng((seed, 1)), listed(policy, state)[0, 0]
+    many = policy.act(state, np.zeros((1, 4000, 0)), rng)
+    assert np.allclose(many.log_prob, np.log(probabilities[many.action[..., 0]]))
+    few = [policy.act(state, np.zeros((1, 40, 0)), rng) for _ in range(100)]
+    assert all(one.log_prob is None for one in few)
+    for drawn in (many.action, np.concatenate([one.action for one in few], axis=1)):
+        assert goodness_of_fit(drawn, probabilities) > SMALLEST_P_VALUE
 
 
 def test_a_reward_between_the_levels_is_part_of_a_success(seed):

@@ -73,6 +73,20 @@ def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed
     assert np.allclose(found.variance[0], expected[1], rtol=0, atol=1e-8)
 
 
+def test_active_effects_are_the_ones_of_the_written_out_vector(seed):
+    rng = np.random.default_rng(seed)
+    effects = SlotEffects((2, 1, 3), contexts=2)
+    for action in Slots((2, 1, 3)).listing():
+        context, sparse = rng.normal(size=2), np.zeros(effects.count)
+        sparse[effects.active(action)] = effects.values(context)
+        assert np.array_equal(sparse, features(effects, action, context))
+    for sizes in ((3,), (2, 3), (4, 1, 2, 5)):
+        # The choices of an action have the prior variance together.
+        effects = SlotEffects(sizes, contexts=0)
+        active = effects.active(np.zeros(len(sizes), dtype=np.int64))
+        assert np.isclose(effects.prior_variances(0.8)[active[1:]].sum(), 0.8)
+
+
 def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
     effects = SlotEffects.of(JOINT, context_effects=False)
     prior = SlotRegression.prior(effects, 1, 1.0)
@@ -119,6 +133,16 @@ def enumerated(effects, weights, space):
     active = effects.active(listing)[:, 1:] - effects.constant
     heights = weights[:, active].sum(axis=-1)
     return listing[heights.argmax(axis=-1)], heights
+
+
+def test_the_climb_is_exact_where_effects_add_up(seed):
+    rng, space = np.random.default_rng(seed), Slots((2, 3, 1, 4))
+    effects = SlotEffects(space.sizes, contexts=0)
+    weights = rng.normal(size=(50, effects.count - 1)).astype(np.float32)
+    weights[:, 10:] = 0
+    hills = Hills(effects, weights[:, :10], weights, np.arange(50))
+    best, _ = enumerated(effects, weights, space)
+    assert np.array_equal(climbed(hills, rng.integers(space.sizes, size=(50, 1, 4)), 1), best)
 
 
 def test_no_single_change_improves_where_the_climb_ends(seed):

@@ -120,13 +120,6 @@ def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed)
     assert goodness_of_fit(drawn, expected) > SMALLEST_P_VALUE
 
 
-def taught_bounds(policy, seed):
-    rng = np.random.default_rng(seed)
-    return policy.update(
-        policy.init(CONTEXTUAL, 2, rng), some_feedback(CONTEXTUAL, 2, 60, seed), rng
-    )
-
-
 def upper_bounds(state, context, alpha):
     """The posterior means and deviations of the regressions: ``[R, n, K]``."""
     found = []
@@ -141,7 +134,7 @@ def upper_bounds(state, context, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 1.5])
 def test_it_takes_the_highest_upper_bound(alpha, seed):
     policy, rng = LinUCB(alpha=alpha), np.random.default_rng(seed)
-    state = taught_bounds(policy, seed)
+    state = taught(policy, CONTEXTUAL, seed, replicas=2)
     context = some_contexts(CONTEXTUAL, 2, 50, seed)
     decision = policy.act(state, context, rng)
     expected = np.argmax(upper_bounds(state, context, alpha), axis=-1)
@@ -167,3 +160,13 @@ def test_actions_that_tie_share_the_probability(width, seed):
     probabilities = policy.probabilities(state, np.zeros((1, 1, width)))[0, 0]
     assert probabilities[2] == probabilities[3]
     assert probabilities[0] == 0
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(draws=4096), LinUCB()], ids=["thompson", "ucb"])
+def test_more_rows_than_are_computed_at_once_are_each_as_alone(policy, seed):
+    problem = Problem(Arms(60), context_width=20)
+    state, context = taught(policy, problem, seed), some_contexts(problem, 1, 300, seed)
+    whole = policy.probabilities(state, context)
+    for row in (0, 150, 299):
+        alone = policy.probabilities(state, context[:, row : row + 1])
+        np.testing.assert_array_equal(alone[:, 0], whole[:, row])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
+from submax.policies.neural import largest_normal as module
 from submax.policies.neural.largest_normal import largest_normal
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -56,7 +57,7 @@ def test_two_variables_have_a_closed_form(seed):
 
 
 @pytest.mark.parametrize("arms", [1, 2, 300, 5000])
-@pytest.mark.parametrize("deviation", [0.0, 1.0])
+@pytest.mark.parametrize("deviation", [0.0, 1e-12, 1.0, 1e6])
 def test_equal_variables_share_equally(arms, deviation):
     found = largest_normal(np.full((2, arms), 3.0), np.full((2, arms), deviation))
     assert np.allclose(found, 1 / arms, rtol=1e-9, atol=0)
@@ -90,3 +91,28 @@ def test_it_agrees_with_plain_sampling(arms, seed):
     mean, deviation = rng.normal(size=arms), rng.uniform(0.2, 3, size=arms)
     drawn = (mean + deviation * rng.standard_normal((4000, arms))).argmax(axis=1)
     assert goodness_of_fit(drawn, largest_normal(mean, deviation)) > SMALLEST_P_VALUE
+
+
+@pytest.mark.parametrize("arms", [3, 100, 1000])
+@pytest.mark.parametrize("decades", [0, 3, 12])
+def test_finer_panels_change_nothing(arms, decades, seed, monkeypatch):
+    rng = np.random.default_rng((seed, arms, decades))
+    deviation = 10 ** rng.uniform(-decades, 0, size=(4, arms))
+    mean = rng.normal(size=(4, arms)) * np.array([0.0, 0.01, 1.0, 5.0])[:, None]
+    found = largest_normal(mean, deviation)
+    assert np.all(found >= 0)
+    assert np.allclose(found.sum(axis=-1), 1, rtol=0, atol=1e-9)
+    monkeypatch.setattr(module, "PANEL_WIDTH", module.PANEL_WIDTH / 5)
+    assert np.all(np.abs(found - largest_normal(mean, deviation)).sum(axis=-1) < 1e-9)
+
+
+def test_chunks_and_groups_of_equal_variables_change_nothing(seed, monkeypatch):
+    kind = np.random.default_rng(seed).integers(3, size=(3, 4, 9))
+    mean, deviation = np.array([0.0, 0.3, 0.3])[kind], np.array([1.0, 0.5, 0.2])[kind]
+    found = largest_normal(mean, deviation)
+    # As good as equal, and yet no two of them are.
+    apart = largest_normal(mean + 1e-13 * np.arange(9), deviation)
+    assert np.allclose(found, apart, rtol=0, atol=1e-11)
+    assert np.allclose(found[1, 2], largest_normal(mean[1, 2], deviation[1, 2]), atol=1e-13)
+    monkeypatch.setattr(module, "NUMBERS_PER_CHUNK", 700)
+    assert np.allclose(found, largest_normal(mean, deviation), rtol=0, atol=1e-13)

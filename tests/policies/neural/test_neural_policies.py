@@ -11,23 +11,12 @@ from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_f
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 
 
-@pytest.fixture
-def greedy(training):
-    return NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training)
-
-
-@pytest.fixture(scope="module")
-def greedy_state(learned, training):
-    return learned(NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training))
-
-
-def test_the_highest_value_has_all_but_epsilon(greedy, greedy_state, problem, value, seed):
-    context = some_contexts(problem, 4, 6, seed)
-    found = greedy.probabilities(greedy_state, context)
+def test_the_highest_value_has_all_but_epsilon(learned, training, problem, value, seed):
+    policy = NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training)
+    state, context = learned(policy), some_contexts(problem, 4, 6, seed)
+    found = policy.probabilities(state, context)
     for replica, row in np.ndindex(4, 6):
-        values = [
-            value(greedy_state.network, replica, context[replica, row], arm) for arm in range(3)
-        ]
+        values = [value(state.network, replica, context[replica, row], arm) for arm in range(3)]
         expected = np.full(3, 0.1)
         expected[np.argmax(values)] += 0.7
         assert np.allclose(found[replica, row], expected)
@@ -52,25 +41,16 @@ def test_the_highest_bound_is_taken(width, ucb_state, problem, seed):
         )
 
 
-@pytest.fixture(scope="module")
-def thompson_state(learned, training):
-    return learned(NeuralThompson(hidden=8, training=training))
-
-
-def test_the_probability_is_that_of_drawn_values(thompson_state, problem, table, seed):
-    context = some_contexts(problem, 4, 1, seed)
-    probabilities = table(NeuralThompson(2.0, hidden=8), thompson_state, context)
-    logit, deviation = thompson_state.scores(context)
+def test_the_probability_is_that_of_drawn_values(learned, training, problem, table, seed):
+    policy = NeuralThompson(2.0, hidden=8, training=training)
+    state, context = learned(policy), some_contexts(problem, 4, 1, seed)
+    probabilities = table(policy, state, context)
+    logit, deviation = state.scores(context)
     noise = np.random.default_rng((seed, 10)).normal(size=(4, 3000, 3))
     drawn = (logit + 2.0 * deviation * noise).argmax(axis=-1)
     for replica in range(4):
         fit = goodness_of_fit(drawn[replica], probabilities[replica, 0])
         assert fit > SMALLEST_P_VALUE
-
-
-@pytest.fixture(scope="module")
-def ridge_state(learned, training):
-    return learned(NeuralUCB(ridge=0.7, hidden=8, training=training))
 
 
 def logit(arrays, context, arm):
@@ -86,14 +66,21 @@ def squares(networks, contexts, arms):
     return [one**2 for one in jax.vmap(rows)(networks, contexts, arms)]
 
 
-def test_scores_are_those_of_gradients_written_out(ridge_state, problem, value, seed):
-    network, buffer = ridge_state.belief.network, ridge_state.belief.buffer
+def test_scores_are_those_of_gradients_written_out(learned, training, problem, value, seed):
+    policy = NeuralUCB(ridge=0.7, hidden=8, training=training)
+    fresh = policy.init(problem, 4, np.random.default_rng(seed))
+    found, deviation = fresh.scores(some_contexts(problem, 4, 5, seed))
+    assert np.all(found == 0)
+    # All slopes are 0 but that of the last bias, which is 1.
+    assert np.allclose(deviation, np.sqrt(1 / 0.7))
+    state = learned(policy)
+    network, buffer = state.belief.network, state.belief.buffer
     # As many rows as were observed, so that one program serves both.
     context = some_contexts(problem, 4, buffer.reward.shape[1], seed).astype(np.float32)
-    found, deviation = ridge_state.scores(context)
+    found, deviation = state.scores(context)
     seen = squares(list(network), buffer.context, buffer.action[..., 0])
     diagonal = [0.7 + np.asarray(one).sum(axis=1) for one in seen]
-    for kept, expected in zip(ridge_state.precision, diagonal, strict=True):
+    for kept, expected in zip(state.precision, diagonal, strict=True):
         assert np.allclose(kept, expected, rtol=1e-3)
     for arm in range(3):
         new = squares(list(network), context, np.full(buffer.action.shape[:2], arm, dtype=np.int32))
@@ -107,18 +94,11 @@ def test_scores_are_those_of_gradients_written_out(ridge_state, problem, value, 
             assert np.allclose(found[replica, :5, arm], values, rtol=1e-3, atol=1e-4)
 
 
-@pytest.fixture
-def policy(training):
-    return DropoutThompson(0.3, masks=40, hidden=8, training=training)
-
-
-@pytest.fixture(scope="module")
-def state(learned, training):
-    return learned(DropoutThompson(0.3, masks=40, hidden=8, training=training))
-
-
-def test_the_probability_is_the_share_of_masks(policy, state, problem, table, value, seed):
-    context = some_contexts(problem, 4, 3, seed)
+def test_the_probability_is_the_share_of_masks(learned, training, problem, table, value, seed):
+    policy = DropoutThompson(0.3, masks=40, hidden=8, training=training)
+    state, context = learned(policy), some_contexts(problem, 4, 3, seed)
+    # 4 × 40 × 8 units, each kept with chance 0.7.
+    assert abs(np.mean(state.first > 0) - 0.7) < 6 * np.sqrt(0.21 / state.first.size)
     found = table(policy, state, context)
     for replica, row in np.ndindex(4, 3):
         expected = np.zeros(3)

@@ -46,6 +46,15 @@ def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
         assert better_neighbours(belief, context, end, mask) == 0
 
 
+def test_climbs_from_every_action_find_the_best_one(seed):
+    belief, rng = random_belief(seed), np.random.default_rng(seed)
+    context = rng.normal(size=(REPLICAS, 20, 2))
+    end = climbed_actions(belief, context, np.stack([PROBLEM.space.listing()] * REPLICAS), 50)
+    value = belief.logits(context)
+    chosen = np.take_along_axis(value, PROBLEM.space.index(end)[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(chosen, value.max(axis=-1), atol=1e-5)
+
+
 def feedback_of(rng, rows=60):
     """Rows in which the last choice of the last slot is paid."""
     action = PROBLEM.space.uniform((REPLICAS, rows), rng)

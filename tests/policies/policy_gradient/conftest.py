@@ -6,8 +6,6 @@ import pytest
 
 from submax.models.nn.designs.design import Example
 
-REPLICAS = 4
-
 
 @pytest.fixture(scope="session")
 def exact_gradient():

@@ -18,17 +18,23 @@ pytestmark = pytest.mark.xdist_group("ValueBelief")
 
 PROBLEM = Problem(Slots((2, 3)))
 POLICY = PolicyGradient(hidden=4, largest_weight=1e9)
+GENERATIVE = GenerativePolicyGradient(hidden=4, latent=2, draws=3, components=2, largest_weight=1e9)
 
 
-@pytest.mark.parametrize("baseline", [0.0, 0.7])
+@pytest.mark.parametrize(
+    ("policy", "draws", "baseline"), [(POLICY, 1, 0.0), (POLICY, 1, 0.7), (GENERATIVE, 3, 0.4)]
+)
 def test_the_expected_gradient_is_that_of_the_expected_reward(
-    baseline, exact_gradient, row_gradients, seed
+    policy, draws, baseline, exact_gradient, row_gradients, seed
 ):
-    """Sum over all logged actions, each with its probability q: an enumeration, not a sample."""
+    """Sum over all logged actions, each with its probability q: an enumeration, not a sample.
+
+    A generative policy is a mixture of as many decoders as it has draws.
+    """
     rng = np.random.default_rng(seed)
-    design = POLICY.design(PROBLEM)
+    design = policy.design(PROBLEM)
     listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
-    output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
+    output = jnp.asarray(rng.normal(size=(draws, 5)), dtype=jnp.float32)
     value, logged = rng.random(6), rng.dirichlet(np.ones(6))
     columns = np.stack([value - baseline, np.log(logged)], axis=1).astype(np.float32)
     rows = row_gradients(design, output, listing, jnp.asarray(columns))
@@ -97,41 +103,37 @@ def test_with_an_exact_critic_every_row_has_the_exact_gradient(gradients):
     np.testing.assert_allclose(rows, np.broadcast_to(expected, rows.shape), rtol=1e-4, atol=1e-5)
 
 
-def test_columns_hold_residuals_and_values_of_the_critic(problem, training, seed):
-    policy = DoublyRobustGradient(hidden=8, training=training)
+def test_columns_are_standardized_rewards_and_propensities(seed):
+    feedback = some_feedback(PROBLEM, 2, 12, seed)
+    state = POLICY.init(PROBLEM, 2, np.random.default_rng(seed))
+    state = state._replace(buffer=state.buffer.add(feedback, Memory(), None))
+    columns = POLICY.columns(state, np.random.default_rng(seed))
+    away = feedback.reward - feedback.reward.mean(axis=1, keepdims=True)
+    spread = feedback.reward.std(axis=1, keepdims=True)
+    np.testing.assert_allclose(columns[..., 0], away / np.where(spread > 0, spread, 1.0))
+    np.testing.assert_allclose(columns[..., 1], feedback.log_prob)
+
+
+@pytest.mark.parametrize("kind", [ActorCritic, DoublyRobustGradient])
+def test_columns_hold_residuals_and_values_of_the_critic(kind, problem, training, seed):
+    """Rewards and propensities reach the actor of ActorCritic by its critic alone."""
+    policy, rng = kind(hidden=8, training=training), np.random.default_rng(seed)
     feedback = some_feedback(problem, 4, 12, seed)
-    rng = np.random.default_rng(seed)
+    if kind is ActorCritic:
+        feedback = feedback._replace(log_prob=None)
     state = policy.update(policy.init(problem, 4, rng), feedback, rng)
-    columns = policy.columns(state, rng)
-    values = state.critic.values(feedback.context)
-    mean, spread = feedback.reward.mean(axis=1), feedback.reward.std(axis=1)
+    columns, values = policy.columns(state, rng), state.critic.values(feedback.context)
+    reward = feedback.reward
+    spread = reward.std(axis=1, keepdims=True)
     spread = np.where(spread > 0, spread, 1.0)
-    for replica, row in np.ndindex(4, 12):
-        chosen = values[replica, row, feedback.action[replica, row, 0]]
-        residual = (feedback.reward[replica, row] - chosen) / spread[replica]
-        expected = (values[replica, row] - mean[replica]) / spread[replica]
-        assert columns[replica, row, 0] == pytest.approx(residual, abs=1e-5)
-        assert columns[replica, row, 1] == feedback.log_prob[replica, row]
-        np.testing.assert_allclose(columns[replica, row, 2:], expected, atol=1e-5)
-
-
-GENERATIVE = GenerativePolicyGradient(hidden=4, latent=2, draws=3, components=2, largest_weight=1e9)
-
-
-def test_the_expected_gradient_goes_through_the_mean_over_draws(
-    exact_gradient, row_gradients, seed
-):
-    """Sum over all logged actions, each with its probability q; a mixture of three decoders."""
-    problem, rng = Problem(Slots((2, 3))), np.random.default_rng(seed)
-    design = GENERATIVE.design(problem)
-    listing = jnp.asarray(problem.space.listing(), dtype=jnp.float32)
-    output = jnp.asarray(rng.normal(size=(3, 5)), dtype=jnp.float32)
-    value, logged = rng.random(6), rng.dirichlet(np.ones(6))
-    columns = np.stack([value - 0.4, np.log(logged)], axis=1).astype(np.float32)
-    rows = row_gradients(design, output, listing, jnp.asarray(columns))
-    expected = exact_gradient(design, output, listing, jnp.asarray(value, dtype=jnp.float32))
-    found = np.einsum("m,mzo->zo", logged, rows)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    expected = (values - reward.mean(axis=1)[:, None, None]) / spread[..., None]
+    np.testing.assert_allclose(columns[..., 2:], expected, atol=1e-5)
+    if kind is ActorCritic:
+        assert not columns[..., :2].any()
+    else:
+        chosen = np.take_along_axis(values, feedback.action, axis=-1)[..., 0]
+        np.testing.assert_allclose(columns[..., 0], (reward - chosen) / spread, atol=1e-5)
+        np.testing.assert_array_equal(columns[..., 1], feedback.log_prob)
 
 
 def test_over_numbers_it_is_the_gradient_of_the_integral(row_gradients, seed):

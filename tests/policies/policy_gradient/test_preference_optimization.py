@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from submax import Memory
+from submax import Memory, Problem, Slots
 from submax.core.memory.buffer import Buffer
 from submax.models.nn.designs.design import Example
 from submax.models.nn.designs.preference_design import PreferenceDesign
+from submax.policies import PreferenceOptimization
 from submax.policies.policy_gradient.near_pairs import NearPairs
 from submax.testing.rules.examples import some_feedback
 
@@ -61,3 +62,17 @@ def test_partners_are_the_nearest_with_another_reward(problem, seed):
         apart = [np.sum((context[other] - context[row]) ** 2) for other in others]
         assert pairs.partner[replica, row] == others[int(np.argmin(apart))]
         assert pairs.sign[replica, row] == (1 if mine[row] > 0 else -1)
+
+
+def test_columns_describe_the_partner(seed):
+    problem = Problem(Slots((2, 3)), context_width=2)
+    policy, rng = PreferenceOptimization(hidden=4), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 2, 8, seed)
+    state = policy.init(problem, 2, rng)
+    state = state._replace(buffer=state.buffer.add(feedback, Memory(), rng))
+    columns = policy.columns(state, rng)
+    for replica, row in np.argwhere(columns[..., -1]):
+        logged = feedback.log_prob[replica]
+        partner = np.abs(logged - (logged[row] - columns[replica, row, 4])).argmin()
+        expected = feedback.action[replica, partner]
+        assert columns[replica, row, 2:4].tolist() == expected.tolist()

@@ -45,6 +45,18 @@ def test_draws_have_mean_and_covariance_of_the_regression(seed):
         assert np.all(np.abs(np.cov(drawn[replica].T) - covariance) < CLEAR * error)
 
 
+def test_draws_are_from_the_prior_until_rewards_differ(seed):
+    rng, count = np.random.default_rng(seed), 20000
+    drawn = FourierStatistics.empty(1, 2).draws(count, 1.5, 0.5, rng)[0]
+    covariance = 1.5**2 / 0.5 * np.eye(2)
+    assert np.all(np.abs(drawn.mean(axis=0)) < CLEAR * np.sqrt(np.diag(covariance) / count))
+    error = np.sqrt((4.5**2 + covariance**2) / (count - 1))
+    assert np.all(np.abs(np.cov(drawn.T) - covariance) < CLEAR * error)
+    ones = np.ones((1, 30))
+    equal = FourierStatistics.empty(1, 3).add(rng.normal(size=(1, 30, 3)), 0.75 * ones, ones)
+    np.testing.assert_allclose(equal.draws(5, 1e-12, 1.0, rng), 0.0, atol=1e-9)
+
+
 def feature(policy, state, context, action, seed):
     """The features of one action in one context: their sum after it alone was observed."""
     one = (1, 1)

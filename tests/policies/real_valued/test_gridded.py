@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from refusals import raises_code
+from scipy import stats
 
 from submax import Arms, Box, Continuous, Feedback, Mixed, Problem, Slots
 from submax.estimators import Counting
 from submax.policies import EpsilonGreedy, Gridded, RewardConditioned, Thompson
+from submax.policies.real_valued.cells import Cells
 from submax.strategies import LinearProgram, Optimized
 from submax.testing.rules.examples import some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE
 
 MIXED = Mixed((2,), (-1.0, 0.0), (1.0, 5.0))
 POINTS = 3
@@ -100,3 +103,35 @@ def test_an_action_that_is_not_in_the_space_is_refused(seed):
     state = policy.init(problem, 1, np.random.default_rng(seed))
     with raises_code("invalid-input"):
         policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
+
+
+WIDE = Box((0.1, -5.0), (0.7, 30.0))
+SPACES = [Box((0.0,), (1.0,)), WIDE, Mixed((3, 2), (-0.3,), (0.9,)), Arms(4), Slots((2, 3))]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("points", [1, 3, 10])
+def test_cells_divide_the_space(space, points, seed):
+    cells = Cells(space, points)
+    every = np.repeat(cells.listed.listing()[:, None], 200, axis=1)
+    action = cells.within(every, np.random.default_rng(seed))
+    assert space.contains(action)
+    assert np.array_equal(cells.of(action), every)
+    assert cells.log_volume + np.log(cells.listed.size) == pytest.approx(space.log_measure)
+
+
+def test_the_cell_of_each_action_by_hand():
+    cells = Cells(Mixed((3,), (-1.0,), (1.0,)), 4)
+    action = np.array([[2, -1.0], [0, -0.51], [0, -0.5], [1, 0.49], [1, 0.5], [2, 1.0]])
+    assert cells.of(action).tolist() == [[2, 0], [0, 0], [0, 1], [1, 2], [1, 3], [2, 3]]
+    assert cells.centers()[[0, -1]].tolist() == [[0, 0.125], [2, 0.875]]
+    strangers = np.array([[0, -3.0], [0, 7.0], [0, np.nan], [0, np.inf], [0, -np.inf]])
+    assert cells.listed.contains(cells.of(strangers))
+
+
+def test_points_within_a_cell_are_uniform(seed):
+    drawn = Cells(WIDE, 5).within(np.tile([2, 4], (4000, 1)), np.random.default_rng(seed))
+    for dimension, (low, width) in enumerate([(0.1 + 2 * 0.12, 0.12), (-5.0 + 4 * 7, 7.0)]):
+        fit = stats.kstest(drawn[:, dimension], stats.uniform(low, width).cdf)
+        assert fit.pvalue > SMALLEST_P_VALUE
+    assert stats.pearsonr(*drawn.T).pvalue > SMALLEST_P_VALUE

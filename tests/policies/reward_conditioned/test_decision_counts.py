@@ -15,14 +15,22 @@ def back(weight):
     return Feedback(np.zeros((*shape, 0)), action, np.zeros(shape), None, weight)
 
 
-@given(steps=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12)), max_size=20))
-def test_it_counts_as_a_queue_does(steps):
-    counts, queue, received, batch = DecisionCounts.none(1), deque(), 0, 1
-    for decide, receive in steps:
-        queue.extend(range(decide))
-        for _ in range(min(receive, len(queue))):
-            queue.popleft()
-        received += receive
-        batch = receive + len(queue) if receive else batch
-        counts = counts.after_decisions(decide).after_feedback(back(np.ones((1, receive))))
-        assert [part.item() for part in counts] == [received, len(queue), batch]
+receives = st.integers(0, 12)
+
+
+@given(steps=st.lists(st.tuples(st.integers(0, 9), receives, receives), max_size=20))
+def test_it_counts_as_a_queue_of_each_replica_does(steps):
+    counts = DecisionCounts.none(2)
+    queues, received, batch = (deque(), deque()), [0, 0], [1, 1]
+    for decide, *receive in steps:
+        weight = np.zeros((2, 12))
+        for replica, (queue, rows) in enumerate(zip(queues, receive, strict=True)):
+            queue.extend(range(decide))
+            for _ in range(min(rows, len(queue))):
+                queue.popleft()
+            weight[replica, :rows] = 0.5
+            received[replica] += rows
+            batch[replica] = rows + len(queue) if rows else batch[replica]
+        counts = counts.after_decisions(decide).after_feedback(back(weight))
+        waiting = [len(queue) for queue in queues]
+        assert [part.tolist() for part in counts] == [received, waiting, batch]

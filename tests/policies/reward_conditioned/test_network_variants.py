@@ -62,6 +62,9 @@ def test_conditioned_probabilities_follow_by_bayes_rule(policy, state, problem, 
     context = some_contexts(problem, 4, 5, seed)
     table = policy.table(state, context)
     counted = policy.estimator.belief(state.behaviour, context).prob_of_all()[:, :, 0]
+    action = state.rewards.buffer.action[..., 0]
+    logged = 1 + np.stack([(action == arm).sum(axis=1) for arm in range(3)], axis=1)
+    np.testing.assert_allclose(counted[:, 0], logged / logged.sum(axis=1, keepdims=True))
     for replica, row in np.ndindex(4, 5):
         logits = [
             value(state.rewards.network, replica, context[replica, row], arm) for arm in range(3)
@@ -86,9 +89,7 @@ def test_submax_is_the_behaviour_times_the_positive_advantage(policy, state, pro
 
 def test_several_levels_have_the_mean_that_the_network_predicts(seed):
     problem = Problem(Arms(4), scale=Discrete((-1.0, 0.0, 3.0)))
-    policy = BayesReparameterized(
-        Optimistic(), Counting(), hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05)
-    )
+    policy = BayesReparameterized(Optimistic(), Counting(), hidden=4, training=BRIEF)
     rng = np.random.default_rng(seed)
     feedback = some_feedback(problem, 4, 40, seed)
     state = policy.update(policy.init(problem, 4, rng), feedback, rng)
@@ -104,18 +105,10 @@ def test_several_levels_have_the_mean_that_the_network_predicts(seed):
 SLATES = Problem(Slots((2, 2, 2)), context_width=2)
 
 
-@pytest.fixture(scope="module")
-def value_belief(seed):
-    """A value network, its buffer and the feedback behind both."""
-    rng = np.random.default_rng(seed)
-    feedback = some_feedback(SLATES, 4, 12, seed)
-    belief = ValueBelief.unlisted(SLATES, 4, 4).trained(feedback, BRIEF, 0.0, rng)
-    return belief, feedback
-
-
-def test_responses_compare_a_choice_with_all_others(value_belief, value):
+def test_responses_compare_a_choice_with_all_others(value, seed):
     """With every choice as an alternative, recompute the responses one value at a time."""
-    belief, feedback = value_belief
+    rng, feedback = np.random.default_rng(seed), some_feedback(SLATES, 4, 12, seed)
+    belief = ValueBelief.unlisted(SLATES, 4, 4).trained(feedback, BRIEF, 0.0, rng)
     every = np.broadcast_to(np.arange(2), (4, 12, 3, 2))
     found = slot_responses(belief, belief.buffer, every)
 
@@ -152,6 +145,16 @@ def test_known_rewards_of_slots_are_the_responses(seed):
     assert np.array_equal(mean[:, :20].argmax(axis=1), known.argmax(axis=1))
     assert np.array_equal(state.slot_rewards.context[:, :20], known.astype(np.float64))
     assert np.isinf(state.slot_rewards.context[:, 20:]).all()
+
+
+def test_the_best_response_of_each_slot_is_asked_for(seed):
+    """Each slot's part of the condition is the encoding of the quantile of its own responses."""
+    policy, rng = SlateCVAE(hidden=4, quantile=1.0, training=BRIEF), np.random.default_rng(seed)
+    state = policy.update(policy.init(SLATES, 4, rng), some_feedback(SLATES, 4, 30, seed), rng)
+    columns, asked = policy.conditions(state, rng)
+    parts = asked.reshape(4, 3, BIN_EDGES)
+    np.testing.assert_allclose(parts, np.broadcast_to(np.eye(BIN_EDGES)[-1], parts.shape))
+    np.testing.assert_allclose(columns.reshape(4, 30, 3, BIN_EDGES).sum(axis=-1), 1.0)
 
 
 def test_it_learns_what_is_good_in_each_slot(seed):

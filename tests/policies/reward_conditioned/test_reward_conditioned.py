@@ -7,6 +7,7 @@ from submax.estimators import CVAE, Counting
 from submax.policies import RewardConditioned
 from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
 from submax.strategies import Clipped, Optimistic, Optimized, SubMax
+from submax.strategies.optimized import bounds
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -107,6 +108,21 @@ def test_the_estimated_log_probability_is_within_its_error(strategy, belief, see
     assert np.array_equal(estimated.known, np.repeat([[True], [False]], 24, axis=1))
     assert np.array_equal(estimated.log_prob[1], np.full(24, -np.log(24.0)))
     assert not estimated.error[1].any()
+
+
+@trains
+@pytest.mark.parametrize("values", [(0.1, 0.2), (0.2, 0.1)])
+def test_optimized_goes_to_the_better_bound_of_each_context_and_clips_nothing(values, belief, seed):
+    policy, state = belief
+    context = some_contexts(CONTEXTUAL, 2, 20, seed)
+    low, high = np.moveaxis(NETWORK.belief(state.params, context).prob_of_all()[0], 1, 0)
+    lowest, highest = bounds(low, high)
+    weight = (highest if values[1] > values[0] else lowest)[:, None]
+    mixed = (1 - weight) * low + weight * high
+    assert np.allclose(mixed.min(axis=-1), 0, atol=1e-9)
+    assert np.ptp(weight) > 0
+    found = policy.probabilities(state._replace(values=np.tile(values, (2, 1))), context)
+    np.testing.assert_allclose(found[0], mixed, atol=1e-9)
 
 
 @trains

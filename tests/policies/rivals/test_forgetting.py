@@ -28,13 +28,8 @@ def taught(policy, arms, rewards, blocks):
     rng = np.random.default_rng(0)
     state = policy.init(PROBLEM, 1, rng)
     for part in np.array_split(np.arange(len(arms)), blocks):
-        feedback = Feedback(
-            np.zeros((1, len(part), 0)),
-            arms[None, part, None],
-            rewards[None, part],
-            None,
-            np.ones((1, len(part))),
-        )
+        nowhere, weight = np.zeros((1, len(part), 0)), np.ones((1, len(part)))
+        feedback = Feedback(nowhere, arms[None, part, None], rewards[None, part], None, weight)
         state = policy.update(state, feedback, rng)
     return policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
 

@@ -49,20 +49,13 @@ def test_shares_maximize_the_smallest_evidence(seed):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_recommended_arm_is_wrong_as_rarely_as_promised(name, seed):
-    replicas = 40
-    found = identify(
-        Bernoulli.of([0.9, 0.4, 0.3]),
-        make_policy(name),
-        observations=1500,
-        replicas=replicas,
-        seed=seed,
-    )
+    means, replicas = np.array([0.9, 0.4, 0.3]), 40
+    settings = {"observations": 1500, "replicas": replicas, "seed": seed}
+    found = identify(Bernoulli.of(means), make_policy(name), **settings)
     assert found.certain.mean() > 0.9
     # The failure probability is 0.05; five standard errors of its estimate are added.
     assert found.wrong <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / replicas)
-    np.testing.assert_allclose(
-        found.simple_regret, 0.9 - np.array([0.9, 0.4, 0.3])[found.recommended]
-    )
+    np.testing.assert_allclose(found.simple_regret, 0.9 - means[found.recommended])
 
 
 def test_the_optimal_shares_need_fewer_decisions_than_equal_ones(seed):

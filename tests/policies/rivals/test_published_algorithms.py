@@ -1,5 +1,6 @@
 """Rivals compared with the algorithms of their papers, written as loops, and with scikit-learn."""
 
+import itertools
 import math
 
 import numpy as np
@@ -124,7 +125,7 @@ def test_slates_are_ordered_by_the_bounds_of_the_paper(policy, bound, seed):
         assert state.clicked[0].tolist() == clicked
 
 
-HYBRID_ACTIONS, HYBRID_WIDTH, HYBRID_ROWS, ALPHA = 3, 2, 30, 1.3
+HYBRID_ACTIONS, HYBRID_WIDTH, HYBRID_ROWS = 3, 2, 30
 FEATURES = ((0.5,), (2.0,), (-1.0,))
 HYBRID_PROBLEM = Problem(
     Arms(HYBRID_ACTIONS), HYBRID_WIDTH, Continuous(), action_features=(FEATURES,)
@@ -141,7 +142,7 @@ class Blocks:
         self.cross = [np.zeros((own, shared)) for _ in range(HYBRID_ACTIONS)]
         self.moment = [np.zeros(own) for _ in range(HYBRID_ACTIONS)]
 
-    def bound(self, action, z, x):
+    def mean_and_deviation(self, action, z, x):
         inverse0, inverse = np.linalg.inv(self.shared), np.linalg.inv(self.own[action])
         cross = self.cross[action]
         beta = inverse0 @ self.shared_moment
@@ -152,7 +153,7 @@ class Blocks:
             + x @ inverse @ x
             + x @ inverse @ cross @ inverse0 @ cross.T @ inverse @ x
         )
-        return z @ beta + x @ theta + ALPHA * np.sqrt(variance)
+        return z @ beta + x @ theta, np.sqrt(variance)
 
     def learn(self, action, z, x, reward):
         inverse, cross = np.linalg.inv(self.own[action]), self.cross[action]
@@ -167,27 +168,29 @@ class Blocks:
 
 
 def test_bounds_are_those_of_the_algorithm(seed):
-    rng, policy = np.random.default_rng(seed), HybridLinUCB(ALPHA)
+    """With the α at which two bounds are equal but for 1e-7, the higher one is taken."""
+    rng, policy = np.random.default_rng(seed), HybridLinUCB()
     state = policy.init(HYBRID_PROBLEM, 1, rng)
     blocks = Blocks(2 * (1 + HYBRID_WIDTH), 1 + HYBRID_WIDTH)
     for _ in range(HYBRID_ROWS):
-        contexts = rng.normal(size=(1, 40, HYBRID_WIDTH))
-        listed = policy.probabilities(state, contexts)[0]
-        for context, found in zip(contexts[0], listed, strict=True):
-            x = np.array([1.0, *context])
-            rows = [np.outer([1.0, *one], x).ravel() for one in FEATURES]
-            expected = [blocks.bound(action, rows[action], x) for action in range(HYBRID_ACTIONS)]
-            assert found[np.argmax(expected)] == 1
+        context = rng.normal(size=(1, 1, HYBRID_WIDTH))
+        x = np.array([1.0, *context[0, 0]])
+        rows = [np.outer([1.0, *one], x).ravel() for one in FEATURES]
+        parts = [blocks.mean_and_deviation(action, row, x) for action, row in enumerate(rows)]
+        mean, deviation = np.transpose(parts)
+        for one, other in itertools.combinations(range(HYBRID_ACTIONS), 2):
+            apart = deviation[other] - deviation[one]
+            equal = (mean[one] - mean[other]) / apart
+            gap = 1e-7 * (1 + np.abs(mean + equal * deviation).max()) / abs(apart)
+            for alpha in (equal - gap, equal + gap):
+                if alpha >= 0:
+                    found = HybridLinUCB(alpha).probabilities(state, context)[0, 0]
+                    assert found[np.argmax(mean + alpha * deviation)] == 1
         action = int(rng.integers(HYBRID_ACTIONS))
         reward = float(rng.normal())
         blocks.learn(action, rows[action], x, reward)
-        # The last of the contexts is the one that is learned.
         feedback = Feedback(
-            contexts[:, -1:],
-            np.full((1, 1, 1), action),
-            np.full((1, 1), reward),
-            None,
-            np.ones((1, 1)),
+            context, np.full((1, 1, 1), action), np.full((1, 1), reward), None, np.ones((1, 1))
         )
         state = policy.update(state, feedback, rng)
 
