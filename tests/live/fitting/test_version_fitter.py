@@ -4,9 +4,11 @@ from dataclasses import dataclass, replace
 from unittest import mock
 
 import pytest
+from refusals import raises_code
 
 from submax.live.bandits.open import open_bandit
 from submax.live.fitting import version_fitter
+from submax.live.log.bandits import model_name
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.thompson import Thompson
 
@@ -44,12 +46,6 @@ def versions_of(bandit, clock, rounds, first=0):
     ]
 
 
-def test_a_version_is_an_update_of_the_last_one(store, clock):
-    versions = versions_of(opened(store, clock, policy="thompson-1-1"), clock, 4)
-    assert [one.base for one in versions] == [0, 1, 2, 3]
-    assert [one.rows for one in versions] == [20, 40, 60, 80]
-
-
 def test_numbers_of_contexts_are_standardized_again_when_the_rows_have_doubled(store, clock):
     bandit = opened(store, clock, policy="linear-thompson", context={"age": float})
     versions = versions_of(bandit, clock, 8)
@@ -59,9 +55,10 @@ def test_numbers_of_contexts_are_standardized_again_when_the_rows_have_doubled(s
     assert all(one.base for one in later)
 
 
-def test_new_choices_and_another_policy_make_a_fit_from_scratch_necessary(store, clock):
+def test_a_version_updates_the_last_one_unless_choices_or_the_policy_are_new(store, clock):
     bandit = opened(store, clock, policy="thompson-1-1")
-    versions_of(bandit, clock, 2)
+    versions = versions_of(bandit, clock, 2)
+    assert [(one.base, one.rows) for one in versions] == [(0, 20), (1, 40)]
     bandit.add("D")
     assert fed(bandit, clock, 100).refit().fitted.base == 0
     assert fed(bandit, clock, 200).refit().fitted.base == 3
@@ -116,3 +113,11 @@ def test_a_network_learns_from_the_last_rows(store, clock):
             seen.append((sum(ROWS), version.base))
     assert seen == [(20, 0), (30, 0), (30, 0)]
     assert version.rows == 60
+
+
+def test_nobody_publishes_a_version_whose_model_is_gone(store, clock):
+    bandit = opened(store, clock, policy="thompson-1-9")
+    (fitted,) = versions_of(bandit, clock, 1)
+    store.delete_blob(model_name(bandit.name, fitted.model))
+    with raises_code("not-found"):
+        bandit.publish(1)
