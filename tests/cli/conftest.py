@@ -12,9 +12,17 @@ from click.testing import CliRunner, Result
 from forked_command import start_command
 from waiting import wait_until
 
+import submax
 from submax.cli import main
+from submax.live.monitoring.alarms.alarm_log import AlarmLog
+from submax.live.monitoring.alarms.alarm_records import Alarm
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.testing import ManualClock
 
 Rows = list[dict[str, str]]
+
+RAILS = {"holdout": 0.5, "baseline": "A", "control": "B", "control_share": 0.3}
+"""Of the bandit that most commands of operators are tried on."""
 
 SMALL = (
     *("reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9"),
@@ -42,20 +50,6 @@ def _invoke_with_workers(*arguments: object) -> Result:
     return result
 
 
-def _done(*arguments: object) -> str:
-    result = _invoke(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def _refused(*arguments: object, status: int = 2) -> str:
-    result = _invoke(*arguments)
-    assert result.exit_code == status, result.output
-    assert result.stderr.splitlines()[-1].startswith("Error: ")
-    assert result.stdout == ""
-    return result.stderr
-
-
 @pytest.fixture(scope="session")
 def invoke() -> Callable[..., Result]:
     """A command without a process of its own and without workers, in a fifth of the time."""
@@ -71,13 +65,27 @@ def invoke_with_workers() -> Callable[..., Result]:
 @pytest.fixture(scope="session")
 def done() -> Callable[..., str]:
     """A command that ends well; returns what it printed."""
-    return _done
+
+    def done(*arguments: object) -> str:
+        result = _invoke(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return done
 
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[..., str]:
     """A command that prints nothing but an error; returns the error."""
-    return _refused
+
+    def refused(*arguments: object, status: int = 2) -> str:
+        result = _invoke(*arguments)
+        assert result.exit_code == status, result.output
+        assert result.stderr.splitlines()[-1].startswith("Error: ")
+        assert result.stdout == ""
+        return result.stderr
+
+    return refused
 
 
 @pytest.fixture
@@ -116,6 +124,29 @@ def log_folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory) -> bytes:
+    """The file of a bandit with guard rails, a shadow, a version, and an alarm."""
+    path, clock = tmp_path_factory.mktemp("shop") / "shop.db", ManualClock()
+    with submax.open(
+        SQLiteStore(path, clock=clock),
+        name="shop",
+        actions=["A", "B"],
+        guard_rails=RAILS,
+        shadow="rcp-submax",
+        reward_wait=10,
+        background=False,
+        clock=clock,
+    ) as bandit:
+        made = bandit.decide_many([{}] * 80)
+        bandit.reward_many([{"id": one.id, "value": float(one.action == "B")} for one in made])
+        clock.now += 11
+        bandit.refit()
+        alarm = Alarm("reward-rate", "it has fallen", {"now": 0.1})
+        AlarmLog(bandit.store, "shop").raise_alarm(alarm, None)
+    return path.read_bytes()
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[..., str]]:
     """Starts a server, and returns its address; it must end in order."""
@@ -149,30 +180,25 @@ def start() -> Callable[..., "subprocess.Popen[str]"]:
 
 
 @pytest.fixture(scope="session")
-def small() -> tuple[str, ...]:
-    return SMALL
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory) -> Rows:
+def whole(done, summary, tmp_path_factory) -> Rows:
     """What all cells come to if they run one after the other in one process."""
     out = tmp_path_factory.mktemp("whole")
-    _done(*SMALL, "--out", out)
-    return _summary(out / "bernoulli")
-
-
-def _summary(directory: Path) -> Rows:
-    """Everything in summary.csv but the time it took."""
-    with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            {key: value for key, value in row.items() if not key.endswith("seconds")}
-            for row in csv.DictReader(file)
-        ]
+    done(*SMALL, "--out", out)
+    return summary(out / "bernoulli")
 
 
 @pytest.fixture(scope="session")
 def summary() -> Callable[[Path], Rows]:
-    return _summary
+    """Everything in summary.csv but the time it took."""
+
+    def summary(directory: Path) -> Rows:
+        with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
+            return [
+                {key: value for key, value in row.items() if not key.endswith("seconds")}
+                for row in csv.DictReader(file)
+            ]
+
+    return summary
 
 
 @pytest.fixture

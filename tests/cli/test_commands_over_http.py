@@ -7,11 +7,7 @@ import pytest
 import uvicorn
 from waiting import wait_until
 
-import submax
 from submax.live.bandits.open import open_store
-from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.alarms.alarm_records import Alarm
-from submax.testing import ManualClock
 from submax.web.server.access.key_registry import KeyRegistry
 from submax.web.server.app import make_app
 from submax.web.server.service import Service
@@ -31,26 +27,11 @@ class NoTrial:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(shop, tmp_path_factory):
     """A file with a bandit, and the address of a server that has the file open."""
-    file, clock = tmp_path_factory.mktemp("served") / "shop.db", ManualClock()
-    opened = submax.open(
-        file,
-        actions=["A", "B"],
-        shadow="rcp-submax",
-        guard_rails={"holdout": 0.3, "baseline": "A"},
-        reward_wait=60,
-        background=False,
-        clock=clock,
-    )
-    with opened as bandit:
-        for _ in range(2):
-            made = bandit.decide_many([{}] * 40)
-            bandit.reward_many([{"id": one.id, "value": float(one.action == "B")} for one in made])
-            clock.now += 61
-            bandit.refit()
+    file = tmp_path_factory.mktemp("served") / "shop.db"
+    file.write_bytes(shop)
     store = open_store(file)
-    AlarmLog(store, "shop").raise_alarm(Alarm("reward-rate", "it has fallen", {"now": 0.1}), None)
     _, key = KeyRegistry(store).add(("admin",), None, None)
     app = make_app(Service(store, NoTrial()))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))

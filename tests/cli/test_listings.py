@@ -2,15 +2,12 @@
 
 import pytest
 from click.shell_completion import BashComplete
-from click.testing import CliRunner
 
 from submax.cli import main
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
-
-VARIABLE = "_SUBMAX_COMPLETE"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +28,7 @@ def test_every_kind_is_listed_with_its_parameters(done, command, folder, paramet
 
 def completed(*words: str) -> set[str]:
     *before, last = words
-    found = BashComplete(main, {}, "submax", VARIABLE).get_completions(before, last)
+    found = BashComplete(main, {}, "submax", "_SUBMAX_COMPLETE").get_completions(before, last)
     return {one.value for one in found}
 
 
@@ -40,12 +37,3 @@ def test_commands_and_their_words_are_completed():
     assert completed("reproduce", "--device", "") == {"cpu", "gpu"}
     assert completed("reproduce", "--rep") == {"--replicas"}
     assert {"add", "list", "revoke"} == completed("keys", "")
-
-
-def test_the_script_for_a_shell_is_printed(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "bash_source")
-    printed = CliRunner().invoke(main, prog_name="submax")
-    assert f"{VARIABLE}=bash_complete" in printed.stdout
-    words = {VARIABLE: "bash_complete", "COMP_WORDS": "submax rep", "COMP_CWORD": "1"}
-    answer = CliRunner().invoke(main, prog_name="submax", env=words)
-    assert answer.stdout.strip() == "plain,reproduce"

@@ -61,9 +61,6 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir() if path.name != "__pycache__")
 
 
-# submax export
-
-
 def test_export_writes_decisions_with_their_rewards(file, tmp_path, done, refused):
     out, rewards = tmp_path / "out.parquet", tmp_path / "rewards.parquet"
     done("export", file, "--out", out, "--rewards", rewards)
@@ -97,9 +94,6 @@ def test_a_bandit_with_a_burn_in_is_read_without_writing(tmp_path, done):
     done("doctor", path)
 
 
-# submax doctor
-
-
 @pytest.fixture
 def problem(invoke):
     """All damage that doctor finds."""
@@ -123,13 +117,10 @@ def damage(file, name):
     store.close()
 
 
-def test_doctor_says_that_a_store_is_well(file, done):
+def test_doctor_finds_a_damaged_model_and_a_damaged_snapshot(file, done, problem):
     said = done("doctor", file)
     assert "DAMAGE" not in said
     assert "page: 21 decisions, 20 rewards, 0 late" in said
-
-
-def test_doctor_finds_a_damaged_model_and_a_damaged_snapshot(file, problem):
     with open_bandit(file, name="page", background=False) as bandit:
         (fitted,) = bandit.versions()
     damage(file, model_name("page", fitted.model))
@@ -181,9 +172,6 @@ def test_doctor_finds_damage_in_every_page_and_a_missing_end(file, tmp_path, pro
     assert invoke("doctor", copy).exit_code == 1
 
 
-# submax backup
-
-
 def test_a_backup_can_be_opened_in_place_of_the_store(file, tmp_path, done):
     copy = tmp_path / "copy.db"
     done("backup", file, copy)
@@ -229,9 +217,6 @@ def test_backups_and_exports_of_a_store_while_a_server_writes(file, tmp_path, se
             running.result(60)
 
 
-# submax keys
-
-
 def test_keys_are_added_listed_and_revoked(tmp_path, done, refused, invoke):
     path = tmp_path / "page.db"
     added = invoke("keys", "add", path, "--scope", "decide", "--scope", "read", "--bandit", "page")
@@ -259,20 +244,10 @@ def test_a_key_made_by_the_command_opens_the_server(file, serve, done, refused):
     assert len(done("keys", "list", file).splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "fact"),
-    [
-        (["--scope", "root"], "'root'"),
-        (["--scope", "read", "--bandit", "No"], "'No'"),
-        (["--scope", "read", "--rate", "nan"], "nan"),
-    ],
-)
-def test_a_wrong_key_is_not_made_and_no_file_either(tmp_path, refused, options, fact):
-    assert fact in refused("keys", "add", tmp_path / "new.db", *options)
+def test_a_wrong_key_is_not_made_and_no_file_either(tmp_path, refused):
+    for options in ("--scope root", "--scope read --rate nan"):
+        refused("keys", "add", tmp_path / "new.db", *options.split())
     assert files(tmp_path) == []
-
-
-# Stores that are none
 
 
 @pytest.mark.parametrize(
@@ -309,9 +284,6 @@ def test_a_store_of_a_newer_version_is_refused_with_its_version(file, refused):
         connection.execute("UPDATE submax_schema SET version = 99")
         connection.commit()
     assert "99" in refused("doctor", file)
-
-
-# submax serve --learned
 
 
 @pytest.fixture
@@ -352,7 +324,8 @@ def test_an_address_that_cannot_be_listened_on_starts_no_bandit(folder, done, re
     store = SQLiteStore(folder / "page.db")
     before = store.streams()
     store.close()
-    assert "256.256.256.256" in refused(*SERVE, "--host", "256.256.256.256")
+    for host in ("256.256.256.256", "a" * 100):
+        assert host in refused(*SERVE, "--host", host)
     store = SQLiteStore(folder / "page.db")
     assert store.streams() == before
     store.close()

@@ -5,32 +5,14 @@ import json
 import pytest
 
 import submax
-from submax.live.bandits.open import open_store
-from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.alarms.alarm_records import Alarm
-from submax.live.store.sqlite_store import SQLiteStore
-from submax.testing import ManualClock
 
-RAILS = {"holdout": 0.5, "baseline": "A", "control": "B", "control_share": 0.3}
+from .conftest import RAILS
 
 
 @pytest.fixture
-def file(tmp_path):
-    path, clock = tmp_path / "shop.db", ManualClock()
-    with submax.open(
-        SQLiteStore(path, clock=clock),
-        name="shop",
-        actions=["A", "B"],
-        guard_rails=RAILS,
-        shadow="rcp-submax",
-        reward_wait=10,
-        background=False,
-        clock=clock,
-    ) as bandit:
-        made = bandit.decide_many([{}] * 80)
-        bandit.reward_many([{"id": one.id, "value": float(one.action == "B")} for one in made])
-        clock.now += 11
-        bandit.refit()
+def file(shop, tmp_path):
+    path = tmp_path / "shop.db"
+    path.write_bytes(shop)
     return path
 
 
@@ -138,32 +120,7 @@ def test_rewards_have_names_and_slots(tmp_path, done, refused):
         assert "(unknown-reward-name)" in refused("reward", place, "one", 1, "--bandit", name)
 
 
-def test_a_shadow_is_shown_promoted_and_taken_back(file, done):
-    assert "rcp-submax" in done("shadow", "show", file)
-    done("shadow", "promote", file, "shop")
-    assert "rcp-adaptive" in done("shadow", "show", file)
-    assert settings_of(file).policy == "rcp-submax"
-    done("shadow", "roll-back", file, "shop")
-    done("shadow", "remove", file, "shop")
-    assert settings_of(file).shadow is None
-    table = json.dumps({"kind": "thompson", "beta": 9.0})
-    assert "thompson" in done("shadow", "set", file, "shop", table)
-    audit = done("audit", file)
-    for operation in ("promote-shadow", "roll-back-shadow", "set-shadow"):
-        assert f"  {operation}  shop" in audit
-
-
-@pytest.mark.parametrize("policy", ["rcp-submx", "{no json", '{"kind": "nothing"}'])
-def test_a_wrong_shadow_is_refused(file, refused, policy):
-    refused("shadow", "set", file, "shop", policy)
-    assert settings_of(file).shadow == "rcp-submax"
-
-
 def test_alarms_are_shown_and_acknowledged(file, done):
-    assert "reward-rate" not in done("alarms", "show", file)
-    store = open_store(file)
-    AlarmLog(store, "shop").raise_alarm(Alarm("reward-rate", "it has fallen", {"now": 0.1}), None)
-    store.close()
     shown = done("alarms", "show", file)
     assert shown.startswith("ACTIVE ")
     assert "reward-rate: it has fallen" in shown

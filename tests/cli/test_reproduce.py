@@ -15,6 +15,8 @@ from submax.experiments.specification import (
     rival_experiments,
 )
 
+from .conftest import SMALL
+
 CELLS = 28
 """Of the small run that most tests have in common."""
 COLUMNS = [
@@ -93,11 +95,11 @@ def test_figures_are_drawn_without_running(done, parts, render_only):
 
 @together
 def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_cell(
-    done, refused, start, small, whole, summary, wait_for_cells, tmp_path
+    done, refused, start, whole, summary, wait_for_cells, tmp_path
 ):
     """The cells of two workers and those of this process are the same as in one process."""
     directory = tmp_path / "bernoulli"
-    process = start(*small, "--jobs", 2, "--out", tmp_path)
+    process = start(*SMALL, "--jobs", 2, "--out", tmp_path)
     wait_for_cells(directory, 5)
     workers = _children(process.pid)
     process.kill()
@@ -107,7 +109,7 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.npz")}
     assert 5 <= len(kept) < CELLS
     refused("plot", directory)
-    assert f"{len(kept)} of {CELLS} cells" in done(*small, "--out", tmp_path)
+    assert f"{len(kept)} of {CELLS} cells" in done(*SMALL, "--out", tmp_path)
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert len(whole) == CELLS
     assert summary(directory) == whole
@@ -133,7 +135,7 @@ def cluster():
 
 @together
 def test_sweep_survives_a_killed_worker_with_the_same_results(
-    cluster, invoke_with_workers, small, whole, summary, wait_for_cells, tmp_path
+    cluster, invoke_with_workers, whole, summary, wait_for_cells, tmp_path
 ):
     address, worker = cluster
     finished = []
@@ -144,7 +146,7 @@ def test_sweep_survives_a_killed_worker_with_the_same_results(
 
     killing = Thread(target=kill)
     killing.start()
-    result = invoke_with_workers(*small, "--scheduler", address, "--out", tmp_path / "dask")
+    result = invoke_with_workers(*SMALL, "--scheduler", address, "--out", tmp_path / "dask")
     killing.join()
     assert 5 <= len(finished) < CELLS
     assert result.exit_code == 0, result.stderr
@@ -155,8 +157,8 @@ def test_sweep_survives_a_killed_worker_with_the_same_results(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_stops_cleanly(start, small, wait_for_cells, tmp_path, number):
-    process = start(*small, "--jobs", 1, "--out", tmp_path)
+def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
+    process = start(*SMALL, "--jobs", 1, "--out", tmp_path)
     wait_for_cells(tmp_path / "bernoulli", 3)
     workers = _children(process.pid)
     process.send_signal(number)
@@ -224,19 +226,6 @@ def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, d
     )
     done("reproduce", *names)
     assert [one.name for one in asked] == list(dict.fromkeys(expected))
-
-
-@pytest.mark.slow
-def test_experiments_beyond_the_paper_run_by_their_names(done, summary, tmp_path):
-    some = ("--only", "policy=random", "--only", "policy=epsilon-greedy-0.1", "--only", "arms=5")
-    options = (*some, "--replicas", 2, "--no-figures", "--out", tmp_path)
-    done("reproduce", "ratings", "gaussian", *options)
-    assert {path.name for path in tmp_path.iterdir()} == {"ratings", "gaussian"}
-    for name in ("ratings", "gaussian"):
-        rows = summary(tmp_path / name)
-        assert [row["policy"] for row in rows] == ["random", "epsilon-greedy-0.1"]
-        assert {row["arms"] for row in rows} == {"5"}
-        assert all(float(row["final_mean"]) >= 0 for row in rows)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -11,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_until
 
 from submax.live.store.memory_store import MemoryStore
+from submax.web.server.access.key_registry import KeyRegistry
 from submax.web.server.app import make_app
 from submax.web.server.service import Service
 
@@ -78,6 +78,17 @@ def http(serving, store) -> InProcess:
 
 
 @pytest.fixture
+def key(store):
+    """Make a key, and the header that shows it."""
+
+    def key(*scopes, **limits):
+        _, text = KeyRegistry(store).add(scopes, **limits)
+        return {"authorization": f"Bearer {text}"}
+
+    return key
+
+
+@pytest.fixture
 def events(store) -> Callable[[], Events]:
     """All that the store holds."""
     return lambda: {stream: store.read(stream) for stream in store.streams()}
@@ -99,11 +110,6 @@ def counted(http) -> Callable[[int], float]:
         )
 
     return counted
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], object]], object]:
-    return wait_until
 
 
 class Server:
@@ -176,39 +182,25 @@ READY_SECONDS = 120.0
 
 @pytest.fixture(scope="module")
 def start_server():
-    """Start a server on a file, for all tests of a module."""
+    """Like ``serve``, for all tests of a module."""
     yield from _serving()
 
 
 @pytest.fixture
 def serve():
-    """Start a server on a file."""
+    """Start a server on a file, and wait until it is ready."""
     yield from _serving()
 
 
 def _serving():
     started = []
 
-    def serve(file, port: int = 0, *options: str, **how) -> Server:
+    def serve(file, port: int = 0, *options: str, is_awaited: bool = True, **how) -> Server:
         started.append(Server(file, port, *options, **how))
+        if is_awaited:
+            started[-1].wait_ready()
         return started[-1]
 
     yield serve
     for server in started:
         server.close()
-
-
-@pytest.fixture(scope="session")
-def real_server():
-    """Start a server on a file, for several tests."""
-
-    @contextmanager
-    def real_server(file):
-        server = Server(file)
-        try:
-            server.wait_ready()
-            yield server
-        finally:
-            server.close()
-
-    return real_server

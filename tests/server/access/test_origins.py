@@ -1,11 +1,8 @@
 """Pages of declared sites may decide and reward from a browser, with a key for browsers."""
 
 import pytest
-from click.testing import CliRunner
 
-from submax.cli import main
 from submax.live.declaring.declare import declare
-from submax.web.server.access.key_registry import KeyRegistry
 from submax.web.server.access.origins import Origins
 
 SHOP, EVIL = "https://shop.example", "https://evil.example"
@@ -14,21 +11,15 @@ REWARD, DECIDE = "/bandits/page/reward", "/bandits/page/decide"
 
 
 @pytest.fixture
-def registry(store):
-    declare(store, "page", {"actions": ["A", "B"]})
-    return KeyRegistry(store)
-
-
-@pytest.fixture
-def keys(registry):
+def keys(store, key):
     """Keys by name, as headers."""
-    made = {
-        "reward": registry.add(["reward"], ["page"], browser=True)[1],
-        "decide": registry.add(["decide", "reward"], ["page"], browser=True)[1],
-        "server": registry.add(["reward"], ["page"])[1],
-        "admin": registry.add(["admin"])[1],
+    declare(store, "page", {"actions": ["A", "B"]})
+    return {
+        "reward": key("reward", bandits=["page"], browser=True),
+        "decide": key("decide", "reward", bandits=["page"], browser=True),
+        "server": key("reward", bandits=["page"]),
+        "admin": key("admin"),
     }
-    return {name: {"authorization": f"Bearer {text}"} for name, text in made.items()}
 
 
 @pytest.fixture
@@ -115,14 +106,8 @@ def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
     assert http.post(DECIDE, json={}, headers={"origin": EVIL}).status_code == 403
 
 
-def test_a_key_for_pages_is_shown_as_such(tmp_path, http, keys):
+def test_a_key_for_pages_is_shown_as_such(http, keys):
     listed = http.get("/keys", headers=keys["admin"]).json()["keys"]
     assert [one["browser"] for one in listed] == [True, True, False, False]
     made = http.post("/keys", json={"scopes": ["reward"], "browser": True}, headers=keys["admin"])
     assert made.status_code == 201
-    file = str(tmp_path / "page.db")
-    run = CliRunner().invoke
-    assert run(main, ["keys", "add", file, "--scope", "reward", "--browser"]).exit_code == 0
-    assert "browser" in run(main, ["keys", "list", file]).output
-    refused = run(main, ["keys", "add", file, "--scope", "admin", "--browser"])
-    assert refused.exit_code == 2

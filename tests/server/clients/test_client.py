@@ -18,7 +18,8 @@ from submax.core.errors import (
     StoreError,
 )
 
-DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
+from .conftest import DECISION
+
 RECEIPT = {"id": "d1", "status": "accepted"}
 BUSY = {"error": "try again"}
 
@@ -100,9 +101,11 @@ RAW_ANSWERS = {
     "end of connection": b"HTTP/1.0 200 OK\r\n\r\n" + TEXT,
 }
 BROKEN_ANSWERS = {
-    "no http": b"\x00\xff\r\n\r\n",
-    "wrong length": GOOD + b"Content-Length: -1\r\n\r\n",
-    "wrong chunk": CHUNKED + b"zz\r\n",
+    "no http": ("raw", b"\x00\xff\r\n\r\n"),
+    "wrong length": ("raw", GOOD + b"Content-Length: -1\r\n\r\n"),
+    "wrong chunk": ("raw", CHUNKED + b"zz\r\n"),
+    **{f"another server's {text}": (200, text) for text in (b"", b"<html>", b"[]", b'{"id": 1}')},
+    "no utf-8": (200, b"\xff"),
 }
 
 
@@ -115,15 +118,8 @@ def test_all_forms_of_answers_are_read(stub, kind, form):
 
 
 @pytest.mark.parametrize("form", BROKEN_ANSWERS)
-def test_an_answer_that_is_broken_is_not_taken_for_one(stub, client, form):
-    stub.answers = [("raw", BROKEN_ANSWERS[form])]
-    with raises_code("store-unavailable"):
-        client.decide()
-
-
-@pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"id": 1}', b"\xff"])
-def test_an_answer_of_another_server_is_not_taken_for_one(stub, client, answer):
-    stub.answers = [(200, answer)]
+def test_an_answer_that_is_broken_or_of_another_server_is_not_taken_for_one(stub, client, form):
+    stub.answers = [BROKEN_ANSWERS[form]]
     with raises_code("store-unavailable"):
         client.decide()
 
@@ -203,9 +199,6 @@ def test_every_operation_has_its_own_address(stub, client):
         "": {"name": "page"},
         "/reward-many": {"receipts": [RECEIPT]},
         "/activate": RECEIPT,
-        "/shadow": {"state": "running", "policy": "random"},
-        "/shadow/promote": {"version": 3},
-        "/shadow/roll-back": {"version": 2},
         "/alarms": {"alarms": [alarm]},
         "/alarms/acknowledge": {"alarms": [{**alarm, "active": False}]},
     }
@@ -213,7 +206,5 @@ def test_every_operation_has_its_own_address(stub, client):
     assert client.show() == client.set(policy="random") == {"name": "page"}
     assert client.reward_many([{"id": "d1", "value": 1.0}])[0].status == "accepted"
     assert client.activate("d1").id == "d1"
-    assert client.shadow() == client.set_shadow("random")
-    assert (client.promote_shadow(), client.roll_back_shadow()) == (3, 2)
     assert client.alarms() == [alarm]
     assert not client.acknowledge_alarms()[0]["active"]

@@ -16,7 +16,6 @@ import pytest
 from playwright.sync_api import expect
 
 from submax._version import __version__
-from submax.web.server.access.key_registry import KeyRegistry
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "clients" / "typescript"
@@ -61,7 +60,6 @@ def installed(start_server, tmp_path_factory):
     """A server, and a folder into which npm installed the client from this server."""
     folder = tmp_path_factory.mktemp("installed")
     server = start_server(folder / "page.db")
-    server.wait_ready()
     (folder / "package.json").write_text('{"type": "module"}')
     archive = f"{server.address}/javascript/submax.tgz"
     run("npm", "install", "--no-audit", "--no-fund", archive, folder=folder)
@@ -93,8 +91,8 @@ def test_the_readme_runs_with_the_client_that_npm_installed(installed):
     )
 
 
-def test_every_file_is_given_without_a_key_and_to_pages_of_all_sites(http, store):
-    KeyRegistry(store).add(["admin"])
+def test_every_file_is_given_without_a_key_and_to_pages_of_all_sites(http, key):
+    key("admin")
     for path in SOURCE.iterdir():
         answer = http.get(f"/javascript/{path.name}")
         assert answer.content == path.read_bytes()
@@ -128,7 +126,6 @@ def test_the_page_of_the_readme_decides_and_rewards_in_a_browser(serve, browser,
     (page,) = re.findall(r"```html\n(.*?)```", README, re.DOTALL)
     with site_of(tmp_path) as site:
         server = serve(tmp_path / "shop.db", 0, "--origin", site)
-        server.wait_ready()
         (tmp_path / "lamps.html").write_text(page.replace("http://127.0.0.1:8000", server.address))
         answer = server.post("/bandits", json=json.loads(DECLARED), timeout=90)
         answer.raise_for_status()

@@ -134,7 +134,6 @@ def test_sigterm_ends_the_server_while_a_request_waits_for_such_a_decision(
 ):
     declare(tmp_path / "page.db")
     server = serve(tmp_path / "page.db")
-    server.wait_ready()
     with pytest.raises(httpx.ReadTimeout):
         server.post("/bandits/page/decide", json=HELD, timeout=0.2)
     wait_until((tmp_path / "begun").exists)

@@ -44,17 +44,6 @@ def test_a_better_policy_is_found_to_be_better(http):
     assert "<b>" not in page
 
 
-def test_one_runs_at_a_time_and_is_cancelled_and_forgotten(http):
-    begun = http.post(PATH, json={"policies": ["random"]})
-    assert (begun.status_code, begun.json()["status"]) == (202, "running")
-    second = http.post(PATH, json={"policies": ["random"]})
-    assert (second.status_code, second.json()["code"]) == (429, "too-many-requests")
-    address = f"{PATH}/{begun.json()['id']}"
-    assert http.delete(address).json()["evaluations"][0]["status"] == "cancelled"
-    assert http.delete(address).json()["evaluations"] == []
-    assert http.delete(address).status_code == 404
-
-
 def test_files_unknown_policies_and_wrong_requests_are_refused(http):
     unknown, files = ["rcp-submx"], ["mine.py:Mine"]
     for policies in ([], unknown, files, [{"kind": "x.py:Y"}], ["random", "random"]):

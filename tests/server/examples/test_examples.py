@@ -35,7 +35,6 @@ def shop(start_server, tmp_path_factory):
     }
     store.close()
     server = start_server(file, 0, "--origin", SITE)
-    server.wait_ready()
     return server, keys
 
 

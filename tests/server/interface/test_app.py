@@ -12,6 +12,8 @@ from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
 from submax.web.server.service import Service
 
+from .conftest import created, decided, done
+
 PAGE = {
     "name": "page",
     "actions": {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]},
@@ -19,19 +21,6 @@ PAGE = {
     "policy": "linucb",
 }
 ARMS = {"name": "arms", "actions": ["A", "B", "C"]}
-
-
-def done(response, status=200):
-    assert response.status_code == status, response.text
-    return response.json()
-
-
-def created(http, declaration):
-    return done(http.post("/bandits", json=declaration), 201)
-
-
-def decided(http, bandit="arms", **request):
-    return done(http.post(f"/bandits/{bandit}/decide", json=request))
 
 
 def test_a_bandit_is_created_and_shown_with_what_was_declared(http):

@@ -6,29 +6,18 @@ from submax.client import Client
 from submax.live.monitoring.alarms.alarm_log import AlarmLog
 from submax.live.monitoring.alarms.alarm_records import Alarm
 
+from .conftest import created, decided, done
+
 ARMS = {"name": "arms", "actions": ["A", "B", "C"], "policy": "thompson-1-1"}
 HOLDOUT = {"holdout": 0.5, "baseline": "A"}
-
-
-def done(response, status=200):
-    assert response.status_code == status, response.text
-    return response.json()
-
-
-def created(http, **settings):
-    return done(http.post("/bandits", json={**ARMS, **settings}), 201)
 
 
 def changed(http, status=200, **changes):
     return done(http.request("PATCH", "/bandits/arms", json=changes), status)
 
 
-def decided(http, **request):
-    return done(http.post("/bandits/arms/decide", json=request))
-
-
 def test_units_keep_their_actions_and_groups_over_http(http):
-    created(http, guard_rails=HOLDOUT, sticky=3600)
+    created(http, {**ARMS, "guard_rails": HOLDOUT, "sticky": 3600})
     units = [f"visitor-{number}" for number in range(30)]
     first = [decided(http, unit=unit) for unit in units]
     requests = [{"unit": unit} for unit in units]
@@ -42,7 +31,7 @@ def test_units_keep_their_actions_and_groups_over_http(http):
 
 
 def test_settings_are_changed_and_audited(http):
-    created(http)
+    created(http, ARMS)
     shown = changed(
         http, refit_rows=7, sticky="none", archive_after=None, guard_rails={"minimum": 0.1}
     )
@@ -59,7 +48,7 @@ def test_settings_are_changed_and_audited(http):
 
 
 def test_another_policy_is_tried_before_it_decides(http):
-    created(http)
+    created(http, ARMS)
     assert changed(http, policy="rcp-submax")["policy"] == "rcp-submax"
     for wrong in ("my_policy.py:Mine", {"kind": "thompson", "alpha": 1e9}):
         assert changed(http, 400, policy=wrong)["code"] == "invalid-input"
@@ -79,7 +68,7 @@ def test_another_policy_is_tried_before_it_decides(http):
     ],
 )
 def test_a_contradiction_is_refused_and_changes_nothing(http, changes, code):
-    before = created(http)
+    before = created(http, ARMS)
     refused = changed(http, 400, **changes)
     assert refused["code"] == code
     assert done(http.get("/bandits/arms")) == before
@@ -88,7 +77,7 @@ def test_a_contradiction_is_refused_and_changes_nothing(http, changes, code):
 
 
 def test_a_bandit_is_paused_archived_and_resumed(http):
-    created(http, guard_rails=HOLDOUT)
+    created(http, {**ARMS, "guard_rails": HOLDOUT})
     shown = done(http.post("/bandits/arms/pause"))
     assert shown["status"] == "paused"
     assert len(shown["notices"]) == 1
@@ -105,7 +94,7 @@ def test_a_bandit_is_paused_archived_and_resumed(http):
 
 
 def test_arms_and_lift_are_shown(http):
-    created(http, guard_rails=HOLDOUT, reward_wait=0.05)
+    created(http, {**ARMS, "guard_rails": HOLDOUT, "reward_wait": 0.05})
     for _ in range(40):
         decision = decided(http)
         value = float(decision["action"] == "B")
@@ -127,7 +116,7 @@ def test_arms_and_lift_are_shown(http):
 
 
 def test_pausing_the_baseline_is_shown_and_without_groups_there_is_no_lift(http):
-    assert created(http)["notices"] == []
+    assert created(http, ARMS)["notices"] == []
     assert done(http.get("/bandits/arms/lift"), 400)["code"] == "invalid-input"
     changed(http, guard_rails=HOLDOUT)
     shown = done(http.post("/bandits/arms/choices", json={"verb": "pause", "choice": "A"}))
@@ -135,7 +124,7 @@ def test_pausing_the_baseline_is_shown_and_without_groups_there_is_no_lift(http)
 
 
 def test_alarms_are_listed_measured_and_acknowledged(http, store):
-    created(http, alarms={"webhook": "https://example.com/hook"})
+    created(http, ARMS)
     assert done(http.get("/bandits/arms/alarms")) == {"alarms": []}
     AlarmLog(store, "arms").raise_alarm(
         Alarm("reward-rate", "the mean reward has fallen", {"before": 0.5, "now": 0.1}), None
@@ -152,7 +141,7 @@ def test_alarms_are_listed_measured_and_acknowledged(http, store):
 
 
 def test_a_shadow_is_set_promoted_and_taken_back(http):
-    created(http, reward_wait=0.05, refit_rows=1)
+    created(http, {**ARMS, "reward_wait": 0.05, "refit_rows": 1})
     path = "/bandits/arms/shadow"
     for wrong in (
         "rcp-submx",
@@ -183,7 +172,6 @@ def test_the_client_operates_a_bandit(serve, tmp_path):
     file = tmp_path / "arms.db"
     submax.open(file, actions=["A", "B"], background=False).close()
     server = serve(file)
-    server.wait_ready()
     with Client(server.address, "arms") as client:
         assert client.decide(unit="visitor-1").unit == "visitor-1"
         assert client.set(guard_rails=HOLDOUT)["guard_rails"]["holdout"] == 0.5

@@ -2,11 +2,8 @@
 
 import pytest
 
-from submax.live.store.memory_store import MemoryStore
-from submax.web.server.app import make_app
 from submax.web.server.interface.operations.all_operations import operations
 from submax.web.server.pages.operations import page_operations
-from submax.web.server.service import Service
 
 ARMS = "/bandits/b/arms"
 ABOUT_THE_SERVER = [("openapi", "GET", "/openapi.json"), ("metrics", "GET", "/metrics")]
@@ -89,7 +86,6 @@ def test_head_is_checked_as_get_is_and_files_are_not(http):
         assert http.get(f"{path}?v=2").status_code == 200
 
 
-def test_without_a_key_nothing_is_said_about_parameters(opened, trial):
-    service = Service(MemoryStore(), trial)
-    service.keys.add(["admin"])
-    assert opened(make_app(service)).get("/bandits?limt=5").status_code == 401
+def test_without_a_key_nothing_is_said_about_parameters(serving, store, key):
+    key("admin")
+    assert serving(store).get("/bandits?limt=5").status_code == 401

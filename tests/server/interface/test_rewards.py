@@ -5,7 +5,6 @@ from waiting import wait_until
 
 from submax.live.log.collecting import quarantine
 from submax.live.log.records import RewardGiven, body_of
-from submax.web.server.access.key_registry import KeyRegistry
 
 NAMED = {"name": "page", "actions": ["A", "B"], "rewards": {"click": 1, "purchase": 20}}
 SLOTS = {"name": "page", "actions": {"title": ["a", "b"], "image": ["x", "y"]}, "rewards": "slots"}
@@ -55,14 +54,10 @@ def test_an_undeclared_name_is_refused_and_nothing_is_stored(http, declaration, 
 DROPPED = 'submax_events_total{bandit="page",kind="dropped_from_quarantine"} 4000.0'
 
 
-def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, monkeypatch):
+def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, key, monkeypatch):
     monkeypatch.setattr(quarantine, "MAX_WAITING", 1500)
     monkeypatch.setattr(quarantine, "MAX_WAITING_OF_KEY", 1000)
-    registry = KeyRegistry(store)
-    admin, good, bad = (
-        {"authorization": f"Bearer {registry.add([scope])[1]}"}
-        for scope in ("admin", "reward", "reward")
-    )
+    admin, good, bad = key("admin"), key("reward"), key("reward")
     http = serving(store)
     http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=admin)
     early = http.post("/bandits/page/reward", json={"id": "early", "value": 1}, headers=good)
@@ -79,12 +74,10 @@ def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, m
     assert again.json()["status"] == "accepted"
 
 
-@pytest.mark.parametrize("keys", [False, True])
-def test_a_reward_names_the_key_that_sent_it(serving, store, keys):
-    number, headers = "", {}
-    if keys:
-        number, text = KeyRegistry(store).add(["admin"])
-        headers = {"authorization": f"Bearer {text}"}
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_a_reward_names_the_key_that_sent_it(serving, store, key, has_keys):
+    headers = key("admin") if has_keys else {}
+    number = headers["authorization"].split(".")[1] if has_keys else ""
     http = serving(store)
     http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=headers)
     http.post("/bandits/page/reward", json={"id": "one", "value": 1}, headers=headers)

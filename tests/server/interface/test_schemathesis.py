@@ -77,18 +77,14 @@ def key():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("requests.sessions.get_environ_proxies", lambda url, no_proxy=None: {})
         patch.setattr(failed_attempts, "MAX_FAILURES", 10**9)
-        yield from _key()
-
-
-def _key():
-    _, text = SERVICE.keys.add(["admin"])
-    SERVICE.create("mixed", {"actions": {"s": ["A"], "p": [0.0, 1.0]}, "policy": "random"})
-    fields = {"age": {"default": 1.0}, "country": {"values": ["fr", "de"], "default": "fr"}}
-    SERVICE.create("page", {"actions": {"s": ["A"]}, "context": fields, "policy": "linucb"})
-    SERVICE.start()
-    yield {"Authorization": f"Bearer {text}"}
-    SERVICE.close()
-    TRIAL.close()
+        _, text = SERVICE.keys.add(["admin"])
+        SERVICE.create("mixed", {"actions": {"s": ["A"], "p": [0.0, 1.0]}, "policy": "random"})
+        fields = {"age": {"default": 1.0}, "country": {"values": ["fr", "de"], "default": "fr"}}
+        SERVICE.create("page", {"actions": {"s": ["A"]}, "context": fields, "policy": "linucb"})
+        SERVICE.start()
+        yield {"Authorization": f"Bearer {text}"}
+        SERVICE.close()
+        TRIAL.close()
 
 
 SETTINGS = settings(

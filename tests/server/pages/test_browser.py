@@ -28,12 +28,11 @@ PATHS = ["/", "/keys", "/audit", *OF_BANDIT]
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory, real_server):
+def address(tmp_path_factory, start_server):
     file = tmp_path_factory.mktemp("pages") / "shop.db"
     fill(file)
     fill_with_scripts(file)
-    with real_server(file) as server:
-        yield server.address
+    return start_server(file).address
 
 
 def fill(file: Path) -> None:
@@ -185,7 +184,6 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     with submax.open(file, name="b", actions=["A", "B"], background=False) as bandit:
         bandit.reward(bandit.decide().id, 1.0)
     server = start_server(file)
-    server.wait_ready()
     page = tab(server.address)
     page.clock.install()
     page.goto("/bandits/b/overview")
@@ -199,7 +197,6 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     load_again(page)
     expect(gone).to_be_visible()
     again = start_server(file, server.port)
-    again.wait_ready()
     decide_and_wait(page, again, 111, 888)
     expect(gone).to_have_count(0)
     page.close()

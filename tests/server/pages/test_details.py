@@ -146,9 +146,3 @@ def test_winners_of_categories_and_of_bins_of_numbers_are_named(page_of):
     for row in rows:
         assert row["decisions"] == pytest.approx(240, abs=6 * np.sqrt(200 * 0.2 * 0.8))
     assert page.http.get("/bandits/default/contexts?field=nothing").status_code == 404
-
-
-def test_a_bandit_without_context_has_no_fields(page_of):
-    bandit = open_bandit(MemoryStore(), actions=["A", "B"], background=False)
-    found = page_of(bandit)("contexts")
-    assert (found["fields"], found["field"]) == ([], None)

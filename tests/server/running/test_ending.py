@@ -65,9 +65,7 @@ def serving_policy(serve, file):
         bandit = open_bandit(file, actions=["A", "B"], policy=policy, **options)
         bandit.decide()
         bandit.close()
-        server = serve(file)
-        server.wait_ready()
-        return server
+        return serve(file)
 
     return serving_policy
 
@@ -156,7 +154,6 @@ def fill(file):
 def test_while_clients_hold_connections_open_and_do_not_read(serve, file):
     fill(file)
     server = serve(file)
-    server.wait_ready()
     with contextlib.ExitStack() as stack:
         for kind, (sent, answer) in HELD_OPEN.items():
             connection = stack.enter_context(socket.socket())

@@ -14,7 +14,6 @@ from submax.web.server.run import announce
 from submax.web.server.running.serve_options import ServeOptions
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-ARMS = {"name": "page", "actions": ["A", "B"]}
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter, JsonFormatter])
@@ -24,18 +23,14 @@ def test_a_text_of_a_request_does_not_look_like_a_line_of_its_own(formatter):
 
 
 def test_an_answer_has_the_id_of_its_request_or_a_new_one_if_that_is_none(http):
-    http.post("/bandits", json=ARMS)
-    answered = [
-        http.post("/bandits/page/decide", json={}, headers={"x-request-id": identifier})
-        for identifier in ("r-1", "a b")
-    ]
+    answered = [http.get("/bandits", headers={"x-request-id": one}) for one in ("r-1", "a b")]
     first, second = [one.headers["x-request-id"] for one in answered]
     assert first == "r-1"
     assert re.fullmatch("[a-zA-Z0-9-]+", second)
 
 
 def test_refused_requests_do_not_fill_the_log(http, caplog):
-    http.post("/bandits", json=ARMS)
+    http.post("/bandits", json={"name": "page", "actions": ["A", "B"]})
     caplog.set_level(logging.INFO, "submax.requests")
     caplog.clear()
     for _ in range(300):
@@ -57,7 +52,7 @@ def test_a_server_writes_json_lines_as_its_variables_say(serve, tmp_path):
     file = tmp_path / "page.db"
     open_bandit(file, actions=["A", "B"], background=False).close()
     variables = {"SUBMAX_LOG_FORMAT": "json", "SUBMAX_LOG_LEVEL": "debug"}
-    server = serve(file, 0, **variables)
+    server = serve(file, is_awaited=False, **variables)
     first = json.loads(server.first_line)
     server.address = first["address"]
     assert (first["event"], first["bandits"]) == ("serving", ["page"])

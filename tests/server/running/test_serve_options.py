@@ -66,13 +66,6 @@ def test_a_wrong_variable_is_refused_and_named(name, text, tmp_path):
     assert not file.exists()
 
 
-def test_a_wrong_option_of_the_command_line_is_named_by_its_word():
-    result = CliRunner().invoke(main, ["serve", "a.db", "--port", "abc"])
-    assert result.exit_code == 2
-    assert "--port" in result.stderr
-    assert "'abc'" in result.stderr
-
-
 def test_a_variable_may_name_a_file_with_the_value(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("postgresql://a:b@c/d\n")

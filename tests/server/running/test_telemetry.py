@@ -67,7 +67,6 @@ def test_a_server_sends_spans_of_requests_writes_and_fits(serve, tmp_path, colle
     if name != "submax":
         variables["OTEL_SERVICE_NAME"] = name
     server = serve(file, 0, "--telemetry", **variables)
-    server.wait_ready()
     headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "x-request-id": "r-1"}
     server.post("/bandits/page/decide", json={"id": "a"}, headers=headers)
     server.post("/bandits/none/decide", json={})
