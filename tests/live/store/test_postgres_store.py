@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from random import Random
 
 import psycopg
 import pyarrow.parquet as pq
@@ -46,10 +45,6 @@ store = PostgresStore(sys.argv[1])
 print(store.try_lead("matter"), flush=True)
 sys.stdin.readline()
 """
-NEXT = ("CREATE TABLE more (value TEXT)", "ALTER TABLE events ADD COLUMN extra TEXT")
-BROKEN = ("CREATE TABLE more (value TEXT)", "INSERT INTO nowhere VALUES (1)")
-LONG = Random(0).randbytes(5000).hex()
-"""Too long for an index, and not to be compressed."""
 
 
 @contextmanager
@@ -232,19 +227,6 @@ NOTED_SETTING = (
 """Notes how durable the sessions that write events want to be."""
 
 
-def test_a_value_that_cannot_be_held_fails_alone(postgres_address):
-    with closing(PostgresStore(postgres_address)) as store:
-        appends = [
-            store.append("s", [Entry("kind", b"", f"with {each}"), Entry("kind", b"", each)])
-            for each in ("a", "\0", "b", "\ud800", "c", LONG, "d")
-        ]
-        for wrong in appends[1::2]:
-            with raises_code("invalid-input"):
-                wrong.result()
-        assert [len(each.result()) for each in appends[::2]] == [2] * 4
-        assert keys(store) == [key for each in "abcd" for key in (f"with {each}", each)]
-
-
 def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         execute(postgres_address, "ALTER TABLE events RENAME TO elsewhere")
@@ -255,42 +237,6 @@ def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_ad
         execute(postgres_address, "ALTER TABLE elsewhere RENAME TO events")
         assert append(store, "k")[0].new
         assert keys(store) == ["k"]
-
-
-def test_a_newer_schema_is_refused(postgres_address):
-    PostgresStore(postgres_address).close()
-    execute(postgres_address, "UPDATE submax_schema SET version = 7")
-    with raises_code("invalid-input"):
-        PostgresStore(postgres_address)
-
-
-def test_a_table_of_the_same_name_is_left_alone(postgres_address):
-    execute(postgres_address, "CREATE TABLE events (name TEXT)")
-    with raises_code("invalid-input"):
-        PostgresStore(postgres_address)
-    assert select(postgres_address, "SELECT to_regclass('submax_schema')") == [(None,)]
-
-
-def test_a_migration_reaches_the_newest_schema(postgres_address):
-    with closing(PostgresStore(postgres_address)) as store:
-        append(store, "before")
-    with closing(PostgresStore(postgres_address, migrations=(*POSTGRES, NEXT))) as store:
-        append(store, "after")
-        assert keys(store) == ["before", "after"]
-    assert select(postgres_address, "SELECT version FROM submax_schema") == [
-        (newest(POSTGRES) + 1,)
-    ]
-    assert select(postgres_address, "SELECT extra FROM events") == [(None,)] * 2
-
-
-def test_a_migration_that_fails_changes_nothing(postgres_address):
-    with closing(PostgresStore(postgres_address)) as store:
-        append(store, "before")
-    with raises_code("store-unavailable"):
-        PostgresStore(postgres_address, migrations=(*POSTGRES, BROKEN))
-    assert select(postgres_address, "SELECT to_regclass('more')") == [(None,)]
-    with closing(PostgresStore(postgres_address)) as store:
-        assert keys(store) == ["before"]
 
 
 @pytest.mark.parametrize(
