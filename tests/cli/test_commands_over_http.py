@@ -2,6 +2,7 @@
 
 import json
 from threading import Thread
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
@@ -16,16 +17,6 @@ pytestmark = pytest.mark.xdist_group("operators")
 """One server for all tests, in their order: the last one deletes the bandit."""
 
 
-class NoTrial:
-    """Nothing is tried: the policies of these tests are known to work."""
-
-    def check(self, *_):
-        pass
-
-    def close(self):
-        pass
-
-
 @pytest.fixture(scope="module")
 def served(shop, tmp_path_factory):
     """A file with a bandit, and the address of a server that has the file open."""
@@ -33,7 +24,8 @@ def served(shop, tmp_path_factory):
     file.write_bytes(shop)
     store = open_store(file)
     _, key = KeyRegistry(store).add(("admin",), None, None)
-    app = make_app(Service(store, NoTrial()))
+    # Nothing is tried: the policies of these tests are known to work.
+    app = make_app(Service(store, Mock()))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     thread = Thread(target=server.run)
     thread.start()

@@ -210,10 +210,8 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder, done):
     ("options", "unused"),
     [
         ("--read parts --combine profit=click:1", "--combine"),
-        ("--read parts --column reward=click,buy", "--column"),
         ("--jobs 2", "--jobs"),
         ("--scheduler tcp://h:1", "--scheduler"),
-        ("--read parts --jobs 2 --scheduler tcp://h:1", "--jobs"),
     ],
 )
 def test_options_of_evaluate_that_would_be_ignored_are_refused(folder, refused, options, unused):

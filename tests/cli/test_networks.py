@@ -104,7 +104,7 @@ sys.exit(f"imported {heavy}" if heavy else 0)
 @pytest.mark.slow
 @pytest.mark.usefixtures("unrendered")
 def test_a_quick_look_at_section_42(done, summary, tmp_path):
-    said = done(
+    done(
         "reproduce", "contextual", "--quick", "--only", "policy=random", "--only", "policy=linucb",
         "--out", tmp_path,
     )  # fmt: skip
@@ -113,7 +113,6 @@ def test_a_quick_look_at_section_42(done, summary, tmp_path):
     assert [(row["shift"], row["policy"]) for row in rows] == [
         (shift, policy) for shift in ("0", "-2", "-4") for policy in ("random", "linucb")
     ]
-    assert f"{rows[0]['replicas']} replicas" in said
     calibration = {row["where"]: row for row in rows_of(directory / "calibration.csv")}
     paper = {where: float(row["paper"]) for where, row in calibration.items()}
     assert paper == {"shift=0": 0.501, "shift=-2": 0.123, "shift=-4": 0.0185}
@@ -121,8 +120,6 @@ def test_a_quick_look_at_section_42(done, summary, tmp_path):
     for shift, row in random.items():
         mean = float(row["final_reward_mean"]) / int(row["observations"])
         assert float(calibration[f"shift={shift}"]["mean"]) == pytest.approx(mean)
-    for number in ("0.5010", "0.1230", "0.0185"):
-        assert number in said
     # No statement of the section is about these two policies alone.
     assert not (directory / "statements.csv").exists()
     panels = [f"panel-shift={s}" for s in (0, -2, -4)]
@@ -134,15 +131,13 @@ def test_a_quick_look_at_section_42(done, summary, tmp_path):
 
 @pytest.mark.slow
 def test_a_quick_look_at_section_43(done, summary, tmp_path):
-    said = done(
+    done(
         "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 2,
         "--no-figures", "--out", tmp_path,
     )  # fmt: skip
     directory = tmp_path / "combinatorial"
     (row,) = summary(directory)
     assert (row["sizes"], row["replicas"], row["policy"]) == ("2x4x8x16x32", "2", "random")
-    assert "2 replicas" in said
     (calibration,) = rows_of(directory / "calibration.csv")
     assert (calibration["where"], float(calibration["paper"])) == ("shift=-3", 0.0483)
-    assert "0.0483" in said
     assert not (directory / "statements.csv").exists()

@@ -1,5 +1,6 @@
 """The command ``serve`` holds out against heads without an end and very many connections."""
 
+import time
 from contextlib import closing
 
 import httpx
@@ -100,3 +101,18 @@ def test_very_many_unfinished_requests_stop_neither_health_checks_nor_known_keys
         if keys:
             decided = server.post("/bandits/page/decide", json={}, headers=headers, timeout=30)
             assert decided.status_code == 200
+
+
+@pytest.mark.soak
+def test_a_head_that_comes_too_slowly_is_refused_after_ten_seconds(connections):
+    connection, begin = connections.connect(b"GET /healthz HTTP/1.1\r\n"), time.monotonic()
+    connection.settimeout(0.2)
+    received = b""
+    while not received and time.monotonic() - begin < 60:
+        try:
+            received = connection.recv(1000)
+        except TimeoutError:
+            # One header after the other: the deadline is for the whole head.
+            connection.sendall(b"X: y\r\n")
+    assert received.startswith(b"HTTP/1.1 408")
+    assert time.monotonic() - begin > 9

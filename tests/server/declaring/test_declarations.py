@@ -21,10 +21,7 @@ from submax.web.server.declaring.parameter_limits import (
 )
 
 ARMS = {"actions": ["A", "B"]}
-FEATURES = {
-    "A": {"price": 3.0, "genre": "rock"},
-    "B": {"price": 2, "genre": "jazz"},
-}
+FEATURES = {"A": {"price": 3.0, "genre": "rock"}, "B": {"price": 2, "genre": "jazz"}}
 SHOP = {**ARMS, "action_features": FEATURES}
 SLOTS = {
     "actions": {"title": ["A", "B"], "layout": ["wide", "narrow"]},

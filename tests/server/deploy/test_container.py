@@ -124,14 +124,17 @@ def container():
         yield container
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
 def environment(container):
     """The variables of the container, at a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return {**inherited, **container.environment, "SUBMAX_PORT": str(port)}
+    return {**inherited, **container.environment, "SUBMAX_PORT": str(free_port())}
 
 
 @pytest.fixture(scope="module")
@@ -238,10 +241,7 @@ def proxy(server, tmp_path):
          "-nodes", "-subj", "/CN=bandits.example", "-keyout", secret, "-out", certificate],
         check=True, capture_output=True,
     )  # fmt: skip
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    text = (FOLDER / "nginx.conf").read_text()
+    port, text = free_port(), (FOLDER / "nginx.conf").read_text()
     for old, new in {
         "listen 443": f"listen 127.0.0.1:{port}",
         "/etc/ssl/certs/bandits.example.pem": str(certificate),

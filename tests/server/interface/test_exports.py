@@ -84,7 +84,6 @@ def begun(folder) -> int:
 def is_running(process) -> bool:
     """A process that has ended may stay in the table of processes until its parent has asked."""
     try:
-        os.kill(process, 0)
         state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (ProcessLookupError, FileNotFoundError):
         return False

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from waiting import wait_until
 
@@ -179,3 +180,31 @@ def test_the_client_operates_a_bandit(serve, tmp_path):
         assert client.pause()["status"] == "paused"
         assert client.archive()["status"] == "archived"
         assert client.resume()["status"] == "active"
+
+
+def test_an_evaluation_finds_a_better_policy_and_takes_no_files(http, seed):
+    rng, chance = np.random.default_rng(seed), {"Plain": 0.1, "Bold <b>": 0.9}
+    created(http, {"name": "arms", "actions": [*chance], "reward_wait": 0, "policy": "random"})
+    path, requests = "/bandits/arms/evaluations", {"requests": [{}] * 600}
+    made = done(http.post("/bandits/arms/decide-many", json=requests))["decisions"]
+    values = [float(rng.random() < chance[one["action"]]) for one in made]
+    rewards = [{"id": one["id"], "value": value} for one, value in zip(made, values, strict=True)]
+    done(http.post("/bandits/arms/reward-many", json={"rewards": rewards}))
+    for policies in ([], ["rcp-submx"], ["mine.py:Mine"], [{"kind": "x.py:Y"}], ["random"] * 2):
+        refused = done(http.post(path, json={"policies": policies}), 400)
+        assert refused["code"] == "invalid-input"
+    done(http.post(path, json={"policies": ["rcp-submax"]}), 202)
+
+    def ended():
+        (found,) = done(http.get(path))["evaluations"]
+        return found if found["status"] != "running" else None
+
+    evaluation = wait_until(ended)
+    assert (evaluation["status"], evaluation["error"]) == ("done", "")
+    (better,) = evaluation["result"]["differences"]
+    # The log was made by uniform choice, and the policy takes the better arm: 0.9 and not 0.5.
+    error = (better["high"] - better["low"]) / (2 * 1.96)
+    assert abs(better["value"] - 0.4) < 5 * error
+    page = http.get(path, headers={"accept": "text/html,*/*;q=0.8"}).text
+    assert "<svg" in page
+    assert "<b>" not in page
