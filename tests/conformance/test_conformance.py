@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 
@@ -35,16 +33,8 @@ def examples(folder):
 
 
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeatures)
-
-
-def form(instance):
-    """Presets that differ from examples in numbers alone run the same code."""
-    return re.sub(r"\d+(\.\d+)?", "#", repr(instance))
-
-
 EXAMPLES = examples(POLICIES)
-FORMS = {form(one) for one in EXAMPLES}
-# Presets that differ from the examples of their class in size alone take long.
+# Presets that train or take long differ from the examples of their class in size alone.
 PRESETS = [
     one
     for one in presets().values()
@@ -68,7 +58,7 @@ def together(instances):
         long = trains or isinstance(one, LONG)
         marks += [pytest.mark.slow] if long else []
         further = type(one) in classes and long and one not in QUICK
-        if further or (one in PRESETS and form(one) in FORMS):
+        if further or one in PRESETS:
             marks.append(pytest.mark.soak)
         classes.add(type(one))
         found.append(pytest.param(one, id=repr(one), marks=marks))

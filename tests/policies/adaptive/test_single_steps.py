@@ -1,6 +1,7 @@
 """The fast forms of the default policy for single decisions: they decide as the policy does."""
 
 import numpy as np
+import pytest
 
 from submax import Bernoulli, Feedback
 from submax.core.contracts import look_ahead_stepper
@@ -12,9 +13,10 @@ from submax.simulation.running.single_steps import stepper_of
 REPLICAS, STEPS = 3, 120
 
 
-def test_probabilities_are_those_of_the_policy(seed):
-    """With a rarest level that changes."""
-    environment, policy = Bernoulli(6, 0.3, 0.3), make_policy("rcp-adaptive")
+@pytest.mark.parametrize("prior", [(1.0, 9.0), (4.0, 1.0), (0.3, 0.3)])
+def test_probabilities_are_those_of_the_policy(prior, seed):
+    """With many failures, with many successes, and with a rarest level that changes."""
+    environment, policy = Bernoulli(6, *prior), make_policy("rcp-adaptive")
     rng, context = np.random.default_rng(seed), np.zeros((REPLICAS, 1, 0))
     world, problem = environment.reset(REPLICAS, rng), environment.problem
     stepper = stepper_of(policy, problem, REPLICAS, rng)
@@ -38,7 +40,8 @@ MOST_DIFFERENT = 0.005
 first hundred decisions to three."""
 
 
-def test_decisions_taken_together_are_those_of_single_steps(seed, monkeypatch):
+@pytest.mark.parametrize("prior", [(1.0, 9.0), (9.0, 1.0)])
+def test_decisions_taken_together_are_those_of_single_steps(prior, seed, monkeypatch):
     # Early decisions are worth no looking ahead, but they are where a guess is wrong most often.
     monkeypatch.setattr(TrackingStepper, "replay_cost", 1)
     monkeypatch.setattr(TrackingStepper, "shortest", 8)
@@ -50,7 +53,7 @@ def test_decisions_taken_together_are_those_of_single_steps(seed, monkeypatch):
         "learn_all",
         lambda self, index, reward: (together.append(len(index)), learn_all(self, index, reward)),
     )
-    environment, rng = Bernoulli(5, 1.0, 9.0), np.random.default_rng(seed)
+    environment, rng = Bernoulli(5, *prior), np.random.default_rng(seed)
     policy, problem = make_policy("rcp-adaptive"), environment.problem
     fast, single = (stepper_of(policy, problem, TOGETHER, rng) for _ in range(2))
     uniform = np.random.default_rng(seed).random((DECISIONS, TOGETHER))

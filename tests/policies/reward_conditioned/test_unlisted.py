@@ -33,7 +33,7 @@ def all_equal(problem, rows, rng):
 
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
 @pytest.mark.parametrize("listing_limit", [1, 4096])
-@pytest.mark.parametrize("strategy", [SubMax(), Clipped(), LinearProgram()], ids=repr)
+@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped(), LinearProgram()], ids=repr)
 def test_where_all_rewards_are_equal_choice_is_uniform(strategy, listing_limit, scale, seed):
     rng = np.random.default_rng(seed)
     policy = RewardConditioned(Counting(), strategy, listing_limit)
