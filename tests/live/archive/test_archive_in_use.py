@@ -23,7 +23,6 @@ CONTEXT = {"age": 1.0, "country": "de"}
 
 @pytest.fixture
 def path(archived_file, tmp_path):
-    """A store in a file with an archive, of this test alone."""
     path = Path(shutil.copy(archived_file, tmp_path))
     shutil.copytree(archive_folder(archived_file), archive_folder(path))
     return path
@@ -117,64 +116,51 @@ class TestIds:
         bandit.close()
 
 
-class TestDoctor:
-    def test_it_finds_every_changed_byte(self, path, seed):
-        files = segment_files(path)
-        for file in files:
-            data = bytearray(file.read_bytes())
-            data[seed % len(data)] ^= 1
-            file.write_bytes(data)
-        result = run("doctor", path)
-        assert result.exit_code == 1
-        assert result.output.count("DAMAGE page:") >= len(files) > 1
+def test_the_doctor_finds_every_changed_byte_and_a_missing_folder(path, seed, tmp_path):
+    result = run("doctor", path)
+    assert result.exit_code == 0, result.output
+    files = segment_files(path)
+    for file in files:
+        data = bytearray(file.read_bytes())
+        data[seed % len(data)] ^= 1
+        file.write_bytes(data)
+    result = run("doctor", path)
+    assert result.exit_code == 1
+    assert result.output.count("DAMAGE page:") >= len(files) > 1
+    shutil.rmtree(archive_folder(path))
+    assert run("doctor", path).exit_code == 1
+    assert run("export", path, "--out", tmp_path / "out.parquet").exit_code != 0
 
-    def test_it_finds_a_missing_folder(self, path, tmp_path):
-        shutil.rmtree(archive_folder(path))
-        assert run("doctor", path).exit_code == 1
-        assert run("export", path, "--out", tmp_path / "out.parquet").exit_code != 0
 
-    def test_it_finds_events_that_are_missing_behind_the_archive(self, path):
-        store = open_store(path)
-        store.delete_events(log_stream("page"), store.read(log_stream("page"))[0].position)
-        store.close()
-        assert run("doctor", path).exit_code == 1
-
-    def test_an_archive_that_is_whole_is_no_damage(self, path):
-        result = run("doctor", path)
-        assert result.exit_code == 0, result.output
+def test_the_doctor_finds_events_that_are_missing_behind_the_archive(path):
+    store = open_store(path)
+    store.delete_events(log_stream("page"), store.read(log_stream("page"))[0].position)
+    store.close()
+    assert run("doctor", path).exit_code == 1
 
 
 class TestBackup:
-    def test_it_has_the_archive(self, archived, path, tmp_path):
-        store = open_store(path, read_only=True)
-        copy = tmp_path / "copy" / "copy.db"
-        copy.parent.mkdir()
-        store.backup(copy)
-        copied = open_store(copy, read_only=True)
+    @pytest.mark.parametrize("in_memory", [False, True])
+    def test_it_has_the_archive(self, archived, path, clock, seed, tmp_path, in_memory):
+        if in_memory:
+            bandit = archived.used(archived.opened(MemoryStore(clock)), seed)
+            archived.compacted(bandit)
+        store = bandit.store if in_memory else open_store(path, read_only=True)
+        store.backup(tmp_path / "copy.db")
+        copied = open_store(tmp_path / "copy.db", read_only=True)
         assert archived.exported(copied, tmp_path) == archived.exported(store, tmp_path)
         assert archived.damage(copied) == []
 
-    def test_a_store_in_memory_is_copied_with_its_archive(self, archived, clock, seed, tmp_path):
-        bandit = archived.used(archived.opened(MemoryStore(clock)), seed)
-        archived.compacted(bandit)
-        bandit.store.backup(tmp_path / "copy.db")
-        copied = open_store(tmp_path / "copy.db", read_only=True)
-        assert archived.exported(copied, tmp_path) == archived.exported(bandit.store, tmp_path)
-        assert archived.damage(copied) == []
-
-    def test_a_damaged_archive_makes_no_copy(self, path, tmp_path):
+    def test_there_is_none_of_a_damaged_archive_or_in_a_folder_that_exists(self, path, tmp_path):
+        copy, taken = tmp_path / "copy.db", tmp_path / "taken.db"
+        archive_folder(taken).mkdir()
+        with raises_code("invalid-input"):
+            open_store(path, read_only=True).backup(taken)
         segment_files(path)[-1].write_bytes(b"")
-        copy = tmp_path / "copy.db"
         with raises_code("invalid-input"):
             open_store(path, read_only=True).backup(copy)
         assert not copy.exists()
         assert not archive_folder(copy).exists()
-
-    def test_a_folder_that_exists_is_not_replaced(self, path, tmp_path):
-        copy = tmp_path / "copy.db"
-        archive_folder(copy).mkdir()
-        with raises_code("invalid-input"):
-            open_store(path, read_only=True).backup(copy)
 
 
 def test_deleting_a_bandit_deletes_its_archive(path, monkeypatch):
@@ -229,10 +215,7 @@ class TestCommand:
         assert path.read_bytes() == before
         assert moved(run("compact", path, "--older-than", "20000d")) == 0
 
-    @pytest.mark.parametrize("words", [["--older-than", "soon"], ["nobody"]])
-    def test_mistakes_are_refused(self, path, words):
-        assert run("compact", path, *words).exit_code != 0
-
-    def test_a_store_that_does_not_exist_is_not_made(self, tmp_path):
-        assert run("compact", tmp_path / "none.db").exit_code != 0
+    def test_mistakes_are_refused(self, path, tmp_path):
+        for words in ([path, "--older-than", "soon"], [path, "nobody"], [tmp_path / "none.db"]):
+            assert run("compact", *words).exit_code != 0
         assert not (tmp_path / "none.db").exists()

@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from contextlib import closing
 from itertools import count
 
 from refusals import raises_code
@@ -10,7 +9,6 @@ from refusals import raises_code
 from submax.live.archive import log_reader
 from submax.live.log.bandits import log_stream
 from submax.live.store.memory_store import MemoryStore
-from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
 
 
@@ -63,10 +61,6 @@ def test_the_next_version_has_the_same_bytes(archived, options, clock, seed):
     assert models[0] == models[1] == models[2]
 
 
-class StopError(Exception):
-    pass
-
-
 WRITES = [
     name
     for name in dir(Store)
@@ -111,7 +105,7 @@ def stopped(archived, bandit, monkeypatch, last):
     def stopping(method):
         def call(*given):
             if next(calls) == last:
-                raise StopError
+                raise RuntimeError("the process has ended")
             return method(*given)
 
         return call
@@ -121,7 +115,7 @@ def stopped(archived, bandit, monkeypatch, last):
             patched.setattr(bandit.store, name, stopping(getattr(bandit.store, name)))
         try:
             archived.compacted(bandit, age=0.0)
-        except StopError:
+        except RuntimeError:
             return True
     return False
 
@@ -150,43 +144,37 @@ def test_an_export_during_a_compaction_misses_nothing(archived, place, seed, tmp
     files, store = archived.exported(bandit.store, tmp_path), bandit.store
     steps, moving, moved = archived.compacting(bandit), False, []
 
-    def go_on():
-        """Make a step of the compaction, unless that is what reads just now."""
-        nonlocal moving
-        moving = True
-        moved.append(next(steps, 0))
-        moving = False
+    def after_a_step(read):
+        """Read after a step of the compaction, unless that is what reads just now."""
 
-    def between_steps(read):
-        def read_slowly(stream, after=0, limit=10_000):
-            if stream != log_stream("page") or moving:
-                return read(stream, after, limit)
-            go_on()
-            page = read(stream, after, limit)
-            go_on()
-            return page
+        def read_later(stream, after=0, limit=10_000):
+            nonlocal moving
+            if stream == log_stream("page") and not moving:
+                moving = True
+                moved.append(next(steps, 0))
+                moving = False
+            return read(stream, after, limit)
 
-        return read_slowly
+        return read_later
 
-    monkeypatch.setattr(log_reader, "EVENTS_AT_ONCE", 10)
-    for name in ("read", "read_columns"):
-        monkeypatch.setattr(store, name, between_steps(getattr(store, name)))
-    assert archived.exported(store, tmp_path) == files
+    with monkeypatch.context() as patched:
+        patched.setattr(log_reader, "EVENTS_AT_ONCE", 10)
+        for name in ("read", "read_columns"):
+            patched.setattr(store, name, after_a_step(getattr(store, name)))
+        assert archived.exported(store, tmp_path) == files
     assert sum(moved) > 0
-    monkeypatch.undo()
     bandit.close()
 
 
-def test_a_changed_event_is_not_archived(archived, clock, seed, tmp_path, change_events):
+def test_a_changed_event_is_not_archived(archived, seed, tmp_path, change_events):
     path = tmp_path / "page.db"
-    with closing(SQLiteStore(path, clock=clock)) as store:
-        bandit = archived.used(archived.opened(store), seed)
-        changed = store.read(log_stream("page"))[1].position
+    with archived.used(archived.opened(path), seed) as bandit:
+        changed = bandit.store.read(log_stream("page"))[1].position
         assert change_events(path, lambda event: {"at": event.at + 1}, position=changed) > 0
-        events = archived.in_store(store)
+        events = archived.in_store(bandit.store)
         with raises_code("invalid-input"):
             archived.compacted(bandit)
-        assert archived.in_store(store) == events
+        assert archived.in_store(bandit.store) == events
 
 
 def test_what_cannot_be_read_back_from_the_archive_is_not_deleted(

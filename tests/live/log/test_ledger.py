@@ -1,4 +1,3 @@
-from contextlib import closing
 from unittest import mock
 
 import numpy as np
@@ -10,7 +9,6 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.records import REWARD
 from submax.live.log.rows import training_rows
 from submax.live.store.memory_store import MemoryStore
-from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
 
 pytestmark = pytest.mark.filterwarnings(
@@ -48,58 +46,31 @@ def rewards(bandit):
 
 def test_a_decision_matures_after_the_wait_and_not_before(bandit, clock):
     """A fast reward is learned no sooner than a slow one, and one at the last moment is."""
-    fast, slow = bandit.decide(), bandit.decide()
+    fast, slow, late = bandit.decide(), bandit.decide(), bandit.decide()
     bandit.reward(fast.id, 3.0)
     clock.now += WAIT - 0.001
     assert bandit.reward(slow.id, 2.0).status == "accepted"
     assert rewards(bandit) == []
     clock.now += 0.001
-    assert rewards(bandit) == [3.0, 2.0]
-    assert bandit.ledger().counts["matured"] == 2
-
-
-@pytest.mark.parametrize(
-    ("default", "learned", "counted"),
-    [(7.0, [2.0, 7.0], "by default"), (None, [2.0], "without reward")],
-)
-def test_a_decision_without_reward_has_the_default_if_there_is_one(
-    clock, default, learned, counted
-):
-    bandit = opened(MemoryStore(clock), clock, default_reward=default)
-    bandit.reward(bandit.decide().id, 2.0)
-    bandit.decide()
-    clock.now += WAIT
-    assert rewards(bandit) == learned
-    assert bandit.ledger().counts[counted] == 1
-
-
-def test_a_late_reward_is_kept_and_counted_and_not_learned(bandit, clock):
-    decision = bandit.decide()
-    clock.now += WAIT
-    receipt = bandit.reward(decision.id, 5.0)
-    assert receipt.status == "late"
-    assert rewards(bandit) == [0.0]
-    assert bandit.ledger().counts["late rewards"] == 1
-    assert any(event.kind == REWARD for event in bandit.store.read(log_stream(bandit.name)))
+    assert bandit.reward(late.id, 5.0).status == "late"
+    assert rewards(bandit) == [3.0, 2.0, 0.0]
+    counts = bandit.ledger().counts
+    assert (counts["matured"], counts["by default"], counts["late rewards"]) == (3, 1, 1)
+    # A late reward is kept, although it is not learned.
+    events = bandit.store.read(log_stream(bandit.name))
+    assert [event.kind for event in events].count(REWARD) == 3
 
 
 def test_a_reward_waits_in_quarantine_for_its_decision(bandit, clock):
+    assert bandit.reward("too-late", 5.0).status == "quarantined"
+    clock.now += 1
     assert bandit.reward("later", 4.0).status == "quarantined"
     clock.now += QUARANTINE - 1
     bandit.decide(id="later")
+    bandit.decide(id="too-late")
     clock.now += WAIT
-    assert rewards(bandit) == [4.0]
-    assert bandit.ledger().counts["orphans"] == 0
-
-
-def test_a_reward_whose_decision_does_not_come_is_an_orphan(bandit, clock):
-    bandit.reward("later", 4.0)
-    clock.now += QUARANTINE
-    bandit.decide(id="another")
+    assert rewards(bandit) == [4.0, 0.0]
     assert bandit.ledger().counts["orphans"] == 1
-    bandit.decide(id="later")
-    clock.now += WAIT
-    assert rewards(bandit) == [0.0, 0.0]
 
 
 def test_a_decision_is_learned_from_if_it_was_shown_in_time(bandit, clock):
@@ -136,49 +107,13 @@ def test_nothing_is_remembered_of_what_is_settled_or_given_up(clock):
     assert sizes[1] < sizes[0] + 300
 
 
-class BusyStore(MemoryStore):
-    """Somebody decides whenever the log is read."""
-
-    bandit, decisions = None, 0
-
-    def read(self, stream, after=0, limit=10_000):
-        page = super().read(stream, after, limit)
-        if self.bandit is not None and stream == log_stream(self.bandit.name):
-            bandit, self.bandit = self.bandit, None
-            self.decisions += 1
-            assert self.decisions < 20, "the reading does not end"
-            bandit.decide()
-            self.bandit = bandit
-        return page
-
-
-def test_reading_ends_although_decisions_keep_coming(clock):
-    store = BusyStore(clock)
-    bandit = opened(store, clock)
-    for _ in range(3):
-        bandit.decide()
-    store.bandit = bandit
-    assert bandit.ledger().counts["decisions"] >= 3
-    store.bandit = None
-    assert store.decisions > 0
-    assert bandit.ledger().counts["decisions"] == 3 + store.decisions
-
-
-STORES = {
-    "memory": lambda folder, clock: MemoryStore(clock),
-    "sqlite": lambda folder, clock: SQLiteStore(folder / "store.db", clock=clock),
-}
-
-
 @pytest.mark.parametrize("combine", ["max", "sum"])
 def test_rewards_replayed_and_shuffled_in_any_store_give_the_same_rows(tmp_path, combine, seed):
     hashes = set()
-    for number, (kind, times) in enumerate((kind, n) for kind in STORES for n in (1, 5)):
+    for number, times in enumerate((1, 5, 1, 5)):
         clock, rng = ManualClock(), np.random.default_rng((seed, number))
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with closing(STORES[kind](folder, clock)) as store:
-            bandit = opened(store, clock, combine=combine)
+        place = MemoryStore(clock) if number < 2 else tmp_path / f"{number}.db"
+        with opened(place, clock, combine=combine) as bandit:
             bandit.decide_many([{"id": f"d{one}"} for one in range(60)])
             sent = [(f"d{one}", one % 7, f"k{key}") for one in range(40) for key in range(one % 3)]
             for one in rng.permutation(np.repeat(np.arange(len(sent)), times)):
@@ -207,14 +142,19 @@ def rewarded(bandit, clock):
         yield bandit
 
 
+def flipped(whole, rng):
+    """Bytes of which one bit has changed."""
+    damaged = bytearray(whole)
+    damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+    return bytes(damaged)
+
+
 def test_a_damaged_snapshot_is_not_believed(rewarded, clock, seed):
     expected, store = state_of(rewarded.ledger()), rewarded.store
     name, rng = f"{rewarded.name}/snapshot", np.random.default_rng(seed)
     whole = store.get_blob(name)
     for _ in range(30):
-        damaged = bytearray(whole)
-        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
-        store.put_blob(name, bytes(damaged))
+        store.put_blob(name, flipped(whole, rng))
         assert state_of(opened(store, clock).ledger()) == expected
 
 
@@ -222,18 +162,15 @@ def test_damaged_rows_are_made_anew_from_the_log(rewarded, clock, seed):
     expected, store = state_of(rewarded.ledger()), rewarded.store
     name, rng = f"{rewarded.name}/rows/2", np.random.default_rng(seed)
     whole = store.get_blob(name)
-    for place in [*rng.integers(len(whole), size=3), None]:
-        if place is None:
-            store.delete_blob(name)
-        else:
-            damaged = bytearray(whole)
-            damaged[place] ^= 255
-            store.put_blob(name, bytes(damaged))
+    for number in range(4):
+        store.delete_blob(name)
+        if number:
+            store.put_blob(name, flipped(whole, rng))
         again = opened(store, clock)
         with raises_code("invalid-input"):
             again.ledger().rows.columns()
         # A change of the choices makes a fit from scratch necessary, which reads all rows.
-        again.add(f"new {place}")
+        again.add(f"new {number}")
         assert again.refit().fitted.rows == 20
         assert state_of(again.ledger()) == expected
         assert store.get_blob(name) == whole

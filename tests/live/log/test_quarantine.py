@@ -1,5 +1,6 @@
 """Rewards of unknown decisions take a bounded amount of memory, in every store."""
 
+import tracemalloc
 import zlib
 
 import pytest
@@ -7,8 +8,6 @@ import pytest
 from submax.live.bandits.open import open_bandit
 from submax.live.log.collecting import quarantine
 from submax.live.store.memory_store import MemoryStore
-from submax.live.store.postgres_store import PostgresStore
-from submax.live.store.sqlite_store import SQLiteStore
 
 MOST, MOST_OF_KEY = 30, 20
 
@@ -18,15 +17,12 @@ MOST, MOST_OF_KEY = 30, 20
 )
 def opened(request, tmp_path):
     """Open the same bandit again and again."""
-    in_memory, stores = MemoryStore(), {}
-    stores["memory"] = lambda: in_memory
-    stores["sqlite"] = lambda: SQLiteStore(tmp_path / "page.db")
+    place = {"memory": MemoryStore(), "sqlite": tmp_path / "page.db"}.get(request.param)
     if request.param == "postgres":
-        address = request.getfixturevalue("postgres_address")
-        stores["postgres"] = lambda: PostgresStore(address)
+        place = request.getfixturevalue("postgres_address")
     # A decision whose reward has waited is learned from at once.
     declared = {"actions": ["A"], "rewards": "counts", "reward_wait": 0}
-    return lambda: open_bandit(stores[request.param](), name="page", background=False, **declared)
+    return lambda: open_bandit(place, name="page", background=False, **declared)
 
 
 @pytest.fixture
@@ -96,9 +92,8 @@ def test_long_ids_are_limited_by_their_bytes(opened, monkeypatch):
 
 def test_memory_is_as_small_as_the_limits_say():
     """The estimate of the bytes of an entry is not below what Python takes."""
-    import tracemalloc
-
-    count, identifiers = 10_000, [f"{number:032d}" for number in range(10_000)]
+    count = 10_000
+    identifiers = [f"{number:032d}" for number in range(count)]
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     waiting, rewards = quarantine.Quarantine(), {}

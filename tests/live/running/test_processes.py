@@ -6,8 +6,6 @@ from refusals import raises_code
 
 from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
-from submax.live.log.bandits import log_stream
-from submax.live.log.records import TICK
 from submax.policies.classic.thompson import Thompson
 from submax.policies.classic.ucb1 import UCB1
 
@@ -81,16 +79,6 @@ def test_another_policy_does_not_decide_by_the_state_of_the_last(opened, clock):
         assert again.refit().fitted.policy == again.settings.policy
         assert again.decide().version == again.version > 0
         assert again.failures.get("decisions by a policy that failed", 0) == 0
-
-
-def test_who_only_looks_does_not_begin_to_lead(store, clock, monkeypatch):
-    bandit = open_bandit(store, actions=ARMS, reward_wait=1.0, background=False, clock=clock)
-    bandit.decide()
-    clock.now += 10
-    monkeypatch.setattr(store, "try_lead", lambda task: True)
-    monkeypatch.setattr(store, "leads", lambda task: False)
-    bandit.ledger()
-    assert TICK not in {event.kind for event in store.read(log_stream("default"))}
 
 
 def test_numbers_of_numpy_are_numbers(opened):

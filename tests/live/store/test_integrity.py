@@ -31,6 +31,7 @@ def file(tmp_path):
             bandit.decide(id=identifier)
         for identifier in (UUID, "d1"):
             bandit.reward(identifier, 1.0)
+        bandit.store.put_blob("page/blob", b"data")
     return path
 
 
@@ -38,10 +39,10 @@ def invoke(*arguments):
     return CliRunner().invoke(main, [str(one) for one in arguments])
 
 
-def check_that_damage_is_found(path, what="DAMAGE"):
+def check_that_damage_is_found(path):
     result = invoke("doctor", path)
     assert result.exit_code == 1, result.output
-    assert what in result.output
+    assert "DAMAGE" in result.output
 
 
 def exported(path, folder):
@@ -133,6 +134,7 @@ CHANGES = {
     "the last event": "DELETE FROM events WHERE key = CAST('r d1 reward' AS BLOB)",
     "the whole log": "DELETE FROM events WHERE stream = "
     "(SELECT number FROM streams WHERE name = 'page/log')",
+    "a blob": "UPDATE blobs SET data = x'00' WHERE name = 'page/blob'",
     "the name of a stream": "UPDATE streams SET name = 'page/lag' WHERE name = 'page/log'",
 }
 
@@ -143,14 +145,6 @@ def test_a_change_that_sqlite_does_not_notice_is_found(file, change):
     with closing(sqlite3.connect(file)) as connection, connection:
         assert connection.execute(CHANGES[change]).rowcount > 0
     check_that_damage_is_found(file)
-
-
-def test_a_flipped_byte_of_a_blob_is_found(file):
-    with closing(SQLiteStore(file)) as store:
-        store.put_blob("page/snapshot", b"data")
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("UPDATE blobs SET data = x'00' WHERE name = 'page/snapshot'")
-    check_that_damage_is_found(file, "'page/snapshot'")
 
 
 def test_a_damaged_store_gives_no_backup(file, tmp_path, change_events):

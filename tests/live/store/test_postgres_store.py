@@ -61,24 +61,8 @@ def process(script, *arguments):
             child.kill()
 
 
-@contextmanager
-def writers(address, appends, keys):
-    """Processes that all open the store at the same moment; each key is for two of them."""
-    with ExitStack() as stack:
-        children = [
-            stack.enter_context(process(WRITE, address, number * appends // 2, appends, keys))
-            for number in range(PROCESSES)
-        ]
-        for child in children:
-            assert child.stdout.readline() == "ready\n"
-        for child in children:
-            child.stdin.write("go\n")
-            child.stdin.flush()
-        yield children
-
-
-def append(store, *keys, stream="s"):
-    return store.append(stream, [Entry("kind", b"", key) for key in keys]).result()
+def append(store, *keys):
+    return store.append("s", [Entry("kind", b"", key) for key in keys]).result()
 
 
 def keys(store):
@@ -98,10 +82,19 @@ def test_processes_that_start_at_once_write_each_key_once_and_a_reader_misses_no
     postgres_address,
 ):
     seen, writing = [], True
-    with (
-        writers(postgres_address, APPENDS, KEYS) as children,
-        closing(PostgresStore(postgres_address)) as store,
-    ):
+    with ExitStack() as stack:
+        # Each key is for two of the processes.
+        children = [
+            stack.enter_context(process(WRITE, postgres_address, first, APPENDS, KEYS))
+            for first in range(0, PROCESSES * APPENDS // 2, APPENDS // 2)
+        ]
+        for child in children:
+            assert child.stdout.readline() == "ready\n"
+        for child in children:
+            child.stdin.write("go\n")
+            child.stdin.flush()
+        # All of them and this one open the store, which is empty, at the same moment.
+        store = stack.enter_context(closing(PostgresStore(postgres_address)))
         while writing:
             writing = any(child.poll() is None for child in children)
             while page := store.read("s", seen[-1].position if seen else 0, 7):
@@ -184,21 +177,15 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
         assert append(store, "k", "before")[0].new
         assert keys(store) == ["before", "k"]
         assert store.try_lead("matter")
-
-
-WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-
-
-def test_a_restart_between_two_uses_is_not_noticed(postgres, postgres_address):
-    with closing(PostgresStore(postgres_address)) as store:
-        append(store, "before")
-        assert keys(store) == ["before"]
-        assert store.try_lead("matter")
+        # A restart between two uses is not noticed.
         postgres.stop()
         postgres.start()
         append(store, "after")
-        assert keys(store) == ["before", "after"]
+        assert keys(store) == ["before", "k", "after"]
         assert store.try_lead("matter")
+
+
+WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
 def test_settings_of_the_database_do_not_weaken_the_store(postgres_address):

@@ -163,11 +163,6 @@ class WritesKeysAgain(MemoryStore):
         )
 
 
-class SkipsAtPages(MemoryStore):
-    def read(self, stream, after=0, limit=10_000):
-        return super().read(stream, after + 1 if limit == 5 else after, limit)
-
-
 class ShowsHalves(MemoryStore):
     def read(self, stream, after=0, limit=10_000):
         return super().read(stream, after, limit - 1 if stream == "polling" else limit)
@@ -182,7 +177,6 @@ class LosesWhatIsOpen(MemoryStore):
     ("broken", "rule"),
     [
         (WritesKeysAgain, "gives the event that stands"),
-        (SkipsAtPages, "pages of 5 give every event once"),
         (ShowsHalves, "become visible together"),
         (LosesWhatIsOpen, "closing writes all that was begun"),
     ],

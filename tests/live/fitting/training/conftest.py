@@ -1,4 +1,5 @@
 import os
+from contextlib import closing
 
 import pytest
 
@@ -125,13 +126,11 @@ def setup(tmp_path, clock):
 @pytest.fixture(scope="module")
 def shared_training():
     """For tests that leave the process as it was; it keeps rows with keys, which one test has."""
-    training = TrainingProcess()
-    yield training
-    training.close()
+    with closing(TrainingProcess()) as training:
+        yield training
 
 
 @pytest.fixture
 def training():
-    training = TrainingProcess()
-    yield training
-    training.close()
+    with closing(TrainingProcess()) as training:
+        yield training

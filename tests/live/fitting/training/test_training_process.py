@@ -6,8 +6,8 @@ import pickle
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from refusals import raises_code
@@ -44,39 +44,23 @@ def test_models_have_the_same_bytes_as_in_this_process_and_one_process_trains_th
     assert setup.process == os.getpid()
 
 
-def test_parts_that_never_change_are_read_once(shared_training, setup):
+def test_parts_that_never_change_are_read_once_and_ranges_of_them_can_be_used(
+    shared_training, setup
+):
     read = []
 
-    def counted(part):
+    def noted(part):
         def read_whole():
             read.append(part.key)
             return part.read_whole()
 
         return part._replace(read_whole=read_whole)
 
-    def rows(last):
-        parts = [*setup.lazy("a", "b", None).parts]
-        return LazyRows([counted(part) for part in parts]).last(last)
-
-    expected = shared_training.train(setup.job(), setup.lazy(None))
-    assert shared_training.train(setup.job(), rows(40)) == expected
-    assert shared_training.train(setup.job(), rows(40)) == expected
-    # Of a part that is kept, a range can be used.
-    last_rows = LazyRows([RowPart.of(setup.rows)]).last(30)
-    assert shared_training.train(setup.job(), rows(30)) == shared_training.train(
-        setup.job(), last_rows
-    )
+    for last in (40, 40, 30):
+        expected = shared_training.train(setup.job(), setup.lazy(None).last(last))
+        rows = LazyRows([noted(part) for part in setup.lazy("a", "b", None).parts])
+        assert shared_training.train(setup.job(), rows.last(last)) == expected
     assert read == ["a", "b", None, None, None]
-
-
-def test_a_crash_is_said_and_the_next_job_is_done(training, setup, caplog):
-    with raises_code("training-failed"):
-        training.train(setup.job("dies once"), setup.lazy("a", None))
-    assert "out of memory" in caplog.text
-    died = setup.process
-    found = training.train(setup.job("dies once"), setup.lazy("a", None))
-    assert setup.process != died
-    assert found == setup.fitted_here(make_policy(setup.policy()))
 
 
 def test_a_process_that_was_killed_between_jobs_is_started_again(training, setup):
@@ -131,40 +115,25 @@ def test_the_process_ends_if_there_is_nothing_to_do(setup):
 
 
 def test_closing_breaks_off_a_job_and_refuses_others(training, setup):
-    raised = []
-
-    def train():
-        with raises_code("store-unavailable") as found:
-            training.train(setup.job("never ends"), setup.lazy(None))
-        raised.append(found)
-
     assert not training.busy
-    thread = Thread(target=train)
-    thread.start()
-    wait_until(setup.has_begun)
-    assert training.busy
-    training.close()
-    thread.join()
-    assert raised
+    with ThreadPoolExecutor() as pool:
+        job = pool.submit(training.train, setup.job("never ends"), setup.lazy(None))
+        wait_until(setup.has_begun)
+        assert training.busy
+        training.close()
+        with raises_code("store-unavailable"):
+            job.result()
     wait_until(lambda: not is_running(setup.process))
     with raises_code("store-unavailable"):
         training.train(setup.job(), setup.lazy(None))
 
 
-def test_a_process_that_cannot_be_started_is_said_so_at_once(training, setup, monkeypatch):
-    """In a program with Python inside, ``sys.executable`` is something else."""
-    programs = ("true", "no-such-program")
-    for program in programs:
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "executable", program)
-            with raises_code("training-failed"):
-                training.train(setup.job(), setup.lazy(None))
+def test_a_process_that_was_there_and_cannot_be_started_will_be_again(training, setup, monkeypatch):
     training.train(setup.job(), setup.lazy(None))
     os.kill(setup.process, signal.SIGKILL)
     wait_until(lambda: not is_running(setup.process))
-    for program in programs:
+    for program in ("true", "no-such-program"):
         monkeypatch.setattr(sys, "executable", program)
-        # It was started before, and will be again.
         with pytest.raises(TrainingError) as found:
             training.train(setup.job(), setup.lazy(None))
         assert not isinstance(found.value, CannotStartError)
@@ -213,43 +182,32 @@ def test_the_process_ends_with_the_one_that_started_it_even_during_a_job(setup):
     wait_until(lambda: not is_running(setup.process))
 
 
-class Reduced:
-    """Unpickling it calls a function."""
+class Imported:
+    """Unpickling it imports a module of a name."""
 
-    def __init__(self, function, *arguments):
-        self._call = function, arguments
+    def __init__(self, name):
+        self.name = name
 
     def __reduce__(self):
-        return self._call
-
-
-def test_a_job_that_cannot_be_unpickled_ends_the_process(training, setup, caplog):
-    job = setup.job()._replace(schema=Reduced(eval, "1 / 0"))
-    with raises_code("training-failed"):
-        training.train(job, setup.lazy(None))
-    assert "ZeroDivisionError" in caplog.text
-    assert training.train(setup.job(), setup.lazy(None))
-
-
-def test_modules_in_the_current_folder_do_not_replace_those_of_python(
-    training, setup, tmp_path, monkeypatch
-):
-    (tmp_path / "queue.py").write_text("raise ImportError('not this one')")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
-    assert training.train(setup.job(), setup.lazy(None))
+        return importlib.import_module, (self.name,)
 
 
 def test_modules_in_the_current_folder_are_found_if_this_process_finds_them(
     training, setup, tmp_path, monkeypatch
 ):
+    (tmp_path / "queue.py").write_text("raise ImportError('not that of Python')")
     (tmp_path / "in_current_folder.py").write_text("import os; os._exit(7)")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path, ""])
-    job = setup.job()._replace(schema=Reduced(importlib.import_module, "in_current_folder"))
-    with raises_code("training-failed") as failed:
-        training.train(job, setup.lazy(None))
-    assert "status 7" in str(failed.value)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    job = setup.job()._replace(schema=Imported("in_current_folder"))
+    for folders, status in (([], "status 1"), ([""], "status 7")):
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "path", [*sys.path, *folders])
+            with raises_code("training-failed") as failed:
+                training.train(job, setup.lazy(None))
+        assert status in str(failed.value)
+    # A job that cannot be read ends the process, and the next one has another.
+    assert training.train(setup.job(), setup.lazy(None))
 
 
 FORK = """
