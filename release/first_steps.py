@@ -45,7 +45,6 @@ MISSING = (
     ("neural", "reproduce", "contextual", "--quick"),
     ("server", "serve", "page.db"),
     ("server", "demo"),
-    ("server", "dashboard", "results"),
     ("dask", "simulate", "mine.toml", "--scheduler", "tcp://127.0.0.1:1"),
 )
 """Commands that need an extra, which each of them must name."""
