@@ -99,4 +99,6 @@ $(VENV)/.installed-neural: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.made
 	$(INSTALL) --editable ".[all]"
+	@# What the tests import is compiled once here, and not by each of their processes.
+	-@$(BIN)/python -m pytest --collect-only >/dev/null 2>&1
 	touch $@ $(VENV)/.installed $(VENV)/.installed-neural

@@ -4,15 +4,18 @@ import pytest
 from submax import Binary, Continuous, Counts, Discrete, Policy
 from submax.core.running.state_file import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
-from submax.estimators import ESTIMATORS, BayesianFeatures
+from submax.estimators import ESTIMATORS, BayesianFeatures, Denoising, VariationalContinual
 from submax.policies import (
     POLICIES,
     Adaptive,
     FourierThompson,
     GreedyRegression,
+    NeuralEpsilonGreedy,
+    NeuralUCB,
     PosteriorSlots,
     PosteriorSubMax,
     RewardConditioned,
+    SlotBySlot,
     presets,
 )
 from submax.simulation import DELAYS
@@ -42,10 +45,12 @@ PRESETS = [
 ]
 
 
-def together(instances):
+def together(instances, always=False):
     """Instances that compile the same programs, in one process; further ones wait for a soak.
 
     One instance of every class is tested always, and so are all examples that take no training.
+    Networks that the paper does not have are compiled for minutes: theirs is the soak, too, and
+    ``test_a_stored_state_decides_the_same`` trains each of them once.
     """
     found, classes = [], set()
     for one in instances:
@@ -57,14 +62,20 @@ def together(instances):
         marks = [pytest.mark.xdist_group(group)] if trains else []
         long = trains or isinstance(one, LONG)
         marks += [pytest.mark.slow] if long else []
-        further = type(one) in classes and long and one not in QUICK
-        if further or one in PRESETS:
+        beyond = trains and isinstance(one, (Policy, *RESEARCH)) and not isinstance(one, PAPER)
+        further = type(one) in classes and long
+        further = (further or beyond) and one not in QUICK
+        if (further or one in PRESETS) and not always:
             marks.append(pytest.mark.soak)
         classes.add(type(one))
         found.append(pytest.param(one, id=repr(one), marks=marks))
     return found
 
 
+PAPER = (RewardConditioned, SlotBySlot, NeuralEpsilonGreedy, NeuralUCB)
+"""Policies of the paper, and two of its neural rivals."""
+RESEARCH = (Denoising, VariationalContinual)
+"""Estimators beyond the paper."""
 QUICK = [
     *GreedyRegression.examples(),
     *(one for one in RewardConditioned.examples() if one.listing_limit == 1),
@@ -77,7 +88,9 @@ def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)
 
 
-@pytest.mark.parametrize("policy", together(next(kind.examples()) for kind in POLICIES.classes()))
+@pytest.mark.parametrize(
+    "policy", together([next(kind.examples()) for kind in POLICIES.classes()], always=True)
+)
 def test_a_stored_state_decides_the_same(policy, seed):
     problem = problems_of(policy)[-1]
     state = policy.init(problem, 4, np.random.default_rng(seed))

@@ -25,7 +25,7 @@ LOADED_IF_USED = {
 """What the script of the theme would load, and what a page must have for it: no page has it."""
 NOT_LOADED = ("http://www.w3.org/", "https://unpkg.com/resize-observer-polyfill")
 """Names of XML dialects, and a part that browsers have had since 2020."""
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = [pytest.mark.xdist_group("site"), pytest.mark.soak]
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,7 @@ def test_a_bandit_decides_by_it_among_eligible_actions(tmp_path):
         context={"age": float},
         policy=POLICY,
         reward_wait=10.0,
+        background=False,
         clock=clock,
     )
     for number in range(42):

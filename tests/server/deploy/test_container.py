@@ -143,11 +143,11 @@ def user(container, environment):
     data = Path(container.here("/data"))
     if os.getuid() != 0:
         return {}
-    command = ["python", "-c", "import submax"]
+    command = ["python", "-c", "import click, submax"]
     try:
         subprocess.run(command, env=environment, user=NOBODY, group=NOBODY, check=True)
-    except OSError:
-        # Python is in a folder that only its owner may read.
+    except (OSError, subprocess.CalledProcessError):
+        # Python or its packages are in a folder that only its owner may read.
         return {}
     os.chown(data, NOBODY, NOBODY)
     return {"user": NOBODY, "group": NOBODY}
