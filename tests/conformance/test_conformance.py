@@ -4,7 +4,13 @@ import pytest
 from submax import Binary, Continuous, Counts, Discrete, Policy
 from submax.core.running.state_file import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
-from submax.estimators import ESTIMATORS, BayesianFeatures, Denoising, VariationalContinual
+from submax.estimators import (
+    ESTIMATORS,
+    Autoregressive,
+    BayesianFeatures,
+    Denoising,
+    VariationalContinual,
+)
 from submax.policies import (
     POLICIES,
     Adaptive,
@@ -45,12 +51,12 @@ PRESETS = [
 ]
 
 
-def together(instances, always=False):
+def together(instances):
     """Instances that compile the same programs, in one process; further ones wait for a soak.
 
     One instance of every class is tested always, and so are all examples that take no training.
     Networks that the paper does not have are compiled for minutes: theirs is the soak, too, and
-    ``test_a_stored_state_decides_the_same`` trains each of them once.
+    ``tests/policies`` trains each of them.
     """
     found, classes = [], set()
     for one in instances:
@@ -65,7 +71,7 @@ def together(instances, always=False):
         beyond = trains and isinstance(one, (Policy, *RESEARCH)) and not isinstance(one, PAPER)
         further = type(one) in classes and long
         further = (further or beyond) and one not in QUICK
-        if (further or one in PRESETS) and not always:
+        if further or one in PRESETS:
             marks.append(pytest.mark.soak)
         classes.add(type(one))
         found.append(pytest.param(one, id=repr(one), marks=marks))
@@ -74,13 +80,10 @@ def together(instances, always=False):
 
 PAPER = (RewardConditioned, SlotBySlot, NeuralEpsilonGreedy, NeuralUCB)
 """Policies of the paper, and two of its neural rivals."""
-RESEARCH = (Denoising, VariationalContinual)
+RESEARCH = (Autoregressive, Denoising, VariationalContinual)
 """Estimators beyond the paper."""
-QUICK = [
-    *GreedyRegression.examples(),
-    *(one for one in RewardConditioned.examples() if one.listing_limit == 1),
-]
-"""Trees, and the only networks whose actions are drawn by rejection."""
+QUICK = [*GreedyRegression.examples()]
+"""Trees, which take no compilation."""
 
 
 @pytest.mark.parametrize("policy", together([*EXAMPLES, *PRESETS]))
@@ -88,9 +91,7 @@ def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)
 
 
-@pytest.mark.parametrize(
-    "policy", together([next(kind.examples()) for kind in POLICIES.classes()], always=True)
-)
+@pytest.mark.parametrize("policy", together(next(kind.examples()) for kind in POLICIES.classes()))
 def test_a_stored_state_decides_the_same(policy, seed):
     problem = problems_of(policy)[-1]
     state = policy.init(problem, 4, np.random.default_rng(seed))

@@ -165,6 +165,7 @@ def some_feedback(rows, seed):
     return Feedback(context, action[..., None], reward, known, np.ones(reward.shape))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda one: type(one).__name__)
 def test_features_of_any_size_are_learned_from_and_nothing_diverges(policy, seed):
     rng = np.random.default_rng(seed)

@@ -129,6 +129,7 @@ def test_a_heavy_prior_keeps_what_was_learned(seed):
     assert moves[1] < moves[0]
 
 
+@pytest.mark.soak
 def test_it_learns_which_arm_suits_which_context_in_two_updates(seed):
     training = Training(steps=200, batch=64, learning_rate=0.01)
     estimator = VariationalContinual(Softmax(hidden=16, training=training), prior_weight=1e-3)

@@ -182,6 +182,7 @@ def test_the_client_operates_a_bandit(serve, tmp_path):
         assert client.resume()["status"] == "active"
 
 
+@pytest.mark.soak
 def test_an_evaluation_finds_a_better_policy_and_takes_no_files(http, seed):
     rng, chance = np.random.default_rng(seed), {"Plain": 0.1, "Bold <b>": 0.9}
     created(http, {"name": "arms", "actions": [*chance], "reward_wait": 0, "policy": "random"})

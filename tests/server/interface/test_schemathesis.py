@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 SOAK = "SUBMAX_SOAK" in os.environ
-EXAMPLES = 400 if SOAK else 6
+EXAMPLES = 400 if SOAK else 4
 # Every boundary of every field takes seconds for each operation, most of them to find it.
 CONFIGURATION = schemathesis.Config.from_dict({"phases": {"coverage": {"enabled": SOAK}}})
 # What fits the description can still make no sense, such as a reward beyond the scale.
