@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+import submax
 from submax import Arms, Continuous, Feedback, Memory, Problem
 from submax.core.running.state_file import read_state, state_bytes
 from submax.estimators import BayesianFeatures
 from submax.policies import PosteriorSubMax
+from submax.simulation import BatchFlush
 from submax.strategies.iterated import mean_submax_of, submax_of
 
 SMALL = PosteriorSubMax(BayesianFeatures(features=24, draws=8))
@@ -163,3 +165,22 @@ def test_equal_rewards_after_others_have_faded_do_no_harm(seed):
     for _ in range(4):
         state = policy.update(state, rows(context, action, np.ones(100)), rng)
     assert np.isfinite(policy.probabilities(state, context[None])).all()
+
+
+def test_sure_rewards_are_not_unlearned(seed):
+    """In separate clusters the right arm always pays: what was learned must not be lost again."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(6, size=600)
+    points = 8 * rng.normal(size=(6, 4))[labels] + rng.normal(size=(600, 4))
+    trace = submax.simulate(
+        submax.Classification.of(points, labels),
+        PosteriorSubMax(BayesianFeatures(features=48)),
+        observations=2000,
+        replicas=2,
+        delay=BatchFlush(50),
+        seed=seed,
+        points=None,
+    )
+    mistakes = trace.accumulated_regret
+    assert (mistakes[:, -1] - mistakes[:, 999]).max() <= 2
+    assert mistakes[:, -1].max() <= 120

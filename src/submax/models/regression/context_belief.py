@@ -1,5 +1,6 @@
 """A belief about the expected reward of every action in every context."""
 
+import math
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -36,12 +37,36 @@ LARGEST_WEIGHT = 10.0
 """Such a row counts as at most this many uniformly chosen rows, so that no single row dominates."""
 
 
+NOISE_SHARE = 0.3
+"""The noise variance is at least this share of the variance of a uniform choice's rewards. As a
+policy becomes good, the variance of its rewards vanishes; without this limit, sure rewards would
+make the belief so certain that its first mistakes are never corrected. Values from 0.2 to 0.5 are
+equally good; see docs/research/contexts.md."""
+
+
 @stored("uniform-rewards")
 class UniformRewards(NamedTuple):
-    """Running sums for the mean reward of a uniform choice: Σ w and Σ w r."""
+    """Running sums for the rewards of a uniform choice: Σ w, Σ w (r − o) and Σ w (r − o)².
 
-    weight: float
-    reward: float
+    The ``offset`` o is near the first rewards, which keeps rounding errors of the variance small.
+    """
+
+    weight: float = 0.0
+    reward: float = 0.0
+    square: float = 0.0
+    offset: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """The mean reward of a uniform choice; NaN if it is unknown."""
+        return self.offset + self.reward / self.weight if self.weight > 0 else math.nan
+
+    @property
+    def variance(self) -> float:
+        """The variance of the reward of a uniform choice; 0 if it is unknown."""
+        if self.weight <= 0:
+            return 0.0
+        return max(self.square / self.weight - (self.reward / self.weight) ** 2, 0.0)
 
 
 @stored("context-belief")
@@ -75,7 +100,7 @@ class ContextBelief(NamedTuple):
     def unlearned(cls, width: int) -> Self:
         """Return the belief before any row."""
         sample = SampledRows(RegressionRows.empty(width), 0)
-        nothing = UniformRewards(0.0, 0.0)
+        nothing = UniformRewards()
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
     @in_one_thread
@@ -136,6 +161,14 @@ class ContextBelief(NamedTuple):
         expected: Floats = raw @ self.coefficients.T + self.centre
         return expected
 
+    def restricted(self, kept: Integers) -> Self:
+        """Return the belief about the actions ``kept [m]`` alone, for deciding."""
+        belief = self.for_deciding()
+        if belief.coefficients is None or belief.draws is None:
+            return belief
+        draws = belief.draws._replace(contrasts=belief.draws.contrasts[:, kept])
+        return belief._replace(coefficients=belief.coefficients[kept], draws=draws)
+
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
         known = self.feature_map
@@ -163,9 +196,14 @@ class ContextBelief(NamedTuple):
         used = known & (probability * settings.actions <= LIKE_UNIFORM)
         least = 1.0 / (LARGEST_WEIGHT * settings.actions)
         weight = new.weight * np.where(used, 1.0 / np.maximum(probability, least), 0.0)
-        return UniformRewards(
-            self.uniform.weight * factor + float(weight.sum()),
-            self.uniform.reward * factor + float(weight @ new.reward),
+        known_sums = self.uniform
+        if known_sums.weight <= 0 and len(new.reward):
+            known_sums = UniformRewards(offset=float(new.reward.mean()))
+        relative = new.reward - known_sums.offset
+        return known_sums._replace(
+            weight=known_sums.weight * factor + float(weight.sum()),
+            reward=known_sums.reward * factor + float(weight @ relative),
+            square=known_sums.square * factor + float(weight @ relative**2),
         )
 
     def _structure(self, settings: BeliefSettings) -> PriorStructure:
@@ -181,7 +219,7 @@ class ContextBelief(NamedTuple):
         if len(rows.reward) > settings.rows:
             some = rows.taken(_different_rewards(rows.reward, settings.rows, rng))
         start = self._replace(centre=self._centre(offset), mapped=self.sample.seen)
-        found = best_map(some, start.centre, start.prior, settings, rng)
+        found = best_map(some, start.centre, start.prior, settings, rng, self._least_noise)
         if found is None:
             # The rewards are equal except for rounding.
             return self
@@ -232,9 +270,12 @@ class ContextBelief(NamedTuple):
 
     def _centre(self, otherwise: float) -> float:
         """The mean reward of a uniform choice, or ``otherwise`` if it is unknown."""
-        if self.uniform.weight <= 0:
-            return otherwise
-        return self.uniform.reward / self.uniform.weight
+        return self.uniform.mean if self.uniform.weight > 0 else otherwise
+
+    @property
+    def _least_noise(self) -> float:
+        """The smallest noise variance that is fitted."""
+        return NOISE_SHARE * self.uniform.variance
 
     def _solved(self, settings: BeliefSettings) -> Self:
         """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
@@ -251,7 +292,7 @@ class ContextBelief(NamedTuple):
         if due or covariance is None:
             known = None if covariance is None else covariance.inverse
             covariance = PosteriorCovariance.of(
-                fitted(sums, structure, prior, centre, int(due), known)
+                fitted(sums, structure, prior, centre, int(due), known, self._least_noise)
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)

@@ -42,10 +42,12 @@ def fitted(
     centre: float,
     steps: int,
     inverse: Floats | None = None,
+    least_noise: float = 0.0,
 ) -> Posterior:
     """Return the posterior after improving the prior by ``steps`` fixed-point steps.
 
-    If the ``inverse`` under the given prior is known, it can be passed; see `Posterior.of`.
+    If the ``inverse`` under the given prior is known, it can be passed; see `Posterior.of`. The
+    fitted noise variance is at least ``least_noise``.
 
     A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
     is the number of components that the data determine, and s is 0.003 times the variance of the
@@ -57,7 +59,7 @@ def fitted(
     """
     found = Posterior.of(sums, structure, prior, centre, inverse, evidence=steps == 0)
     for left in reversed(range(steps)):
-        prior = _improved(found, sums.variance)
+        prior = _improved(found, sums.variance, least_noise)
         found = Posterior.of(sums, structure, prior, centre, evidence=left == 0)
     return found
 
@@ -112,7 +114,7 @@ def _coupled(posterior: Posterior) -> Floats:
     return posterior.inverse @ mixed
 
 
-def _improved(posterior: Posterior, reward_variance: float) -> Prior:
+def _improved(posterior: Posterior, reward_variance: float, least_noise: float) -> Prior:
     if reward_variance <= 0:
         # Equal rewards carry no information about the prior. They occur with a discount, too.
         return posterior.prior
@@ -125,5 +127,5 @@ def _improved(posterior: Posterior, reward_variance: float) -> Prior:
     variance = prior.variance * np.clip(factor, 1 / LARGEST_STEP, LARGEST_STEP)
     variance = np.clip(variance, reward_variance / RANGE, reward_variance * RANGE)
     left = max(posterior.weight - moments.used, 0.1 * posterior.weight)
-    noise = max(moments.residual / left, LEAST_NOISE * reward_variance)
+    noise = max(moments.residual / left, LEAST_NOISE * reward_variance, least_noise)
     return Prior(noise, variance)

@@ -42,17 +42,22 @@ def best_map(
     prior: Prior | None,
     settings: BeliefSettings,
     rng: np.random.Generator,
+    least_noise: float = 0.0,
 ) -> FittedMap | None:
     """Return the map with the highest marginal likelihood; None if all rewards are equal.
 
     Rewards that differ only by rounding count as equal. ``centre`` is subtracted from the rewards,
-    and fitting starts from ``prior`` if it is given. All kernel lengths are tried; then, for the
+    and fitting starts from ``prior`` if it is given; the fitted noise variance is at least
+    ``least_noise``. All kernel lengths are tried; then, for the
     best length, a relevance of each context variable.
     """
     first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
     choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
     lengths = LENGTHS if choosing else (USUAL_LENGTH,)
-    found = [_fitted(first.of_length(length), rows, centre, prior, settings) for length in lengths]
+    found = [
+        _fitted(first.of_length(length), rows, centre, prior, settings, least_noise)
+        for length in lengths
+    ]
     tried = [one for one in found if one is not None]
     if not tried:
         return None
@@ -60,7 +65,7 @@ def best_map(
     if not choosing:
         return best
     relevant = best.feature_map.with_relevance(_relevance(best, rows))
-    another = _fitted(relevant, rows, centre, best.prior, settings)
+    another = _fitted(relevant, rows, centre, best.prior, settings, least_noise)
     if another is None or another.log_evidence <= best.log_evidence:
         return best
     return another
@@ -82,6 +87,7 @@ def _fitted(
     centre: float,
     prior: Prior | None,
     settings: BeliefSettings,
+    least_noise: float,
 ) -> FittedMap | None:
     sums = sums_of(rows, feature_map, settings.actions)
     if sums.variance == 0.0:
@@ -89,7 +95,7 @@ def _fitted(
     described = settings.action_features is not None
     start = prior or Prior.vague(GROUPS, sums.variance, described)
     structure = settings.prior_structure(feature_map.groups)
-    found = fitted(sums, structure, start, centre, STEPS)
+    found = fitted(sums, structure, start, centre, STEPS, least_noise=least_noise)
     return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
 
 

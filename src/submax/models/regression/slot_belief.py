@@ -7,6 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
 from submax.models.regression.fitting import fitted
@@ -111,6 +112,16 @@ class SlotBelief(NamedTuple):
         if len(kept.reward) < MAP_GROWTH * self.mapped:
             return belief._added(new, rng)._solved(settings)
         return belief._mapped(settings, rng)
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about these choices alone, for deciding."""
+        belief = self.for_deciding()
+        if belief.slot_map is None or belief.coefficients is None or belief.pool is None:
+            return belief
+        slot_map, kept = belief.slot_map.restricted(choices)
+        return belief._replace(
+            slot_map=slot_map, coefficients=belief.coefficients[kept], pool=belief.pool[:, kept]
+        )
 
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""

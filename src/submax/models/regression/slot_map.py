@@ -8,6 +8,7 @@ import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.regression.standardization import standardization, standardized
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
@@ -76,6 +77,21 @@ class SlotMap(NamedTuple):
         numbers, choices = len(self.shift), sum(self.sizes)
         pairs = self.width - self.first_pair
         return np.repeat(np.arange(GROUPS), (1, numbers, choices, choices * numbers, pairs))
+
+    def restricted(self, choices: Choices) -> tuple[Self, Integers]:
+        """Return the map with these choices alone, and which effects it keeps, ``[F']``."""
+        numbers, starts = len(self.shift), np.cumsum([0, *self.sizes[:-1]])
+        places = [start + np.array(slot) for start, slot in zip(starts, choices, strict=True)]
+        chosen = np.concatenate(places)
+        inside = self.first_in_context + chosen[:, None] * numbers + np.arange(numbers)
+        kept = [np.arange(self.first_choice), self.first_choice + chosen, inside.ravel()]
+        if self.pairs:
+            begins = self.first_pair + np.cumsum([0, *self.pair_sizes[:-1]])
+            for begin, (one, other) in zip(begins, self.pair_names, strict=True):
+                rows, columns = np.array(choices[one]), np.array(choices[other])
+                pair = rows[:, None] * self.sizes[other] + columns
+                kept.append(begin + pair.ravel())
+        return self._replace(sizes=tuple(map(len, choices))), np.concatenate(kept)
 
     def standardized(self, context: Floats) -> Floats:
         """Return the standardized numbers z of contexts: ``[n, D] -> [n, D]``."""
