@@ -20,6 +20,7 @@ from submax.core.memory.memory import Memory
 from submax.core.numerics.tally import tally
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.estimators.level_probabilities import level_probabilities
 from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
@@ -52,6 +53,14 @@ class FeatureParams(NamedTuple):
     beliefs: tuple[ContextBelief, ...]
     levels: Floats
     counts: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the beliefs about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            beliefs=tuple(belief.restricted(kept) for belief in self.beliefs),
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.contracts.eligibility import probabilities_among
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
@@ -21,6 +22,7 @@ from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
 from submax.schema.known_type import known_type
 from submax.schema.learned_checks import check_contents, check_schema
+from submax.schema.menu import ChoiceIndices
 from submax.schema.model import Model
 from submax.schema.schema import Schema
 
@@ -88,21 +90,46 @@ class Learned(NamedTuple):
         kept = _last(parts, keep_rows, schema)
         return cls(schema, specification, made, model, kept, origin)
 
-    def probabilities(self, context: NDArray[np.float32]) -> Floats:
+    def probabilities(
+        self, context: NDArray[np.float32], eligible: ChoiceIndices | None = None
+    ) -> Floats:
         """Return the probability of every joint action in encoded contexts: ``[n, D] -> [n, M]``.
 
         The joint actions are those of all choices in the log, with the last slot fastest. A joint
-        action with a paused or retired choice has probability 0.
+        action with a paused or retired choice has probability 0. If choices are ``eligible``, the
+        policy decides among these alone, and all others have probability 0; among eligible choices
+        that the model does not know, the decision is uniform.
         """
+        active = self.model.active
+        if eligible is not None:
+            active = tuple(
+                tuple(choice for choice in known if choice in asked)
+                for known, asked in zip(active, eligible, strict=True)
+            )
+            if not all(active):
+                return self._uniform(eligible, len(context))
         seen = self.model.standardization.apply(context.astype(np.float64))[None]
-        found = self.policy.probabilities(self.model.state, seen)[0]
+        places = tuple(
+            tuple(known.index(choice) for choice in kept)
+            for known, kept in zip(self.model.active, active, strict=True)
+        )
+        found = probabilities_among(self.policy, self.model.state, seen, places)[0]
         found = np.broadcast_to(found, (len(context), found.shape[1]))
-        sizes = tuple(len(slot.choices) for slot in self.schema.menu.slots)
-        if found.shape[1] == math.prod(sizes):
+        if found.shape[1] == math.prod(self._sizes):
             return found
-        table = np.zeros((len(context), math.prod(sizes)))
-        table[:, np.ravel_multi_index(np.ix_(*self.model.active), sizes).ravel()] = found
+        table = np.zeros((len(context), math.prod(self._sizes)))
+        table[:, np.ravel_multi_index(np.ix_(*active), self._sizes).ravel()] = found
         return table
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(len(slot.choices) for slot in self.schema.menu.slots)
+
+    def _uniform(self, eligible: ChoiceIndices, rows: int) -> Floats:
+        """Return equal probabilities of the eligible joint actions, ``[n, M]``."""
+        table = np.zeros(math.prod(self._sizes))
+        table[np.ravel_multi_index(np.ix_(*eligible), self._sizes).ravel()] = 1.0
+        return np.broadcast_to(table / table.sum(), (rows, len(table)))
 
     def write(self, path: Path | str) -> None:
         """Write a safetensors file; an existing file is replaced atomically."""

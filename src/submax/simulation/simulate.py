@@ -9,11 +9,14 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import as_whole_number, instance_of, whole_number
 from submax.core.contracts.checked_feedback import CheckedFeedback
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
+from submax.core.contracts.eligibility import act_among
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.spaces.space import Choices
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.delay import Delay, Step
 from submax.simulation.pending import Pending
@@ -98,7 +101,9 @@ def _simulated(
     recording = Recording(environment, policy, replicas, observations, points)
     tally = ProgressTally(progress, replicas, recording)
     stepper = (
-        stepper_of(policy, environment.problem, replicas, policy_rng) if delay.immediate else None
+        stepper_of(policy, environment.problem, replicas, policy_rng)
+        if delay.immediate and not _restricts(environment)
+        else None
     )
     try:
         if stepper is not None:
@@ -128,9 +133,11 @@ def _take_blocks(
     """Take the decisions of every step of the schedule together, then learn what comes back."""
     state, pending = policy.init(world.environment.problem, world.replicas, rng), Pending()
     weights: dict[int, Floats] = {}
+    first = 0
     for step in schedule:
         context = world.contexts(step.decide)
-        action, log_prob = policy.act(state, context, rng)
+        action, log_prob = _decided(policy, state, context, world.environment, first, rng)
+        first += step.decide
         recording.check(action, step.decide)
         state = policy.record(state, action)
         reward, regret = world.play(context, action)
@@ -162,9 +169,9 @@ def _take_delayed(
     space, waiting = world.environment.problem.space, WaitingRewards()
     state = policy.init(world.environment.problem, world.replicas, rng)
     weight = np.ones((world.replicas, 1))
-    for _ in range(observations):
+    for number in range(observations):
         context = world.contexts(1)
-        action, log_prob = policy.act(state, context, rng)
+        action, log_prob = _decided(policy, state, context, world.environment, number, rng)
         recording.check(action, 1)
         state = policy.record(state, action)
         reward, regret = world.play(context, action)
@@ -175,6 +182,41 @@ def _take_delayed(
         if back is not None:
             state = policy.update(state, back, rng)
         tally.add(1, 0 if back is None else 1)
+
+
+def _decided(
+    policy: Policy[Any],
+    state: Any,
+    context: Floats,
+    environment: Environment[Any],
+    first: int,
+    rng: np.random.Generator,
+) -> ChosenActions:
+    """Decide in every row, among the choices that the environment has for its number.
+
+    ``first`` is the number of the first row.
+    """
+    if not _restricts(environment):
+        return policy.act(state, context, rng)
+    replicas, rows, _ = context.shape
+    space = environment.problem.space
+    action = np.empty((replicas, rows, space.slots), dtype=space.dtype)
+    log_prob = np.empty((replicas, rows))
+    columns: dict[Choices | None, list[int]] = {}
+    for row in range(rows):
+        columns.setdefault(environment.eligible(first + row), []).append(row)
+    for choices, some in columns.items():
+        if choices is None:
+            choices = tuple(tuple(range(size)) for size in space.choices)
+        action[:, some], log_prob[:, some] = act_among(
+            policy, state, context[:, some], choices, rng
+        )
+    return ChosenActions(action, log_prob)
+
+
+def _restricts(environment: Environment[Any]) -> bool:
+    """Return whether some decisions may have fewer choices than others."""
+    return type(environment).eligible is not Environment.eligible
 
 
 def _check_parts(environment: object, policy: object, delay: object) -> None:

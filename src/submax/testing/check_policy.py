@@ -7,6 +7,7 @@ from submax.core.contracts.policy import Policy
 from submax.testing.rules.examples import accepted, cases, problems_of
 from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
 from submax.testing.rules.policy_densities import REAL, check_densities
+from submax.testing.rules.policy_eligibility import check_eligibility
 from submax.testing.rules.policy_facts import check_facts
 from submax.testing.rules.policy_learning import check_learning
 from submax.testing.rules.policy_steps import check_steps
@@ -33,6 +34,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
             check_steps(policy, problem, replicas, seed)
             if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 check_frequencies(policy, problem, seed)
+                check_eligibility(policy, problem, replicas, seed)
     for problem in accepted(policy, REAL):
         with on_problem(policy, problem):
             check_densities(policy, problem, seed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
 
+from submax.core.contracts.eligibility import probabilities_among
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
@@ -62,24 +63,17 @@ def slots(seed, rows=150, even=True, columns=False, joint=True):
 
 def by_hand(log, learned):
     """Probabilities, weights, predictions and expectations, row by row and action by action."""
-    menu, policy = log.schema.menu, learned.policy
+    policy = learned.policy
     models = fitted_models(log)
-    listing = list(product(*(range(len(slot.choices)) for slot in menu.slots)))
     found = {
         name: [] for name in ("probability", "weight", "predicted", "expected", "square", "slots")
     }
     for number in range(len(log)):
         row = log.rows(np.array([number]))
         context = learned.model.standardization.apply(row.parts[0].context.astype(np.float64))
-        said = policy.probabilities(learned.model.state, context[None])[0, 0]
         eligible = log.eligible_sets[log.eligible_set[number]]
-        said = {
-            action: said[place]
-            for place, action in enumerate(listing)
-            if all(one in numbers for one, numbers in zip(action, eligible, strict=True))
-        }
-        total = sum(said.values())
-        said = {a: one / total if total > 0 else 1 / len(said) for a, one in said.items()}
+        among = probabilities_among(policy, learned.model.state, context[None], eligible)[0, 0]
+        said = dict(zip(product(*eligible), among, strict=True))
         model, taken = models[fold_numbers(len(log))[number]], tuple(log.action[number])
         features = model.features(row.parts[0].context)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
+import submax
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
@@ -232,3 +233,18 @@ def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, a
 def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened, policy):
     with raises_code("invalid-input"):
         opened({"price": (1.0, 20.0)}, policy)
+
+
+@pytest.mark.parametrize("policy", ["rcp-adaptive", "thompson-1-1", "ucb1", "rcp-submax"])
+def test_the_better_arm_is_found_where_the_best_is_not_eligible(policy):
+    """Every third decision lacks the best arm: the second best must get 95 of 100 of them."""
+    rng, chances = np.random.default_rng(1), {"A": 0.05, "B": 0.5, "C": 0.9}
+    bandit = submax.Bandit(list(chances), policy=policy, seed=1)
+    taken = []
+    for number in range(1500):
+        restricted = number % 3 == 0
+        decision = bandit.decide(eligible=["A", "B"] if restricted else None)
+        bandit.reward(decision.id, float(rng.random() < chances[decision.action]))
+        if restricted and number > 600:
+            taken.append(decision.action)
+    assert taken.count("B") >= 0.95 * len(taken)

@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.problem import Problem
+from submax.core.spaces.space import Choices
 
 World = TypeVar("World")
 
@@ -74,6 +75,13 @@ class Environment(ABC, Generic[World]):
         That is, rewards are 0 and 1, there is no context, and ``outcome`` draws one uniform number
         for each reward, which is 1 if the number is below the probability. Then ``simulate`` need
         not call ``outcome`` for every single decision. None, the default, if it must.
+        """
+        return None
+
+    def eligible(self, number: int) -> Choices | None:
+        """Return the choices that decision ``number`` has, from 0 on; None, the default, for all.
+
+        They are the same in all replicas.
         """
         return None
 

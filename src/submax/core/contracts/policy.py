@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
+from submax.core.spaces.space import Choices
 
 
 class PolicyState(Protocol):
@@ -23,6 +24,14 @@ class PolicyState(Protocol):
 
 
 State = TypeVar("State", bound=PolicyState)
+
+
+@runtime_checkable
+class RestrictableState(Protocol):
+    """What is learned about each action separately, so that some actions can be left out."""
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state on the problem that has only these choices in each slot."""
 
 
 class Policy(ABC, Generic[State]):
@@ -60,6 +69,14 @@ class Policy(ABC, Generic[State]):
         )
         found = np.exp(self.log_prob(state, repeated, actions))
         return found.reshape(replicas, rows, len(listing))
+
+    def restricted(self, state: State, choices: Choices) -> State | None:
+        """Return the state on the problem with only these choices in each slot; see ``among``.
+
+        It decides as if the other choices had never existed, and is not learned from. None means
+        that the policy has no rule for fewer actions. The default asks the state.
+        """
+        return state.restricted(choices) if isinstance(state, RestrictableState) else None
 
     def expected_rewards(self, state: State, context: Floats) -> Floats | None:
         """The reward that every joint action is believed to earn, ``[R, n, M]`` or ``[R, 1, M]``.

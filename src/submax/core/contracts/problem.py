@@ -1,6 +1,6 @@
 """The description of a bandit problem that a policy is given before it starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.scale import Scale
 from submax.core.running.stored import stored
-from submax.core.spaces.space import Space
+from submax.core.spaces.space import Choices, Space
 
 BINARY = Binary()
 ActionFeatures = tuple[tuple[tuple[float, ...], ...], ...]
@@ -52,6 +52,19 @@ class Problem:
             )
         if self.action_features != ():
             self._check_action_features()
+
+    def restricted(self, choices: Choices) -> "Problem":
+        """Return the problem with only these choices in each slot.
+
+        >>> from submax.core.spaces.arms import Arms
+        >>> Problem(Arms(5)).restricted(((0, 3),)).space
+        Arms(count=2)
+        """
+        features = tuple(
+            tuple(rows[choice] for choice in slot) if rows else ()
+            for rows, slot in zip(self.action_features, choices, strict=False)
+        )
+        return replace(self, space=self.space.restricted(choices), action_features=features)
 
     def check_context(self, context: Floats) -> None:
         """Raise an ``InputError`` unless the context is ``[R, n, D]`` and finite."""

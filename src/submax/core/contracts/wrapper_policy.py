@@ -12,6 +12,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
+from submax.core.spaces.space import Choices
 
 
 class WrapperPolicy(Policy[Any]):
@@ -45,6 +46,9 @@ class WrapperPolicy(Policy[Any]):
 
     def probabilities(self, state: Any, context: Floats) -> Floats:
         return self.wrapped(state.problem).probabilities(state, context)
+
+    def restricted(self, state: Any, choices: Choices) -> Any:
+        return self.wrapped(state.problem).restricted(state, choices)
 
     def update(self, state: Any, feedback: Feedback, rng: np.random.Generator) -> Any:
         return self.wrapped(state.problem).update(state, feedback, rng)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.running.stored import stored
-from submax.core.spaces.space import Space
+from submax.core.spaces.space import Choices, Space
 
 
 @stored("arms")
@@ -39,6 +39,9 @@ class Arms(Space):
 
     def action(self, index: Integers) -> Integers:
         return index[..., None]
+
+    def restricted(self, choices: Choices) -> "Arms":
+        return Arms(len(choices[0]))
 
     def contains(self, action: Integers) -> bool:
         inside = action.min(initial=0) >= 0 and action.max(initial=0) < self.count

@@ -9,7 +9,7 @@ from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
-from submax.core.spaces.space import Space
+from submax.core.spaces.space import Choices, Space
 
 
 @stored("slots")
@@ -52,6 +52,9 @@ class Slots(Space):
 
     def action(self, index: Integers) -> Integers:
         return index[..., None] // self._strides() % np.array(self.sizes, dtype=np.int64)
+
+    def restricted(self, choices: Choices) -> "Slots":
+        return Slots(tuple(len(slot) for slot in choices))
 
     def contains(self, action: Integers) -> bool:
         if action.shape[-1] != self.slots:

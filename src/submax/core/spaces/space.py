@@ -2,12 +2,15 @@
 
 import math
 from abc import ABC, abstractmethod
+from typing import TypeAlias
 
 import numpy as np
 
 from submax.core.arrays import Actions, Integers
 from submax.core.errors import InputError
 
+Choices: TypeAlias = tuple[tuple[int, ...], ...]
+"""For each slot, the indices of some of its choices, such as those that are eligible."""
 LISTING_LIMIT = 2**20
 """Largest number of joint actions that are ever listed: a table of 2²⁰ floats takes 8 MB."""
 
@@ -84,6 +87,21 @@ class Space(ABC):
     def listing(self) -> Integers:
         """Return all joint actions in the order of their indices, ``[size, S]``."""
         return self.action(np.arange(self.size, dtype=np.int64))
+
+    def restricted(self, choices: Choices) -> "Space":
+        """Return the space that has only these choices in each slot, in this order."""
+        raise InputError(f"the choices of {self} cannot be restricted: take Arms or Slots")
+
+    def indices_of(self, choices: Choices) -> Integers:
+        """Return the index of every joint action of ``restricted(choices)``, ``[size of that]``."""
+        grid = np.meshgrid(*(np.asarray(slot, dtype=np.int64) for slot in choices), indexing="ij")
+        return self.index(np.stack(grid, axis=-1)).ravel()
+
+    def kept_choices(self, choices: Choices) -> Integers:
+        """Return the places of these choices in a list of the choices of all slots together."""
+        first = np.cumsum([0, *self.choices[:-1]])
+        kept = [start + np.asarray(slot) for start, slot in zip(first, choices, strict=True)]
+        return np.concatenate(kept)
 
     def check_listable(self, who: str, instead: str = "") -> None:
         """Raise an ``InputError`` if the joint actions of this space cannot be listed.

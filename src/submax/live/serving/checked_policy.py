@@ -4,11 +4,13 @@ import logging
 import math
 from collections import Counter
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.core.contracts.eligibility import probabilities_by
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
 from submax.core.numerics.categorical import TOLERANCE
@@ -26,6 +28,9 @@ SIMPLER = "decisions taken more simply than asked"
 UNIFORM = "decisions by a policy that failed"
 """The name under which decisions are counted that were uniform because the policy failed."""
 LOG = logging.getLogger("submax")
+MAX_CACHED_STATES = 32
+"""The number of different sets of eligible choices whose states are cached: with a context, each
+may take half a megabyte."""
 
 
 class CheckedPolicy:
@@ -40,14 +45,21 @@ class CheckedPolicy:
     ) -> None:
         self.policy, self.model, self._version = policy, model, version
         self._failures, self._has_failed = failures, False
+        self._restricted = lru_cache(MAX_CACHED_STATES)(
+            lambda eligible: policy.restricted(model.state, eligible)
+        )
 
-    def probabilities(self, context: Floats) -> Floats:
-        """The probabilities of all joint actions of the model, ``[1, n, D] -> [n, M]``."""
-        rows, size = context.shape[1], math.prod(map(len, self.model.active))
+    def probabilities(self, context: Floats, eligible: ChoiceIndices | None = None) -> Floats:
+        """The probabilities of all joint actions of the model, ``[1, n, D] -> [n, M]``.
+
+        If choices are ``eligible``, by their indices in the model, the policy decides among the
+        joint actions of these alone, and M is their number.
+        """
+        rows, size = context.shape[1], math.prod(map(len, eligible or self.model.active))
         try:
             # One decision needs no limit of threads, and would take half as long again with it.
             with counted_fallbacks() as simpler, ONE_THREAD if rows > 1 else nullcontext():
-                listed = self.policy.probabilities(self.model.state, context)
+                listed = self._listed(context, eligible)
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
             found = self._with_shape(listed, (1, rows, size))
@@ -67,6 +79,12 @@ class CheckedPolicy:
         except Exception as error:
             self._count_failures(one_line(error), rows)
         return np.full((rows, size), 1 / size)
+
+    def _listed(self, context: Floats, eligible: ChoiceIndices | None) -> Floats:
+        if eligible is None:
+            return self.policy.probabilities(self.model.state, context)
+        smaller = self._restricted(eligible)
+        return probabilities_by(self.policy, smaller, self.model.state, context, eligible)
 
     def draw(
         self, context: Floats, space: Space, eligible: ChoiceIndices, rng: np.random.Generator

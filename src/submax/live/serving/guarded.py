@@ -17,12 +17,14 @@ class Places(NamedTuple):
     """Where the M eligible joint actions are in a version's list of joint actions.
 
     ``place [M]`` is the index of each action in that list, ``fresh [M]`` marks the actions that the
-    version does not know, and ``share`` is the share of these among the M.
+    version does not know, and ``share`` is the share of these among the M. ``known`` has, for each
+    slot, the indices of the eligible choices that the version knows; None if a slot has none.
     """
 
     place: Integers
     fresh: Booleans
     share: float
+    known: ChoiceIndices | None
 
 
 def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
@@ -31,12 +33,14 @@ def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
     Joint actions are listed so that the choice of the last slot changes first, in both lists.
     """
     place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
+    kept = []
     for indices, before in zip(eligible, known, strict=True):
         known_place = {index: place for place, index in enumerate(before)}
         where = np.array([known_place.get(index, -1) for index in indices])
         place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
         fresh = (fresh[:, None] | (where < 0)).ravel()
-    return Places(place, fresh, float(fresh.mean()))
+        kept.append(tuple(where[where >= 0].tolist()))
+    return Places(place, fresh, float(fresh.mean()), tuple(kept) if all(kept) else None)
 
 
 def adds_up(probabilities: Floats) -> bool:
@@ -54,17 +58,15 @@ def adds_up(probabilities: Floats) -> bool:
     return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
 
 
-def restricted(probabilities: Floats, places: Places) -> Floats:
-    """The probabilities of a version, for other actions than those that it lists, ``[n, M]``."""
-    found = np.where(places.fresh, 0.0, probabilities[:, places.place])
-    total = found.sum(axis=1, keepdims=True)
-    # If the policy gives no probability to any eligible action, the draw is uniform.
-    has_any, size = total > 0, found.shape[1]
-    found = np.where(has_any, found / np.where(has_any, total, 1.0), 1 / size)
-    if places.share == 0:
-        return found
-    mixed = np.where(has_any, (1 - places.share) * found, found)
-    return np.where(places.fresh, 1 / size, mixed)
+def with_new_choices(probabilities: Floats, places: Places) -> Floats:
+    """The probabilities ``[n, M]`` of all eligible actions, from those of the known ones.
+
+    An action that the version does not know has the probability of a uniform draw.
+    """
+    size = len(places.fresh)
+    found = np.full((len(probabilities), size), 1 / size)
+    found[:, ~places.fresh] = (1 - places.share) * probabilities
+    return found
 
 
 def within_rails(probabilities: Floats, rails: GuardRails, control: int | None) -> Floats:

@@ -15,7 +15,7 @@ from submax.core.errors import InputError
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
 from submax.live.serving.checked_policy import CheckedPolicy
-from submax.live.serving.guarded import Places, find_places, restricted, within_rails
+from submax.live.serving.guarded import Places, find_places, with_new_choices, within_rails
 from submax.live.serving.unlisted_actions import uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
@@ -57,7 +57,7 @@ class Serving:
         # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
         # so that one policy that takes for ever would stop all bandits.
         self._shared_sampler: ActionSampler | None = None
-        self._context_free: Floats | None = None
+        self._context_free = lru_cache(MAX_CACHED_SETS)(self._without_context)
         self._shared_probabilities: Floats | None = None
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
@@ -82,9 +82,8 @@ class Serving:
             return None
         if self._same:
             return self.probabilities([], self.active, uniform=False)
-        found = self._checked.probabilities(self.model.standardization.apply(encoded)[None])
-        places = self._places(self.active)
-        found = found if places is None else restricted(found, places)
+        context = self.model.standardization.apply(encoded)[None]
+        found = self._among(context, self.active)
         control = self.control_place(self.active)
         average: Floats = within_rails(found, self.settings.guard_rails, control).mean(axis=0)
         return average
@@ -101,7 +100,8 @@ class Serving:
             new._same = not policy.facts.uses_context or self.settings.context.width == 0
         new._checked = CheckedPolicy(policy, model, version, self._failures)
         new.version = version
-        new._shared_sampler = new._context_free = new._shared_probabilities = None
+        new._shared_sampler = new._shared_probabilities = None
+        new._context_free = lru_cache(MAX_CACHED_SETS)(new._without_context)
         if model.active != self.model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
@@ -192,13 +192,19 @@ class Serving:
             self._shared_sampler = ActionSampler(probabilities, self.active)
         return self._shared_sampler
 
-    def _without_context(self) -> Floats:
+    def _without_context(self, eligible: ChoiceIndices) -> Floats:
         """The policy's probabilities ``[1, M]``, if they do not depend on the context."""
-        if self._context_free is None:
-            self._context_free = self._checked.probabilities(
-                np.zeros((1, 1, self.settings.context.width))
-            )
-        return self._context_free
+        return self._among(np.zeros((1, 1, self.settings.context.width)), eligible)
+
+    def _among(self, context: Floats, eligible: ChoiceIndices) -> Floats:
+        """The policy's probabilities of the eligible joint actions: ``[1, n, D] -> [n, M]``."""
+        places = self._places(eligible)
+        if places is None:
+            return self._checked.probabilities(context)
+        if places.known is None:
+            return np.full((context.shape[1], len(places.fresh)), 1 / len(places.fresh))
+        found = self._checked.probabilities(context, places.known)
+        return with_new_choices(found, places) if places.share else found
 
     def encoded_contexts(self, rows: Sequence[list[Any]]) -> Floats:
         """The encoded and standardized contexts, ``[1, n, D]``."""
@@ -211,17 +217,13 @@ class Serving:
 
         There is one row if the probabilities do not depend on the context.
         """
-        places = None
         if uniform:
             size = math.prod(map(len, eligible))
             probabilities = np.full((1, size), 1 / size)
         elif self._same:
-            probabilities, places = self._without_context(), self._places(eligible)
+            probabilities = self._context_free(eligible)
         else:
-            probabilities = self._checked.probabilities(self.encoded_contexts(rows))
-            places = self._places(eligible)
-        if places is not None:
-            probabilities = restricted(probabilities, places)
+            probabilities = self._among(self.encoded_contexts(rows), eligible)
         control = self.control_place(eligible)
         return within_rails(probabilities, self.settings.guard_rails, control)
 

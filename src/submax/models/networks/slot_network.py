@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.running.stored import stored
 from submax.models.networks.replicas import where_chosen
 
@@ -55,6 +55,12 @@ class SlotNetwork(NamedTuple):
             first_bias=self.first_bias[:, level : level + 1],
             second_weight=self.second_weight[:, level : level + 1],
             second_bias=self.second_bias[:, level : level + 1],
+        )
+
+    def restricted(self, kept: Integers) -> Self:
+        """Return the network with only the choices ``kept`` among all C."""
+        return self._replace(
+            head_weight=self.head_weight[..., kept], head_bias=self.head_bias[..., kept]
         )
 
     def where(self, chosen: Booleans, other: Self) -> Self:

@@ -53,6 +53,10 @@ class ValueNetwork(NamedTuple):
         )
         return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
+    def restricted(self, kept: Integers) -> Self:
+        """Return the network with only the choices ``kept`` among all C."""
+        return self._replace(choice_weight=self.choice_weight[:, kept])
+
     def where(self, chosen: Booleans, other: Self) -> Self:
         """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
         return type(self)(*where_chosen(chosen, self, other))

@@ -15,6 +15,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
 from submax.core.spaces.arms import Arms
+from submax.core.spaces.space import Choices
 from submax.estimators.counting import Counting
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.submax import SubMax
@@ -97,6 +98,16 @@ class PerSlot(Policy[PerSlotState]):
             product = product[..., :, None] * own[..., None, :]
             product = product.reshape(*context.shape[:2], size)
         return product
+
+    def restricted(self, state: PerSlotState, choices: Choices) -> PerSlotState | None:
+        """Restrict every slot by itself; None if the inner policy cannot be restricted."""
+        slots = [
+            self.policy.restricted(inner, (slot,))
+            for inner, slot in zip(state.slots, choices, strict=True)
+        ]
+        if any(inner is None for inner in slots):
+            return None
+        return PerSlotState(state.problem.restricted(choices), tuple(slots))
 
     def update(
         self, state: PerSlotState, feedback: Feedback, rng: np.random.Generator

@@ -15,7 +15,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.core.running.stored import stored
-from submax.core.spaces.space import LISTING_LIMIT
+from submax.core.spaces.space import LISTING_LIMIT, Choices
 from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.policies.listed import joined, split
 from submax.strategies.iterated import submax_of
@@ -32,6 +32,13 @@ class SlotsState(NamedTuple):
 
     problem: Problem
     beliefs: tuple[SlotBelief, ...]
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with these choices alone."""
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            beliefs=tuple(belief.restricted(choices) for belief in self.beliefs),
+        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
 from submax.policies.listed import drawn_one
 from submax.strategies.iterated import mean_submax_of
@@ -28,6 +29,11 @@ class PosteriorState(NamedTuple):
 
     problem: Problem
     params: FeatureParams
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with the joint actions of these choices alone."""
+        params = self.params.restricted(choices)
+        return self._replace(problem=params.problem, params=params)
 
 
 @dataclass(frozen=True)

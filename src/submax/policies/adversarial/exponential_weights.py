@@ -1,7 +1,7 @@
 """Base class of policies that weigh arms exponentially by estimated sums of rewards or losses."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 
 
 @stored("exponential-weights-state")
@@ -22,6 +23,13 @@ class ExponentialWeightsState(NamedTuple):
     problem: Problem
     estimate: Floats
     observed: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the sums of the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), estimate=self.estimate[:, kept]
+        )
 
 
 class ExponentialWeights(ListingPolicy[ExponentialWeightsState]):

@@ -9,6 +9,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 
 
 @stored("arm-statistics")
@@ -35,6 +36,14 @@ class ArmStatistics(NamedTuple):
         return self._replace(
             pulls=self.pulls + tally(index, feedback.weight, size),
             rewards=self.rewards + tally(index, reward, size),
+        )
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the statistics of the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        problem = self.problem.restricted(choices)
+        return self._replace(
+            problem=problem, pulls=self.pulls[:, kept], rewards=self.rewards[:, kept]
         )
 
     def means(self) -> Floats:

@@ -13,6 +13,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
@@ -30,6 +31,16 @@ class FittedThompsonState(NamedTuple):
     arms: ArmStatistics
     a: Floats
     b: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the posterior of the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            arms=self.arms.restricted(choices),
+            a=self.a[:, kept],
+            b=self.b[:, kept],
+        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 
 
 @stored("gradient-state")
@@ -27,6 +28,13 @@ class GradientState(NamedTuple):
     preferences: Floats
     rewards: Floats
     observed: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the preferences of the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), preferences=self.preferences[:, kept]
+        )
 
 
 @dataclass(frozen=True)

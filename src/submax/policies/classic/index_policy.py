@@ -1,7 +1,7 @@
 """Policies that take the arm with the highest index."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from submax.core.contracts.stepper import Stepper
 from submax.core.numerics.categorical import draw, log_prob_of
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.steppers.listed_stepper import ListedStepper
 
@@ -31,6 +32,16 @@ class IndexState(NamedTuple):
     arms: ArmStatistics
     pending: Floats
     order: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            arms=self.arms.restricted(choices),
+            pending=self.pending[:, kept],
+            order=self.order[:, kept],
+        )
 
 
 class ArmCounts(NamedTuple):

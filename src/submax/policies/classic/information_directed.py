@@ -13,6 +13,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.arm_statistics import ArmStatistics
 
 
@@ -63,6 +64,15 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
     def probabilities(self, state: InformationDirectedState, context: Floats) -> Floats:
         return state.listed
 
+    def restricted(
+        self, state: InformationDirectedState, choices: Choices
+    ) -> InformationDirectedState:
+        """Apply the rule to draws for these choices alone, the same ones each time."""
+        arms = state.arms.restricted(choices)
+        rng = np.random.default_rng(0)
+        listed = np.stack([self._listed(arms, replica, rng) for replica in range(len(arms.pulls))])
+        return InformationDirectedState(arms.problem, arms, listed[:, None])
+
     def update(
         self, state: InformationDirectedState, feedback: Feedback, rng: np.random.Generator
     ) -> InformationDirectedState:
@@ -70,15 +80,21 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
         listed = state.listed.copy()
         # Each replica has a generator of its own, so that none depends on the rows of another.
         streams = rng.spawn(len(listed))
-        successes = arms.successes("information-directed sampling")
         for replica in np.flatnonzero((feedback.weight > 0).any(axis=1)):
-            drawn = streams[replica].beta(
-                self.alpha + successes[replica],
-                self.beta + arms.pulls[replica] - successes[replica],
-                size=(self.draws, listed.shape[-1]),
-            )
-            listed[replica, 0] = least_information_ratio(*regret_and_information(drawn))
+            listed[replica, 0] = self._listed(arms, replica, streams[replica])
         return InformationDirectedState(state.problem, arms, listed)
+
+    def _listed(
+        self, arms: ArmStatistics, replica: int | np.intp, rng: np.random.Generator
+    ) -> Floats:
+        """Return the probability of every arm in one replica, from new draws: ``[A]``."""
+        successes = arms.successes("information-directed sampling")[replica]
+        drawn = rng.beta(
+            self.alpha + successes,
+            self.beta + arms.pulls[replica] - successes,
+            size=(self.draws, len(successes)),
+        )
+        return least_information_ratio(*regret_and_information(drawn))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -13,6 +13,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 
 
 @stored("random-state")
@@ -20,6 +21,10 @@ class RandomState(NamedTuple):
     """The problem alone: this policy learns nothing."""
 
     problem: Problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the problem with these choices alone."""
+        return self._replace(problem=self.problem.restricted(choices))
 
 
 @dataclass(frozen=True)

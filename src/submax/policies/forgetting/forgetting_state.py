@@ -12,6 +12,7 @@ from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.arm_statistics import ArmStatistics
 
 
@@ -22,6 +23,11 @@ class ForgettingState(NamedTuple):
     problem: Problem
     arms: ArmStatistics
     history: Buffer | None
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with the joint actions of these choices alone, without history."""
+        arms = self.arms.restricted(choices)
+        return self._replace(problem=arms.problem, arms=arms, history=None)
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, *, window: bool) -> Self:

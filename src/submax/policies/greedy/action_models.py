@@ -51,6 +51,10 @@ class ActionModels(NamedTuple):
             )
         return cls(tuple(models), (sums + overall) / (counts + 1))
 
+    def restricted(self, kept: Integers) -> "ActionModels":
+        """Return the models of the actions ``kept [m]`` alone."""
+        return ActionModels(tuple(self.models[action] for action in kept), self.means[kept])
+
     def predict(self, context: Floats) -> Floats:
         """Return the predicted reward of every action: ``[n, D] -> [n, M]``."""
         predicted = np.tile(self.means, (len(context), 1))

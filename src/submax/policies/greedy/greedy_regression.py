@@ -19,6 +19,7 @@ from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.numerics.sharpening import sharpened
 from submax.core.rewards.binary import Binary
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.classifiers.class_by_name import class_by_name
 from submax.models.classifiers.model_cache import ModelCache
 from submax.policies.greedy.action_models import ActionModels
@@ -95,6 +96,16 @@ class GreedyRegression(ListingPolicy[RegressionState]):
         self.unfitted(problem.scale == Binary())
         buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
         return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
+
+    def restricted(self, state: RegressionState, choices: Choices) -> RegressionState:
+        """Keep the models of the joint actions of these choices alone."""
+        kept = state.problem.space.indices_of(choices)
+        models = tuple(
+            None if model is None else model.restricted(kept) for model in self._models(state)
+        )
+        return state._replace(
+            problem=state.problem.restricted(choices), models=ModelCache.holding(models)
+        )
 
     def update(
         self, state: RegressionState, feedback: Feedback, rng: np.random.Generator

@@ -11,6 +11,7 @@ from submax.core.checks import positive, probability
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.identification.best_arm_policy import BestArmPolicy
 
@@ -25,6 +26,16 @@ class EliminationState(NamedTuple):
     problem: Problem
     arms: ArmStatistics
     active: Booleans
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the race of these choices alone; all of them if none is in the race any more."""
+        kept = self.problem.space.indices_of(choices)
+        active = self.active[:, kept]
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            arms=self.arms.restricted(choices),
+            active=active | ~active.any(axis=1, keepdims=True),
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from submax.core.checks import positive, probability
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
 from submax.policies.classic.thompson import Thompson
@@ -67,6 +68,11 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
         second = np.einsum("rj,rja->ra", best, other)
         listed: Floats = self.leader * best + (1 - self.leader) * second
         return listed[:, None]
+
+    def restricted(self, state: TopTwoState, choices: Choices) -> TopTwoState:
+        """Compute how likely each of these choices is the best of them."""
+        arms = state.arms.restricted(choices)
+        return TopTwoState(arms.problem, arms, self._chance_of_best(arms))
 
     def update(
         self, state: TopTwoState, feedback: Feedback, rng: np.random.Generator

@@ -11,6 +11,7 @@ from submax.core.checks import positive, probability
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.bernoulli_divergence import divergence
 from submax.policies.identification.best_arm_policy import BestArmPolicy
@@ -59,6 +60,11 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
         lacking = total * state.share - pulls
         tracked = lacking >= lacking.max(axis=-1, keepdims=True) - 1e-9 * (1 + total)
         return self.even(np.where(forced, pulls == fewest, tracked))
+
+    def restricted(self, state: TrackingState, choices: Choices) -> TrackingState:
+        """Compute the optimal shares of these choices alone."""
+        arms = state.arms.restricted(choices)
+        return TrackingState(arms.problem, arms, optimal_shares(_means(arms)))
 
     def update(
         self, state: TrackingState, feedback: Feedback, rng: np.random.Generator

@@ -13,6 +13,7 @@ from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 
 MOST_FEATURES = 2000
 """The most coefficients of all actions together; every update inverts a matrix of this size."""
@@ -30,6 +31,23 @@ class HybridState(NamedTuple):
     moment: Floats
     covariance: Floats
     mean: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with the joint actions of these choices alone.
+
+        The coefficients are those shared by all actions, then those of one action after another.
+        """
+        width, kept = 1 + self.problem.context_width, self.problem.space.indices_of(choices)
+        shared = self.mean.shape[1] - width * self.problem.space.size
+        own = shared + kept[:, None] * width + np.arange(width)
+        index = np.concatenate([np.arange(shared), own.ravel()])
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            precision=self.precision[:, index][..., index],
+            moment=self.moment[:, index],
+            covariance=self.covariance[:, index][..., index],
+            mean=self.mean[:, index],
+        )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
 from submax.models.regression.sampled_rows import RegressionRows
@@ -44,6 +45,14 @@ class LinearBeliefs(NamedTuple):
                 f"in all, and at most {MOST_NUMBERS} are allowed: take fewer replicas"
             )
         return cls(problem, (ContextBelief.unlearned(problem.context_width),) * replicas)
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the beliefs about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            beliefs=tuple(belief.restricted(kept) for belief in self.beliefs),
+        )
 
     def settings(self, draws: int, width: float) -> BeliefSettings:
         """The settings of every belief, with ``draws`` posterior draws of relative ``width``."""

@@ -14,6 +14,7 @@ from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
 from submax.policies.linear.linear_beliefs import LinearBeliefs
@@ -37,6 +38,13 @@ class LinUCBState(NamedTuple):
     problem: Problem
     linear: LinearBeliefs
     roots: tuple[Floats | None, ...]
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the beliefs about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        linear = self.linear.restricted(choices)
+        roots = tuple(None if root is None else root[kept] for root in self.roots)
+        return self._replace(problem=linear.problem, linear=linear, roots=roots)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 
 STEPS = 50
 """Largest number of steps to the mode; Newton's method needs about five."""
@@ -46,6 +47,15 @@ class LogisticBelief(NamedTuple):
         shape = (replicas, actions, features)
         eye = np.broadcast_to(precision * np.eye(features), (*shape, features))
         return cls(problem, np.zeros(shape), eye.copy())
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            mean=self.mean[:, kept],
+            precision=self.precision[:, kept],
+        )
 
     def learned(self, feedback: Feedback) -> Self:
         """The belief after more feedback: the mode of the posterior and its curvature."""

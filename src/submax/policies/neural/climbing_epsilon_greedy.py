@@ -15,6 +15,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.neural.value_belief import ValueBelief
 from submax.policies.neural.value_climb import check_choices, climbed_actions
 
@@ -30,6 +31,11 @@ class ClimbingGreedyState(NamedTuple):
     def problem(self) -> Problem:
         """The problem that the network is trained for."""
         return self.belief.problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the network with these choices alone; climbs begin at choices among them."""
+        sizes = [len(slot) for slot in choices]
+        return self._replace(belief=self.belief.restricted(choices), starts=self.starts % sizes)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.networks.replicas import where_chosen
 from submax.policies.neural.dropout_masks import Mask, dropout_masks
 from submax.policies.neural.highest import highest
@@ -33,6 +34,10 @@ class DropoutState(NamedTuple):
     def problem(self) -> Problem:
         """The problem that the network is trained for."""
         return self.belief.problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the network with these choices alone."""
+        return self._replace(belief=self.belief.restricted(choices))
 
 
 @dataclass(frozen=True)

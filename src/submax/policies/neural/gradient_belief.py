@@ -10,6 +10,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.networks.slot_choices import first_choices
 from submax.models.networks.value_network import Hidden, Numbers, ValueNetwork
 from submax.policies.neural.value_belief import ValueBelief
@@ -51,6 +52,13 @@ class GradientBelief(NamedTuple):
         """The belief before any feedback: U = ρ I."""
         belief = ValueBelief.empty(problem, replicas, hidden)
         return cls(belief, _flat(belief.network, ridge))
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about these choices alone."""
+        kept = self.problem.space.kept_choices(choices)
+        return self._replace(
+            belief=self.belief.restricted(choices), precision=self.precision.restricted(kept)
+        )
 
     def trained(
         self,

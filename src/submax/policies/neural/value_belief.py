@@ -19,6 +19,7 @@ from submax.core.numerics.divergence import warn_of_divergence
 from submax.core.rewards.scale import Scale
 from submax.core.running.extras import require_extra
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.networks.replicas import parameters_where
 from submax.models.networks.slot_choices import first_choices
 from submax.models.networks.value_network import Numbers, ValueNetwork
@@ -66,6 +67,13 @@ class ValueBelief(NamedTuple):
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
         return cls(problem, Buffer.empty(problem, replicas), {}, network)
+
+    def restricted(self, choices: Choices) -> "ValueBelief":
+        """Return the belief about these choices alone, for deciding."""
+        kept = self.problem.space.kept_choices(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), network=self.network.restricted(kept)
+        )
 
     def trained(
         self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator

@@ -15,6 +15,7 @@ from submax.core.numerics.divergence import warn_of_divergence
 from submax.core.running.extras import require_extra
 from submax.core.running.stored import stored
 from submax.core.spaces.real_space import RealSpace
+from submax.core.spaces.space import Choices
 from submax.models.networks.decoded_choices import DecodedChoices
 from submax.models.networks.decoded_density import DecodedDensity
 from submax.models.networks.density_head import outputs
@@ -57,6 +58,13 @@ class PolicyNetwork(NamedTuple):
         width = outputs(sum(problem.space.choices), problem.space.reals, components)
         network = SlotNetwork.silent(replicas, 1, draws, problem.context_width, hidden, width)
         return cls(problem, Buffer.empty(problem, replicas), {}, network, None, critic)
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the policy among these choices alone, for deciding."""
+        kept = self.problem.space.kept_choices(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), network=self.network.restricted(kept)
+        )
 
     @property
     def learned(self) -> Booleans:

@@ -19,6 +19,7 @@ from submax.core.memory.training import Training
 from submax.core.rewards.continuous import Continuous
 from submax.core.running.stored import stored
 from submax.core.spaces.arms import Arms
+from submax.core.spaces.space import Choices
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
 from submax.policies.neural.value_belief import ValueBelief, reward_shares
@@ -83,6 +84,14 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
             ValueBelief.unlisted(one_arm, replicas, self.hidden),
             self.policy.init(advantages, replicas, rng),
         )
+
+    def restricted(
+        self, state: AdvantageConditionedState, choices: Choices
+    ) -> AdvantageConditionedState | None:
+        conditioned = self.policy.restricted(state.conditioned, choices)
+        if conditioned is None:
+            return None
+        return state._replace(problem=state.problem.restricted(choices), conditioned=conditioned)
 
     def act(
         self, state: AdvantageConditionedState, context: Floats, rng: np.random.Generator

@@ -18,8 +18,9 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.rewards.quantile_levels import MOST_QUANTILES
-from submax.core.spaces.space import LISTING_LIMIT, Space
+from submax.core.spaces.space import LISTING_LIMIT, Choices, Space
 from submax.policies.reward_conditioned.decision_counts import DecisionCounts
+from submax.policies.reward_conditioned.restricted_belief import RestrictedBelief
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.strategies.observation_weights import ObservationWeights
 
@@ -95,7 +96,21 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         space = state.problem.space
         if space.reals or space.size > LISTING_LIMIT:
             return None
-        return self.estimator.belief(state.params, context).expected_rewards()
+        return self.belief(state, context).expected_rewards()
+
+    def belief(self, state: RewardConditionedState, context: Floats) -> Belief:
+        """Return what the estimator says about the actions that are eligible."""
+        belief = self.estimator.belief(state.params, context)
+        return belief if state.eligible is None else RestrictedBelief(belief, state.eligible)
+
+    def restricted(
+        self, state: RewardConditionedState, choices: Choices
+    ) -> RewardConditionedState | None:
+        """Restrict the table of conditioned probabilities; see `RestrictedBelief`."""
+        if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
+            return None
+        problem = state.problem.restricted(choices)
+        return self._with_shared(state._replace(problem=problem, shared=None, eligible=choices))
 
     def table(self, state: RewardConditionedState, belief: Belief) -> Table:
         """Return the strategy's table, but with the probabilities of no action."""

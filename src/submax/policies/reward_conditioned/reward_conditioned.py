@@ -156,7 +156,7 @@ class RewardConditioned(ConditionedPolicy):
         return self.cached_probabilities(state, context[:, :1] if shared else context)
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        strategy, belief = self.strategy, self.estimator.belief(state.params, context)
+        strategy, belief = self.strategy, self.belief(state, context)
         table = self.table(state, belief)
         alone = context.shape[:2] == (1, 1) and not strategy.facts.needs_listing
         if alone and isinstance(strategy, WeightedStrategy):
@@ -191,14 +191,14 @@ class RewardConditioned(ConditionedPolicy):
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Actions:
-        belief = self.estimator.belief(state.params, context)
+        belief = self.belief(state, context)
         weights, forget = self._weights(state, belief)
         return drawn(state.problem.space, weights, forget, belief, rng)
 
     def _estimated(
         self, state: RewardConditionedState, context: Floats, action: Actions
     ) -> EstimatedDensity:
-        belief = self.estimator.belief(state.params, context)
+        belief = self.belief(state, context)
         weights, forget = self._weights(state, belief)
         return density(state.problem.space, weights, forget, belief, action)
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.reward_conditioned.decision_counts import DecisionCounts
 
 
@@ -15,7 +16,8 @@ class RewardConditionedState(NamedTuple):
     ``values [R, L]`` is the importance-sampled reward of each level, and ``decision_counts`` says
     how many decisions are made for each feedback; both are None if the strategy does not need them.
     ``shared [R, 1, M]`` are the probabilities of all contexts, if the contexts share them and
-    computing them takes long.
+    computing them takes long. If only some choices are ``eligible``, the ``problem`` has these
+    alone, and ``params`` still know all of them.
     """
 
     problem: Problem
@@ -24,3 +26,4 @@ class RewardConditionedState(NamedTuple):
     values: Floats | None
     decision_counts: DecisionCounts | None = None
     shared: Floats | None = None
+    eligible: Choices | None = None

@@ -112,7 +112,7 @@ class SlotBySlot(ConditionedPolicy):
 
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Return the probabilities of all choices, the slots one after the other."""
-        belief = self.estimator.belief(state.params, context)
+        belief = self.belief(state, context)
         table = self.table(state, belief)
         tables = [table._replace(probabilities=slot) for slot in belief.prob_of_choices()]
         if table.sample_sizes is not None:

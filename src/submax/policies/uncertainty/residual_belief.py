@@ -9,6 +9,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.neural.value_belief import ValueBelief, reward_shares
 
 FIRST_SQUARE = 1.0
@@ -47,6 +48,15 @@ class ResidualBelief(NamedTuple):
         belief = ValueBelief.empty(problem, replicas, hidden)
         shape = (replicas, problem.space.size)
         return cls(belief, np.full(shape, FIRST_SQUARE), np.zeros(shape))
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            belief=self.belief.restricted(choices),
+            squares=self.squares[:, kept],
+            counts=self.counts[:, kept],
+        )
 
     def trained(
         self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator

@@ -10,6 +10,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.rewards.continuous import Continuous
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.models.networks.replicas import parameters_where
 from submax.policies.neural.value_belief import ValueBelief, reward_shares
 
@@ -46,6 +47,12 @@ class VarianceBelief(NamedTuple):
         return cls(
             ValueBelief.empty(problem, replicas, hidden),
             ValueBelief.empty(squares, replicas, hidden),
+        )
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about these choices alone."""
+        return self._replace(
+            mean=self.mean.restricted(choices), variance=self.variance.restricted(choices)
         )
 
     def trained(

@@ -189,11 +189,11 @@ class LoggedEvidence:
     ) -> PolicyEvidence:
         """Return the evidence of a part from the probabilities of all joint actions."""
         if isinstance(learned, Learned):
-            table = learned.probabilities(part.context)
+            table = self._learned_table(learned, part, rows)
         else:
             table = learned.probabilities(self.log.schema, part.context, self.numbers[rows])
-        if len(self.log.eligible_sets) > 1:
-            table = among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
+            if len(self.log.eligible_sets) > 1:
+                table = among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
         index = self._space.index(part.action.astype(np.int64))
         probability = table[np.arange(len(index)), index]
         slot_tables = tables_of_slots(table, self._space.choices)
@@ -208,6 +208,18 @@ class LoggedEvidence:
             return found
         group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
         return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
+
+    def _learned_table(self, learned: Learned, part: Columns, rows: slice) -> Floats:
+        """Return the probabilities ``[n, M]``; in each row the policy decides among its set."""
+        sets = self.log.eligible_sets
+        if len(sets) == 1:
+            return learned.probabilities(part.context)
+        numbers = self.log.eligible_set[rows]
+        table = np.empty((len(part.reward), self._space.size))
+        for number in np.unique(numbers):
+            same = numbers == number
+            table[same] = learned.probabilities(part.context[same], sets[number])
+        return table
 
     def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
         """Return the evidence of a part from the density of its actions and from drawn actions.
