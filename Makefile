@@ -25,9 +25,9 @@ quick: $(VENV)/.installed-neural
 reproduce-networks: $(VENV)/.installed-neural
 	$(BIN)/submax reproduce contextual contextual-wide combinatorial ablations joint-ablations --out $(OUT)
 
-# Three workers for two cores: tests of processes and servers wait much of their time.
+# Four workers for two cores: tests of processes and servers wait most of their time.
 test: $(VENV)/.installed-all
-	$(BIN)/python -m pytest -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -n 4 --dist loadgroup
 
 test-fast: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"

@@ -158,7 +158,8 @@ def test_sweep_survives_a_killed_worker_with_the_same_results(
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
-    process = start(*SMALL, "--jobs", 1, "--out", tmp_path)
+    # So many replicas that the run has not ended when it is interrupted.
+    process = start(*SMALL, "--replicas", 100, "--jobs", 1, "--out", tmp_path)
     wait_for_cells(tmp_path / "bernoulli", 3)
     workers = _children(process.pid)
     process.send_signal(number)

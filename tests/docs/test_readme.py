@@ -53,12 +53,6 @@ def test_the_first_lines_print_what_the_readme_shows(tmp_path):
     assert done.stdout == shown
 
 
-def test_the_first_page_of_the_site_begins_with_the_same_lines():
-    """What they print is compared above; there are no other lines to run."""
-    for language in ("python", "text"):
-        assert blocks(INDEX, language) == blocks(README, language)
-
-
 def test_the_ratios_of_the_default_are_said_alike():
     """The README and the page about the default have one number for one thing."""
     page = (ROOT / "docs" / "results" / "default.md").read_text(encoding="utf-8")

@@ -130,6 +130,9 @@ def _check_best(environment: Environment[Any], seed: int) -> None:
     world = environment.reset(REPLICAS, rng)
     for context in np.split(environment.contexts(world, ROWS, rng), ROWS, axis=1):
         means = _listed_means(environment, world, context)
+        eligible = environment.eligible(0)
+        if eligible is not None:
+            means = means[:, environment.problem.space.indices_of(eligible)]
         best = environment.best_reward(world, context)
         rule = "no action may be better than best_reward"
         require_at_most(means, best + 1e-9, environment, rule)
@@ -147,6 +150,10 @@ def _check_regret(environment: Environment[Any], seed: int) -> None:
     if not own:
         # It is the distance to best_reward, which was compared with the rewards of all actions.
         actions = rng.permutation(actions)[:ACTIONS_DRAWN]
+    for number in range(len(actions)):
+        eligible = environment.eligible(number)
+        if eligible is not None:
+            actions[number] = [rng.choice(slot) for slot in eligible]
     tiled = np.repeat(context, len(actions), axis=1)
     regret = environment.regret(world, tiled, np.tile(actions, (REPLICAS, 1, 1)))
     require_shape(regret, "R n", (REPLICAS, len(actions)), environment, "regret")

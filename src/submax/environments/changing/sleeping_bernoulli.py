@@ -55,6 +55,10 @@ class SleepingBernoulli(BinaryArmEnvironment[SleepingWorld]):
                 parameter="sets",
             )
 
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
     def eligible(self, number: int) -> Choices:
         return (self.sets[number % len(self.sets)],)
 

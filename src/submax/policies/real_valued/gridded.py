@@ -14,6 +14,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.policies.classic.thompson import Thompson
 from submax.policies.linear.linear_thompson import LinearThompson
@@ -80,6 +81,13 @@ class Gridded(WrapperPolicy):
     def probabilities(self, state: GriddedState, context: Floats) -> Floats:
         # Not the probabilities of cells: the contract asks for those of the actions themselves.
         return Policy.probabilities(self, state, context)
+
+    def restricted(self, state: GriddedState, choices: Choices) -> GriddedState | None:
+        """Restrict the wrapped policy; None if there are real-valued parts."""
+        if state.problem.space.reals:
+            return None
+        inner = self.policy.restricted(state.inner, choices)
+        return None if inner is None else GriddedState(state.problem.restricted(choices), inner)
 
     def record(
         self, state: GriddedState, action: Actions | None = None, *, upcoming: int | None = None
