@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -68,13 +67,6 @@ def test_the_ratios_of_the_default_are_said_alike():
     assert (f"{ratios.mean():.2f}", f"{ratios.max():.2f}") == rows[1]
     ahead, decided = (ratios <= 1).sum(), (1 - ratios > 2 * errors).sum()
     assert f"{ahead} of 27, {decided} of them by more than two standard errors" in page
-
-
-def test_the_readme_names_every_extra_for_users():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (line,) = re.findall(r"^Extras: .*", README, flags=re.MULTILINE)
-    ours = {"dev", "docs", "bench"}
-    assert set(re.findall(r"`(\w+)`", line)) == set(project["optional-dependencies"]) - ours
 
 
 def test_links_of_the_readme_are_absolute_and_lead_into_the_repository():

@@ -59,13 +59,13 @@ def test_the_second_best_arm_is_found_where_the_best_is_not_eligible(name, seed)
     trace = simulate(
         environment,
         make_policy(name),
-        observations=3000,
-        replicas=10,
+        observations=1800,
+        replicas=5,
         delay=BatchFlush(30),
         seed=seed,
         points=None,
     )
-    restricted = trace.actions[:, 1502::3, 0]
+    restricted = trace.actions[:, 902::3, 0]
     assert set(np.unique(restricted)) <= {0, 1}
     shares = (restricted == 1).mean(axis=1)
     # ε-greedy and UCB1 take the other arm in 5 of 100 decisions for ever or for long.

@@ -34,7 +34,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
             check_steps(policy, problem, replicas, seed)
             if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 check_frequencies(policy, problem, seed)
-                check_eligibility(policy, problem, replicas, seed)
+                check_eligibility(policy, problem, replicas, seed, taught)
     for problem in accepted(policy, REAL):
         with on_problem(policy, problem):
             check_densities(policy, problem, seed)

@@ -9,29 +9,27 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.spaces.space import Choices
 from submax.testing.rules.compare import require_close
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.examples import some_contexts
 from submax.testing.rules.require import require
 
-FEEDBACK_ROWS = 40
-"""Rows of feedback that the policy learns from."""
 ROWS = 3
 
 
-def check_eligibility(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
-    """Check decisions among some of the actions, before and after feedback.
+def check_eligibility(
+    policy: Policy[Any], problem: Problem, replicas: int, seed: int, taught: Any
+) -> None:
+    """Check decisions among some of the actions, before feedback and in the state ``taught``.
 
     One eligible action is certain; if all are eligible, the policy decides as always; otherwise
     the probabilities are those of the actions that can be drawn, and the problem of the restricted
     state has these alone.
     """
-    rng = np.random.default_rng(seed)
-    fresh = policy.init(problem, replicas, rng)
-    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
+    fresh = policy.init(problem, replicas, np.random.default_rng(seed))
     context = some_contexts(problem, replicas, ROWS, seed)
     every = tuple(tuple(range(size)) for size in problem.space.choices)
     last: Choices = tuple((size - 1,) for size in problem.space.choices)
     some: Choices = tuple(tuple(range(size))[-2:] for size in problem.space.choices)
-    for state in (fresh, policy.update(fresh, feedback, rng)):
+    for state in (fresh, taught):
         alone = probabilities_among(policy, state, context, last)
         rule = "the only eligible action must be certain"
         require_close(alone, np.ones_like(alone), policy, rule)
