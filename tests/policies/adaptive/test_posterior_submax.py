@@ -171,7 +171,7 @@ def test_sure_rewards_are_not_unlearned(seed):
     """In separate clusters the right arm always pays: what was learned must not be lost again."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(6, size=600)
-    points = 8 * rng.normal(size=(6, 4))[labels] + rng.normal(size=(600, 4))
+    points = 8 * np.vstack([np.eye(3, 4), -np.eye(3, 4)])[labels] + rng.normal(size=(600, 4))
     trace = submax.simulate(
         submax.Classification.of(points, labels),
         PosteriorSubMax(BayesianFeatures(features=48)),
