@@ -68,7 +68,7 @@ def test_the_second_best_arm_is_found_where_the_best_is_not_eligible(name, seed)
     restricted = trace.actions[:, 902::3, 0]
     assert set(np.unique(restricted)) <= {0, 1}
     shares = (restricted == 1).mean(axis=1)
-    # ε-greedy and UCB1 take the other arm in 5 of 100 decisions for ever or for long.
+    # ε-greedy and UCB1 take the other arm in 5 of 100 decisions forever or for long.
     error = max(shares.std(ddof=1), 0.01) / np.sqrt(len(shares))
     assert shares.mean() > 0.95 - 4 * error
 

@@ -71,7 +71,7 @@ class Policy(ABC, Generic[State]):
         return found.reshape(replicas, rows, len(listing))
 
     def restricted(self, state: State, choices: Choices) -> State | None:
-        """Return the state on the problem with only these choices in each slot; see ``among``.
+        """Return the state on the problem with only these choices in each slot.
 
         It decides as if the other choices had never existed, and is not learned from. None means
         that the policy has no rule for fewer actions. The default asks the state.
