@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +24,10 @@ class Worker:
 
     def __init__(self, peer: str, python: Path, data: Path) -> None:
         self.peer = peer
-        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        environment = dict(os.environ)
+        if python != Path(sys.executable):
+            # Our own packages must not shadow those of the peer.
+            environment.pop("PYTHONPATH", None)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(
             [str(python), str(HERE / "peers" / f"{peer}_bakeoff.py"), str(data)],

@@ -25,7 +25,8 @@ class Regime(NamedTuple):
     The right label has reward 1 with probability ``right``, any other label with probability
     ``wrong``. ``batch`` decisions are taken with the same model before their rewards are learned.
     ``decisions`` is the number of decisions; without ``replacement`` there are at most as many as
-    rows.
+    rows. If rows are ``repeated``, all of them are met in random order, then again in another one,
+    until there are enough decisions.
     """
 
     right: float
@@ -33,11 +34,13 @@ class Regime(NamedTuple):
     batch: int
     decisions: int
     replacement: bool
+    repeated: bool = False
 
 
 REGIMES = {
     "dense": Regime(right=1.0, wrong=0.0, batch=100, decisions=5000, replacement=False),
     "rare": Regime(right=0.10, wrong=0.01, batch=500, decisions=20_000, replacement=True),
+    "repeated": Regime(1.0, 0.0, batch=100, decisions=2000, replacement=False, repeated=True),
 }
 
 
@@ -89,10 +92,12 @@ def play(table: Table, regime: Regime, player: Player, seed: int) -> tuple[int, 
     1 and 0, so that the mean expected reward is the mean reward.
     """
     rng = np.random.default_rng([seed, ROW_STREAM])
+    rows = len(table.label)
     if regime.replacement:
-        order = rng.integers(len(table.label), size=regime.decisions)
+        order = rng.integers(rows, size=regime.decisions)
     else:
-        order = rng.permutation(len(table.label))[: regime.decisions]
+        passes = math.ceil(regime.decisions / rows) if regime.repeated else 1
+        order = np.concatenate([rng.permutation(rows) for _ in range(passes)])[: regime.decisions]
     # One uniform number per decision, so that methods with the same action get the same reward.
     uniform = rng.random(len(order))
     total = 0.0

