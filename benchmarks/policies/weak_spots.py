@@ -20,7 +20,6 @@ import math
 import sys
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
@@ -31,7 +30,7 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from policies.spot_problems import DEFAULT, KEEL, NETWORKS, SHARE, SPOTS, Timed, made
+from policies.spot_problems import AUDIT, DEFAULT, KEEL, NETWORKS, SHARE, SPOTS, Timed, made
 from submax.core.arrays import Floats
 from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
 from submax.simulation.batch_flush import BatchFlush
@@ -54,7 +53,7 @@ class Cell(NamedTuple):
 
 
 def play(cell: Cell) -> dict[str, list[float]]:
-    """Play one group; return the values of every measure, one for each replica."""
+    """Play one group; return the values of the problem's measures, one for each replica."""
     spot = SPOTS[cell.problem]
     policy = made(cell.policy)
     timed = None
@@ -81,7 +80,7 @@ def play(cell: Cell) -> dict[str, list[float]]:
     values["ms of a round"] = np.full(spot.group, 1000 * seconds / rounds)
     if timed is not None:
         values["ms of an update"] = np.array([1000 * float(np.mean(timed.spent))])
-    return {measure: found.tolist() for measure, found in values.items()}
+    return {measure: values[measure].tolist() for measure in spot.measures}
 
 
 def measured(trace: Trace, decisions: int) -> dict[str, Floats]:
@@ -104,58 +103,116 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def tables(lines: Sequence[Mapping[str, str]], problems: Iterable[str]) -> str:
-    """Return a Markdown table for every problem and measure."""
-    found: dict[tuple[str, str], dict[str, dict[tuple[str, str], float]]] = defaultdict(dict)
+Values = Mapping[str, Mapping[tuple[str, str], float]]
+"""The value of each replica, named by its seed and number, by policy."""
+
+
+def by_measure(lines: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], Values]:
+    """Return the values by problem and measure, in the order in which they are shown."""
+    found: dict[tuple[str, str], dict[str, dict[tuple[str, str], float]]] = {
+        (problem, measure): {} for problem, spot in SPOTS.items() for measure in spot.measures
+    }
     for line in lines:
-        values = found[line["problem"], line["measure"]].setdefault(line["policy"], {})
-        values[line["seed"], line["replica"]] = float(line["value"])
+        if (key := (line["problem"], line["measure"])) in found:
+            values = found[key].setdefault(line["policy"], {})
+            values[line["seed"], line["replica"]] = float(line["value"])
+    return {key: values for key, values in found.items() if values}
+
+
+def tables(lines: Iterable[Mapping[str, str]], problems: Sequence[str]) -> str:
+    """Return a Markdown table for every problem and measure."""
     parts = []
-    for problem in problems:
+    for (problem, measure), values in by_measure(lines).items():
         spot = SPOTS[problem]
-        for measure in spot.measures:
-            if by_policy := found.get((problem, measure)):
-                title = f"### {spot.point}. {problem}: {measure}, {spot.decisions} decisions"
-                rows = _rows(by_policy, measure in HIGHER_IS_BETTER)
-                parts.append(f"{title} in batches of {spot.batch}\n\n{rows}\n")
+        if problem in problems:
+            title = f"### {spot.point}. {problem}: {measure}, {spot.decisions} decisions"
+            parts.append(f"{title} in batches of {spot.batch}\n\n{_rows(values, measure)}\n")
     return "\n".join(parts)
 
 
-def _rows(by_policy: Mapping[str, Mapping[Any, float]], higher: bool) -> str:
+def _rows(values: Values, measure: str) -> str:
     """Return the rows of a table, the best policy first."""
-    sign = -1.0 if higher else 1.0
-    means = {name: float(np.mean(list(values.values()))) for name, values in by_policy.items()}
-    order = sorted(means, key=lambda name: sign * means[name])
-    best = order[0]
-    heads = (
-        "policy",
-        "replicas",
-        "mean",
-        "median",
-        "90 % are better than",
-        "worst",
-        "worst / mean",
-    )
-    rows = [(*heads, "ratio to the best", "difference to the best"), ("---",) * 9]
+    order = _ranked(values, measure)
+    heads = ("policy", "replicas", "mean", "median", "90 % are better than", "worst")
+    more = ("worst / mean", "ratio to the best", "difference to the best")
+    rows = [(*heads, *more), ("---",) * 9]
+    sign = _sign(measure)
     for name in order:
-        values = np.array(list(by_policy[name].values()))
-        worst = float((sign * values).max()) * sign
-        shared = sorted(set(by_policy[name]) & set(by_policy[best]))
-        paired = np.array([by_policy[name][key] - by_policy[best][key] for key in shared])
+        mine = np.array(list(values[name].values()))
+        mean, best = mine.mean(), np.mean(list(values[order[0]].values()))
+        worst = sign * (sign * mine).max()
+        paired = _paired(values, name, order[0])
         rows.append(
             (
                 f"**{name}**" if name == DEFAULT else name,
-                str(len(values)),
-                f"{means[name]:.4g} ± {_error(values):.2g}",
-                f"{np.median(values):.4g}",
-                f"{np.quantile(sign * values, 0.9) * sign:.4g}",
+                str(len(mine)),
+                _mean(values[name]),
+                f"{np.median(mine):.4g}",
+                f"{sign * np.quantile(sign * mine, 0.9):.4g}",
                 f"{worst:.4g}",
-                f"{worst / means[name]:.2f}" if means[name] and not higher else "",
-                f"{means[name] / means[best]:.3f}" if means[best] else "",
-                "" if name == best else f"{paired.mean():+.3g} ± {_error(paired):.2g}",
+                f"{worst / mean:.2f}" if mean and sign > 0 else "",
+                f"{mean / best:.3f}" if best else "",
+                "" if name == order[0] else f"{paired.mean():+.3g} ± {_error(paired):.2g}",
             )
         )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def summary(lines: Iterable[Mapping[str, str]], earlier: Iterable[Mapping[str, str]]) -> str:
+    """Return the table of docs/results/default.md; ``earlier`` are lines of the earlier default.
+
+    The default is ahead or behind if the paired difference to the best other policy is more than
+    two standard errors.
+    """
+    before = by_measure(earlier)
+    heads = ("point", "problem", "in the audit", "before", "after", "worst replica")
+    rows = [(*heads, "best other method", "difference to it", "verdict"), ("---",) * 9]
+    for (problem, measure), values in by_measure(lines).items():
+        others = [one for one in _ranked(values, measure) if one not in (DEFAULT, "random")]
+        label = f"{problem}: {measure}"
+        if DEFAULT not in values or not others or "tenth" in measure:
+            continue
+        paired, sign = _paired(values, DEFAULT, others[0]), _sign(measure)
+        far = sign * paired.mean() / (_error(paired) or math.inf)
+        verdict = "behind" if far > 2 else "ahead" if far < -2 else "level"
+        worst = sign * max(sign * value for value in values[DEFAULT].values())
+        old = before.get((problem, measure), {})
+        rows.append(
+            (
+                str(SPOTS[problem].point),
+                label,
+                AUDIT.get(label, ""),
+                _mean(old[DEFAULT]) if DEFAULT in old else "",
+                _mean(values[DEFAULT]),
+                f"{worst:.4g}",
+                f"`{others[0]}` {_mean(values[others[0]])}",
+                f"{paired.mean():+.3g} ± {_error(paired):.2g}",
+                verdict,
+            )
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _sign(measure: str) -> float:
+    """-1 if more is better, otherwise 1."""
+    return -1.0 if measure in HIGHER_IS_BETTER else 1.0
+
+
+def _ranked(values: Values, measure: str) -> list[str]:
+    """Return the policies, that with the best mean first."""
+    return sorted(values, key=lambda name: _sign(measure) * np.mean(list(values[name].values())))
+
+
+def _paired(values: Values, name: str, other: str) -> Floats:
+    """Return the differences of two policies in the worlds that both have played."""
+    worlds = sorted(set(values[name]) & set(values[other]))
+    return np.array([values[name][world] - values[other][world] for world in worlds])
+
+
+def _mean(values: Mapping[Any, float]) -> str:
+    """Return the mean and its standard error."""
+    array = np.array(list(values.values()))
+    return f"{array.mean():.4g} ± {_error(array):.2g}"
 
 
 def _error(values: Floats) -> float:
@@ -201,6 +258,8 @@ def main() -> None:
                         for replica, value in enumerate(values):
                             writer.writerow([*cell, replica, measure, f"{value:.6g}"])
     print(tables(read(options.out), options.only))
+    if options.summary:
+        print(summary(read(options.out), read(options.before) if options.before else ()))
 
 
 def _options() -> argparse.Namespace:
@@ -218,6 +277,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, default=Path("weak-spots.csv"))
     parser.add_argument("--print-only", action="store_true", help="only print the CSV as tables")
+    parser.add_argument("--summary", action="store_true", help="also one table of all problems")
+    parser.add_argument("--before", type=Path, help="CSV of an earlier version, for the summary")
     return parser.parse_args()
 
 
