@@ -127,10 +127,10 @@ def _kernels() -> list[dict[str, Any]]:
 
 
 NEAREST = [{"policy": "EpsilonGreedy", "epsilon": 0.02}, {"policy": "UCB1", "alpha": 0.1}]
-WIDTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 PEERS: dict[str, Tuned] = {
-    "linucb": Tuned(SUBMAX, [{"kind": "linucb"}], "alpha", WIDTHS, 1, 4),
-    "linear-thompson": Tuned(SUBMAX, [{"kind": "linear-thompson"}], "width", WIDTHS, 1, 4),
+    "linucb": Tuned(SUBMAX, [{"kind": "linucb"}], "alpha", WIDTHS, 2, 5),
+    "linear-thompson": Tuned(SUBMAX, [{"kind": "linear-thompson"}], "width", WIDTHS, 2, 5),
     "mabwiser-tree": Tuned(
         MABWISER,
         [{"policy": "EpsilonGreedy", "near": "TreeBandit"}],
@@ -139,9 +139,10 @@ PEERS: dict[str, Tuned] = {
     "mabwiser-nearest": Tuned(
         MABWISER,
         [{**policy, "near": "KNearest"} for policy in NEAREST],
-        *("near_parameters.k", (1, 3, 10, 30, 100, 300), 1, 3),
+        # The first batch has 100 rows: there are no more neighbours.
+        *("near_parameters.k", (1, 3, 10, 30, 60, 100), 1, 3),
     ),
-    "kernel-ucb": Tuned(REFERENCE, _kernels(), "alpha", WIDTHS, 1, 3),
+    "kernel-ucb": Tuned(REFERENCE, _kernels(), "alpha", WIDTHS, 2, 4),
     "neural-linear": Tuned(
         REFERENCE,
         [{"method": "neural-linear", "hidden": 50, "steps": steps} for steps in (50, 200)],
@@ -239,7 +240,7 @@ def _best(
 
 
 def _label(name: str, option: int, position: int) -> str:
-    return f"{name} {option} {position}"
+    return f"{name} {option} {PEERS[name].values[position]:g}"
 
 
 def play(options: argparse.Namespace) -> None:
