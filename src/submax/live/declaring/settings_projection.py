@@ -6,6 +6,7 @@ from typing import Self
 import msgspec
 
 from submax.core.errors import InputError, NotFoundError
+from submax.live.declaring.ramps import Ramp
 from submax.live.declaring.setting_types import FIXED
 from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import settings_stream
@@ -40,6 +41,7 @@ class SettingsProjection:
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
     order, ``published_at`` their times, ``history`` says what the bandit had learned before its
     first decision, and ``promotions`` are those of shadows that were not taken back.
+    ``ramps`` are those of the choices that were added later.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read, ``changed_at`` that of the last change of settings, and
     ``groups_since`` that of the last change of the holdout or the control.
@@ -48,6 +50,7 @@ class SettingsProjection:
     def __init__(self, declared: Event, read: Reader) -> None:
         self.settings = body_of(declared, Settings)
         self.menu = self.settings.menu
+        self.ramps: tuple[Ramp, ...] = ()
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
         self.published_at: list[float] = []
@@ -142,6 +145,11 @@ class SettingsProjection:
             self.menu = self.menu.changed(change)
         except InputError:
             return
+        if change.verb in ("add", "retire"):
+            place = self.menu.place(change)
+            self.ramps = tuple(ramp for ramp in self.ramps if ramp.place != place)
+            if change.ramp:
+                self.ramps += (Ramp(place, change.ramp, change.since),)
 
     def settings_with(self, given: Settings, names: list[str]) -> Settings:
         """The settings with the values of ``names`` taken from ``given``.
