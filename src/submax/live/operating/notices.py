@@ -56,9 +56,10 @@ def _ramped(projection: SettingsProjection, ledger: Ledger) -> Iterator[str]:
     """Which choices are still ramped up, and for how long."""
     for limit in limits_at(projection.ramps, ledger.counts["decisions"]):
         slot, index = limit.place
+        name = projection.menu.slots[slot].choices[index].name
         yield (
-            f"{projection.menu.slots[slot].choices[index].name!r} is new: it gets at most "
-            f"{limit.share:.3g} of the decisions now, rising to no limit after {limit.left:,} more"
+            f"{name!r} is new: it gets at most {100 * limit.share:.3g} % of the decisions now, and "
+            f"this limit rises until it ends after {limit.left:,} more"
         )
 
 
