@@ -5,10 +5,12 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.live.bandits.open import open_bandit
 from submax.live.declaring.ramps import Limit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
 from submax.live.serving.guarded import within_limits
+from submax.live.store.memory_store import MemoryStore
 from submax.schema.choices import Change
 
 SIGMAS = 6.0
@@ -91,6 +93,19 @@ def test_a_ramp_goes_on_after_a_restart(seed, tmp_path):
     kept.decide_many([{}] * 7)
     kept.save(tmp_path / "kept")
     assert logged(again := submax.Bandit.load(tmp_path / "kept"), again.decide())[3] == 0.08
+
+
+def test_a_ramp_is_forgotten_when_a_version_has_learned_from_its_decisions(clock):
+    options = {"policy": "random", "reward_wait": 10.0, "background": False, "clock": clock}
+    bandit = open_bandit(MemoryStore(clock), actions=["A", "B"], **options)
+    for number in range(9):
+        bandit.reward(bandit.decide().id, 1.0)
+        if number == 4:
+            bandit.add("C", ramp=4)
+    assert bandit._live_state.projection.ramps
+    clock.now += 11
+    assert bandit.refit()
+    assert not bandit._live_state.projection.ramps
 
 
 def test_limits_hold_by_slot_and_respect_the_guard_rails(seed):

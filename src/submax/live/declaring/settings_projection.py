@@ -41,7 +41,7 @@ class SettingsProjection:
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
     order, ``published_at`` their times, ``history`` says what the bandit had learned before its
     first decision, and ``promotions`` are those of shadows that were not taken back.
-    ``ramps`` are those of the choices that were added later.
+    ``ramps`` are those of choices that were added later, until a version shows that they are over.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read, ``changed_at`` that of the last change of settings, and
     ``groups_since`` that of the last change of the holdout or the control.
@@ -103,6 +103,7 @@ class SettingsProjection:
         elif event.kind == VERSION:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
+            self._end_ramps(fitted)
         elif event.kind == PUBLISHED:
             self._publish(body_of(event, Published), event.at)
         elif event.kind == PROMOTED:
@@ -123,6 +124,16 @@ class SettingsProjection:
         self.changed_at = event.position
         if self.settings.groups != before.groups:
             self.groups_since = event.position
+
+    def _end_ramps(self, fitted: Fitted) -> None:
+        """Forget the ramps that are over, because a version has learned from enough decisions.
+
+        Otherwise every opening would have to count the decisions of the log again.
+        """
+        decided = fitted.rows - (0 if self.history is None else self.history.rows)
+        ramps = tuple(ramp for ramp in self.ramps if ramp.since + ramp.decisions > decided)
+        if len(ramps) < len(self.ramps):
+            self.ramps = ramps
 
     def _promote(self, promoted: Promoted) -> None:
         if not promoted.undone:

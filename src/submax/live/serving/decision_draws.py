@@ -40,9 +40,10 @@ class DecisionDraws:
         """The version as it decides now, with the limits of choices that are still ramped up.
 
         The ramp of a choice that is added later, here or by another process, begins with the next
-        decision of this process.
+        decision of this process. The version counts as ramped until the next one, because units
+        that got their actions during the ramp keep them.
         """
-        if not serving.ramps:
+        if not serving.ramps and self._ramped_version != serving.version:
             return serving
         if serving.ramps is not self._ramps:
             for ramp in serving.ramps:
