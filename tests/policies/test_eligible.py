@@ -18,7 +18,7 @@ LEARNING = (
     "rcp-adaptive", "rcp-submax", "rcp-optimistic", "rcp-optimized", "thompson-1-1", "ucb1",
     "kl-ucb", "bayes-ucb-1-9", "epsilon-greedy-0.1", "linucb", "linear-thompson",
     "posterior-submax", "information-directed-1-9", "discounted-thompson", "logistic-thompson",
-    "hybrid-linucb",
+    "hybrid-linucb", "hill-climbing-thompson",
 )  # fmt: skip
 KEPT = (0, 2, 3)
 

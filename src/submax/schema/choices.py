@@ -41,12 +41,18 @@ class NumberRange(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A change of a choice: its ``verb``, and the ``features`` of a choice that is added."""
+    """A change of a choice: its ``verb``, and the ``features`` of a choice that is added.
+
+    A choice that is added is ramped up over ``ramp`` decisions, counted after the first ``since``
+    of the log. In a request, a ramp of None stands for the default.
+    """
 
     verb: Literal["add", "pause", "resume", "retire"]
     choice: str
     slot: str = ARMS
     features: Features = {}
+    ramp: int | None = None
+    since: int = 0
 
 
 STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}

@@ -254,10 +254,12 @@ class Menu(msgspec.Struct, frozen=True):
                 one_of(f"choice{of_slot(slot.name)}", change.choice, [one.name for one in choices])
                 raise AssertionError("unreachable: one_of raises for an unknown name")
             check_status_change(choices, index, change)
-            if change.features:
+            if change.features or change.ramp is not None:
+                word = "features" if change.features else "ramp"
                 raise InputError(
-                    f"features are given when a choice is added, not to {change.verb} it: leave "
-                    "them out"
+                    f"{word} can be set when a choice is added, not to {change.verb} it: leave "
+                    f"{word} out",
+                    parameter=word,
                 )
             choices[index] = msgspec.structs.replace(choices[index], status=STATUS[change.verb])
         changed = msgspec.structs.replace(slot, choices=tuple(choices))
@@ -268,6 +270,11 @@ class Menu(msgspec.Struct, frozen=True):
         """Return the status of the choice that a change is about."""
         slot = self._slot_of(change)
         return next(one.status for one in slot.choices if one.name == change.choice)
+
+    def place(self, change: Change) -> tuple[int, int]:
+        """Return the slot of the choice that a change is about, and its index there."""
+        slot = self._slot_of(change)
+        return self.slots.index(slot), self._index(slot, change.choice)
 
     def _slot_of(self, change: Change) -> Slot:
         found = next((slot for slot in self.slots if slot.name == change.slot), None)

@@ -63,7 +63,7 @@ def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock, k
         given["action_features"] = {"song": FEATURES}
         given["guard_rails"] = {"burn_in": 2 * ROWS}
     bandit = fed(opened(**given), clock, 2 * ROWS if slot else ROWS)
-    bandit.add("F", features=NEW, **({"slot": slot} if slot else {}))
+    bandit.add("F", features=NEW, ramp=0, **({"slot": slot} if slot else {}))
     bandit.refit()
     assert share_of(bandit, "F") > 0.5
 

@@ -104,8 +104,8 @@ def test_an_action_without_mass_alone_is_drawn_uniformly_with_its_like(opened):
 
 def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
     bandit = learned(opened(), clock)
-    bandit.add("E")
-    bandit.add("F")
+    bandit.add("E", ramp=0)
+    bandit.add("F", ramp=0)
     old = shares(ARMS, WEIGHTS[:4])
     expected = {name: share * 4 / 6 for name, share in old.items()} | {"E": 1 / 6, "F": 1 / 6}
     assert table(bandit, bandit.decide()) == pytest.approx(expected, rel=1e-14)
@@ -116,7 +116,7 @@ def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
 
 def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
     bandit = learned(opened(PAGE), clock)
-    bandit.add("tall", slot="layout")
+    bandit.add("tall", slot="layout", ramp=0)
     found = table(bandit, bandit.decide())
     assert len(found) == 9
     for names, share in found.items():

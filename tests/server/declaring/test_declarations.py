@@ -178,7 +178,8 @@ def test_features_of_choices_are_declared_added_and_shown(server, shown):
     name, found = shown(SLOTS)
     assert found["actions"]["title"][0]["features"] == FEATURES["A"]
     assert found["actions"]["layout"][0] == {"choice": "wide", "status": "active"}
-    added = server.post(f"/bandits/{name}/choices", json={**ADD, "slot": "title"})
+    added = server.post(f"/bandits/{name}/choices", json={**ADD, "slot": "title", "ramp": 9})
+    assert any("'C' is new" in sentence for sentence in added.json()["notices"])
     assert added.status_code == 200
 
 

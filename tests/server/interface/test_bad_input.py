@@ -123,6 +123,8 @@ WRONG_OTHERS = {
     "list for a value": (DECIDE, {"context": {"country": ["fr"]}}, 400),
     "no choice": (DECIDE, {**CONTEXT, "eligible": []}, 400),
     "choice there already": (CHOICES, {"verb": "add", "choice": "A"}, 409),
+    "ramp below 0": (CHOICES, {"verb": "add", "choice": "E", "ramp": -1}, 400),
+    "ramp of a pause": (CHOICES, {"verb": "pause", "choice": "A", "ramp": 5}, 400),
     "unknown version": ("/bandits/arms/publish", {"version": 9}, 404),
     "huge version": ("/bandits/arms/publish", {"version": 2**63}, 400),
     "nothing to go back to": ("/bandits/arms/roll-back", None, 409),

@@ -12,6 +12,7 @@ from submax.cli.operating.read_bandit import opened_for_writing, read_bandit
 from submax.live.bandits.bandit import Bandit
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
+from submax.live.declaring.ramps import limits_at
 from submax.live.log.bandits import bandit_names
 from submax.live.monitoring.alarms.alarm_log import AlarmLog
 from submax.live.monitoring.lift.lift_report import LiftReport
@@ -43,6 +44,9 @@ class StoredBandit(OperatedBandit):
     def overview(self) -> OperatorOverview:
         with read_bandit(self._place, self.name) as bandit:
             settings, serving = bandit.projection.settings, bandit.state.serving
+            limits = limits_at(bandit.projection.ramps, bandit.ledger.counts["decisions"])
+            if limits:
+                serving = serving.limited(limits)
             probabilities = CurrentProbabilities().of(serving, recent_contexts(bandit.ledger))
             arms = arm_statuses(serving, bandit.ledger, probabilities)
             return OperatorOverview(

@@ -136,8 +136,10 @@ class Bandit(ShadowedBandit):
         bandit._learner = refitter
         bandit._shadow = ShadowWorker(store, name, bandit._live_state, refitter, training=training)
         bandit._alarm_log = refitter.alarms.log
-        if bandit.settings.guard_rails.burn_in:
-            bandit.requests.draws.decided = refitter.catch_up().counts["decisions"]
+        ramps = bandit._live_state.projection.ramps
+        if bandit.settings.guard_rails.burn_in or ramps:
+            decided = refitter.catch_up().counts["decisions"]
+            bandit.requests.draws.resume(decided, ramps)
         if background:
             bandit._start_background(refitter, bandit._shadow, scheduler)
         return bandit
@@ -209,7 +211,8 @@ class Bandit(ShadowedBandit):
         bandit._begin(store, MEMORY_NAME, made, generator_at(saved.generator), clock)
         learner = OnlineLearner(store, MEMORY_NAME, bandit._live_state, clock)
         learner.restore(saved)
-        bandit.requests.draws.decided = learner.ledger.counts["decisions"]
+        ramps = bandit._live_state.projection.ramps
+        bandit.requests.draws.resume(learner.ledger.counts["decisions"], ramps)
         bandit._learner = learner
         return bandit
 

@@ -202,7 +202,8 @@ class BanditBase:
             ledger = self._learner.ledger_if_read()
         except StoreError:
             ledger = None
-        return bandit_summary(self.name, self._live_state.serving, ledger, self.failures)
+        serving = self.requests.draws.ramped(self._live_state.serving)
+        return bandit_summary(self.name, serving, ledger, self.failures)
 
     def _append_setting(self, entries: list[Entry]) -> list[AppendResult]:
         stream = settings_stream(self.name)

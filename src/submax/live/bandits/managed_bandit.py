@@ -6,6 +6,7 @@ from typing import Unpack
 
 import msgspec
 
+from submax.core.checks import whole_number
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.bandits.bandit_base import BanditBase
@@ -13,6 +14,7 @@ from submax.live.declaring.bandit_options import BanditOptions
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_identifier
+from submax.live.declaring.ramps import DEFAULT_RAMP, LONGEST_RAMP
 from submax.live.declaring.setting_types import MEMORY_ONLY, STORE_ONLY
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.online_learner import OnlineLearner
@@ -30,6 +32,7 @@ from submax.live.serving.reward_values import DEFAULT_REWARD_KEY
 from submax.live.store.event import Entry
 from submax.schema.action_features import clean_features
 from submax.schema.choices import ARMS, STATUS, Change
+from submax.schema.menu import LISTED, Menu
 
 
 class ManagedBandit(BanditBase):
@@ -41,14 +44,19 @@ class ManagedBandit(BanditBase):
         *,
         slot: str = ARMS,
         features: Mapping[str, float | str] | None = None,
+        ramp: int | None = None,
     ) -> None:
         """Add an arm, or a choice to a slot; it is eligible at once.
+
+        The new choice is ramped up over ``ramp`` decisions N: after n of them its probability is
+        at most (n + 1) / N, and what it does not get goes to the other choices. N is 1,000 if it is
+        not given, or the number of decisions so far if these are fewer. With 0 there is no ramp.
 
         If the choices have features, the new one must bring the same ones: ``features`` is a table
         of numbers and texts. A text that no other choice has is a new category.
         """
         cleaned = clean_features(choice, {} if features is None else features)
-        self.change(Change("add", choice, slot, cleaned))
+        self.change(Change("add", choice, slot, cleaned, ramp))
 
     def pause(self, choice: str | None = None, *, slot: str = ARMS) -> None:
         """Make a choice ineligible until ``resume``; without a choice, pause the whole bandit.
@@ -109,7 +117,10 @@ class ManagedBandit(BanditBase):
     def change(self, change: Change) -> None:
         """Apply a change to a choice."""
         self._live_state.follow()
-        self.settings.guard_rails.check(self.menu.changed(change))
+        changed = self.menu.changed(change)
+        self.settings.guard_rails.check(changed)
+        if change.verb == "add":
+            change = self._with_ramp(change, changed)
         key = f"choice {change.slot}\n{change.choice}" if change.verb == "add" else None
         entry = Entry(CHOICE, msgspec.msgpack.encode(change), key)
         (written,) = self._append_setting([entry])
@@ -125,6 +136,22 @@ class ManagedBandit(BanditBase):
                 "menu, and repeat the call if it is still needed"
             )
 
+    def _with_ramp(self, change: Change, changed: Menu) -> Change:
+        """The change with its ramp, and the number of decisions after which this begins."""
+        if change.ramp is not None:
+            whole_number("ramp", change.ramp, at_least=0, at_most=LONGEST_RAMP)
+        if not changed.can_list:
+            if change.ramp:
+                raise InputError(
+                    f"ramp was given, and a ramp needs at most {LISTED} joint actions without "
+                    "real-valued parts: leave it out",
+                    parameter="ramp",
+                )
+            return msgspec.structs.replace(change, ramp=0)
+        decided = self._learner.catch_up().counts["decisions"]
+        ramp = min(DEFAULT_RAMP, decided) if change.ramp is None else change.ramp
+        return msgspec.structs.replace(change, ramp=ramp, since=decided)
+
     def _take_away(self, change: Change) -> None:
         """Pause or retire a choice, and warn if a guard rail loses its effect by this."""
         before = missing_rails(self.settings.guard_rails, self.menu)
@@ -135,7 +162,7 @@ class ManagedBandit(BanditBase):
 
     def arms(self) -> list[ArmStatus]:
         """The decisions, share, reward rate and current probability of each choice."""
-        serving = self._live_state.serving
+        serving = self.requests.draws.ramped(self._live_state.serving)
         # Without the lock of the ledger: a policy may take for ever.
         found = self._current.of(serving, self._learner.inspect(recent_contexts))
         return self._learner.inspect(lambda ledger: arm_statuses(serving, ledger, found))

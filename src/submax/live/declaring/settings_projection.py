@@ -6,6 +6,7 @@ from typing import Self
 import msgspec
 
 from submax.core.errors import InputError, NotFoundError
+from submax.live.declaring.ramps import Ramp
 from submax.live.declaring.setting_types import FIXED
 from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import settings_stream
@@ -40,6 +41,7 @@ class SettingsProjection:
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
     order, ``published_at`` their times, ``history`` says what the bandit had learned before its
     first decision, and ``promotions`` are those of shadows that were not taken back.
+    ``ramps`` are those of choices that were added later, until a version shows that they are over.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read, ``changed_at`` that of the last change of settings, and
     ``groups_since`` that of the last change of the holdout or the control.
@@ -48,6 +50,7 @@ class SettingsProjection:
     def __init__(self, declared: Event, read: Reader) -> None:
         self.settings = body_of(declared, Settings)
         self.menu = self.settings.menu
+        self.ramps: tuple[Ramp, ...] = ()
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
         self.published_at: list[float] = []
@@ -100,6 +103,7 @@ class SettingsProjection:
         elif event.kind == VERSION:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
+            self._end_ramps(fitted)
         elif event.kind == PUBLISHED:
             self._publish(body_of(event, Published), event.at)
         elif event.kind == PROMOTED:
@@ -120,6 +124,16 @@ class SettingsProjection:
         self.changed_at = event.position
         if self.settings.groups != before.groups:
             self.groups_since = event.position
+
+    def _end_ramps(self, fitted: Fitted) -> None:
+        """Forget the ramps that are over, because a version has learned from enough decisions.
+
+        Otherwise every opening would have to count the decisions of the log again.
+        """
+        decided = fitted.rows - (0 if self.history is None else self.history.rows)
+        ramps = tuple(ramp for ramp in self.ramps if ramp.since + ramp.decisions > decided)
+        if len(ramps) < len(self.ramps):
+            self.ramps = ramps
 
     def _promote(self, promoted: Promoted) -> None:
         if not promoted.undone:
@@ -142,6 +156,11 @@ class SettingsProjection:
             self.menu = self.menu.changed(change)
         except InputError:
             return
+        if change.verb in ("add", "retire"):
+            place = self.menu.place(change)
+            self.ramps = tuple(ramp for ramp in self.ramps if ramp.place != place)
+            if change.ramp:
+                self.ramps += (Ramp(place, change.ramp, change.since),)
 
     def settings_with(self, given: Settings, names: list[str]) -> Settings:
         """The settings with the values of ``names`` taken from ``given``.

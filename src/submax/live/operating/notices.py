@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from submax.live.declaring.guard_rails import GuardRails
+from submax.live.declaring.ramps import limits_at
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.ledger import Ledger
 from submax.live.monitoring.lift.lift_reports import lift_reports
@@ -23,6 +24,7 @@ def notices(projection: SettingsProjection, serving: Serving, ledger: Ledger) ->
         )
     elif settings.status == "archived":
         found.append("the bandit is archived: decisions and rewards are refused")
+    found += _ramped(projection, ledger)
     rails = settings.guard_rails
     found += missing_rails(rails, projection.menu)
     if isinstance(rails.control, str) and projection.menu.plain:
@@ -48,6 +50,17 @@ def missing_rails(rails: GuardRails, menu: Menu) -> list[str]:
             "resume it, or set another baseline"
         )
     return found
+
+
+def _ramped(projection: SettingsProjection, ledger: Ledger) -> Iterator[str]:
+    """Which choices are still ramped up, and for how long."""
+    for limit in limits_at(projection.ramps, ledger.counts["decisions"]):
+        slot, index = limit.place
+        name = projection.menu.slots[slot].choices[index].name
+        yield (
+            f"{name!r} is new: it gets at most {100 * limit.share:.3g} % of the decisions now, and "
+            f"this limit rises until it ends after {limit.left:,} more"
+        )
 
 
 def _is_active(action: Action, menu: Menu) -> bool:

@@ -1,9 +1,10 @@
 """Draws decisions: the holdout, units, the burn-in and everything else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from submax.live.declaring.ramps import Place, Ramp, limits_at
 from submax.live.log.group_draw import GroupDraw
 from submax.live.serving.action_sampler import DrawnAction
 from submax.live.serving.checked_request import CheckedRequest
@@ -25,9 +26,39 @@ class DecisionDraws:
     def __init__(self, units: UnitDraws, rng: np.random.Generator) -> None:
         self.decided = 0
         self._units, self._rng = units, rng
+        self._starts: dict[Place, int] = {}
+        self._ramps: tuple[Ramp, ...] = ()
+        self._open_ramps: tuple[Ramp, ...] = ()
+        self._ramped_version: int | None = None
+
+    def resume(self, decided: int, ramps: Iterable[Ramp]) -> None:
+        """Continue after so many decisions of the log, and in these ramps."""
+        self.decided = decided
+        self._starts = {ramp.place: ramp.since for ramp in ramps}
+
+    def ramped(self, serving: Serving) -> Serving:
+        """The version as it decides now, with the limits of choices that are still ramped up.
+
+        The ramp of a choice that is added later, here or by another process, begins with the next
+        decision of this process. The version counts as ramped until the next one, because units
+        that got their actions during the ramp keep them.
+        """
+        if not serving.ramps and self._ramped_version != serving.version:
+            return serving
+        if serving.ramps is not self._ramps:
+            for ramp in serving.ramps:
+                self._starts.setdefault(ramp.place, self.decided)
+            self._ramps = self._open_ramps = serving.ramps
+        limits = limits_at(self._open_ramps, self.decided, self._starts) if self._open_ramps else ()
+        if limits:
+            self._ramped_version = serving.version
+        else:
+            self._open_ramps = ()
+        return serving.limited(limits) if self._ramped_version == serving.version else serving
 
     def one(self, serving: Serving, request: CheckedRequest, *, uniform: bool) -> DrawnDecision:
         """Draw the decision of a request; ``uniform`` within the guard rails if so asked."""
+        serving = self.ramped(serving)
         if serving.settings.status == "paused":
             return self._while_paused(serving, request)
         rails = serving.settings.guard_rails
@@ -43,6 +74,9 @@ class DecisionDraws:
 
     def together(self, serving: Serving, requests: Sequence[CheckedRequest]) -> list[DrawnDecision]:
         """Draw as ``one`` does for each request, with the same probabilities."""
+        if self.ramped(serving).limits:
+            # Every decision has limits of its own.
+            return [self.one(serving, request, uniform=False) for request in requests]
         if serving.settings.status == "paused":
             return [self._while_paused(serving, request) for request in requests]
         held_out = self._held_out(serving, requests)

@@ -1,5 +1,6 @@
 """Probabilities of the actions that are eligible, within the guard rails."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.numerics.categorical import TOLERANCE
 from submax.live.declaring.guard_rails import GuardRails
+from submax.live.declaring.ramps import Limit
 from submax.schema.menu import ChoiceIndices
 
 FEW_ACTIONS = 50
@@ -92,3 +94,50 @@ def within_rails(probabilities: Floats, rails: GuardRails, control: int | None) 
     least = min(rails.minimum, mass / count)
     guarded: Floats = np.where(others, least + (mass - least * count) * shares, 1.0 - mass)
     return guarded
+
+
+def within_limits(
+    probabilities: Floats,
+    eligible: ChoiceIndices,
+    limits: Sequence[Limit],
+    minimum: float,
+    control: int | None,
+) -> Floats:
+    """Probabilities ``[n, M]`` in which new choices have no more than their limits.
+
+    If a choice has the probability p and the limit c, the joint actions with it are multiplied by
+    min(1, c / p), but none falls below the ``minimum`` of the guard rails. What they lose goes to
+    the joint actions without new choices, in proportion, or evenly if these have nothing. The
+    control, at the place ``control``, keeps its share. Limits have no effect in a slot in which
+    only new choices are eligible, or if nothing but the control is left.
+    """
+    shape = [len(indices) for indices in eligible]
+    joint = probabilities.reshape(-1, *shape)
+    factor, receives = np.ones(joint.shape), np.ones(shape, dtype=bool)
+    for slot, indices in enumerate(eligible):
+        share = {limit.place[1]: limit.share for limit in limits if limit.place[0] == slot}
+        is_new = np.array([index in share for index in indices])
+        if not is_new.any() or is_new.all():
+            continue
+        others = tuple(axis for axis in range(1, joint.ndim) if axis != slot + 1)
+        chance = joint.sum(axis=others, keepdims=True)
+        along = [len(indices) if axis == slot else 1 for axis in range(len(shape))]
+        limit = np.array([share.get(index, np.inf) for index in indices]).reshape(along)
+        over = chance > limit
+        factor *= np.where(over, limit, 1.0) / np.where(over, chance, 1.0)
+        receives &= ~is_new.reshape(along)
+    scaled = (joint * factor).reshape(probabilities.shape)
+    limited: Floats = np.maximum(scaled, np.minimum(probabilities, minimum))
+    takers = receives.ravel()
+    if control is not None:
+        limited[:, control] = probabilities[:, control]
+        takers[control] = False
+    if not takers.any():
+        return probabilities
+    lost = (probabilities - limited).sum(axis=1, keepdims=True)
+    weights = np.where(takers, probabilities, 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    has_any = total > 0
+    shares = np.where(has_any, weights / np.where(has_any, total, 1.0), takers / takers.sum())
+    moved: Floats = limited + lost * shares
+    return moved

@@ -142,7 +142,14 @@ class LiveState:
         self.rewards = RewardValues(settings)
         version, policy, model = self._best()
         self.serving = Serving(
-            settings, menu, policy, model, version, self.failures, self.projection.groups_since
+            settings,
+            menu,
+            policy,
+            model,
+            version,
+            self.failures,
+            self.projection.groups_since,
+            self.projection.ramps,
         )
 
     def _best(self) -> tuple[int, Policy[Any], Model]:

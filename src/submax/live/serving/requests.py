@@ -61,7 +61,7 @@ class Requests:
         """Whether drawing a decision for a unit may have to wait for a store of many processes."""
         if unit is None or self._store.appended(self._stream) is not None:
             return False
-        return self._units.must_pin(self.serving)
+        return self._units.must_pin(self.draws.ramped(self.serving))
 
     def deciding(
         self,

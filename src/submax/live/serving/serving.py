@@ -12,10 +12,17 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.live.declaring.ramps import Limit, Ramp
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
 from submax.live.serving.checked_policy import CheckedPolicy
-from submax.live.serving.guarded import Places, find_places, with_new_choices, within_rails
+from submax.live.serving.guarded import (
+    Places,
+    find_places,
+    with_new_choices,
+    within_limits,
+    within_rails,
+)
 from submax.live.serving.unlisted_actions import uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
@@ -33,7 +40,8 @@ class Serving:
 
     Choices that were added after the version was fitted have the probability that a uniform policy
     would give them. Choices that are no longer active have the probability 0. ``groups_since`` is
-    the position of the settings by which holdout and control are drawn.
+    the position of the settings by which holdout and control are drawn, and ``ramps`` are those of
+    new choices; ``limited`` applies them.
     """
 
     def __init__(
@@ -45,9 +53,12 @@ class Serving:
         version: int,
         failures: Counter[str],
         groups_since: int = 0,
+        ramps: tuple[Ramp, ...] = (),
     ) -> None:
         self.settings, self.menu, self.version = settings, menu, version
-        self.groups_since = groups_since
+        self.groups_since, self.ramps = groups_since, ramps
+        self.limits: Sequence[Limit] = ()
+        self._is_ramped = False
         self.active = menu.active
         self._failures = failures
         self._checked = CheckedPolicy(policy, model, version, failures)
@@ -83,9 +94,8 @@ class Serving:
         if self._same:
             return self.probabilities([], self.active, uniform=False)
         context = self.model.standardization.apply(encoded)[None]
-        found = self._among(context, self.active)
-        control = self.control_place(self.active)
-        average: Floats = within_rails(found, self.settings.guard_rails, control).mean(axis=0)
+        found = self._within_rails(self._among(context, self.active), self.active)
+        average: Floats = found.mean(axis=0)
         return average
 
     @property
@@ -104,6 +114,13 @@ class Serving:
         new._context_free = lru_cache(MAX_CACHED_SETS)(new._without_context)
         if model.active != self.model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
+        return new
+
+    def limited(self, limits: Sequence[Limit]) -> "Serving":
+        """A copy that decides within these limits of new choices, which may soon be others."""
+        new = copy(self)
+        new.limits, new._is_ramped = limits, True
+        new._shared_sampler = new._shared_probabilities = None
         return new
 
     def draw(
@@ -146,9 +163,12 @@ class Serving:
         return self._lists
 
     @property
-    def uses_context(self) -> bool:
-        """Whether probabilities may differ from one context to another."""
-        return not self._same
+    def may_vary(self) -> bool:
+        """Whether decisions of the version may have different probabilities.
+
+        They depend on the context, or on how far a ramp is.
+        """
+        return not self._same or self._is_ramped
 
     def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""
@@ -224,8 +244,15 @@ class Serving:
             probabilities = self._context_free(eligible)
         else:
             probabilities = self._among(self.encoded_contexts(rows), eligible)
-        control = self.control_place(eligible)
-        return within_rails(probabilities, self.settings.guard_rails, control)
+        return self._within_rails(probabilities, eligible)
+
+    def _within_rails(self, probabilities: Floats, eligible: ChoiceIndices) -> Floats:
+        """Probabilities ``[n, M]`` within the guard rails and the limits of new choices."""
+        rails, control = self.settings.guard_rails, self.control_place(eligible)
+        found = within_rails(probabilities, rails, control)
+        if not self.limits:
+            return found
+        return within_limits(found, eligible, self.limits, rails.minimum, control)
 
     def _find_places(self, eligible: ChoiceIndices) -> Places | None:
         """The places of the eligible actions; None if the version lists the same actions."""

@@ -1,5 +1,6 @@
 """Thompson sampling for joint choices, with hill climbing instead of listing them."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
@@ -15,6 +16,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.policies.linear.climbing_pool import ClimbingPool
 from submax.policies.linear.slot_effects import SlotEffects
 from submax.policies.linear.slot_regression import SlotRegression, high_reward_threshold
@@ -133,6 +135,23 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         # Replicas without new rows keep their draws.
         pool = state.pool.replaced(has_rows, drawn)
         return HillClimbingState(state.problem, regression, pool, state.learned | has_rows)
+
+    def restricted(self, state: HillClimbingState, choices: Choices) -> HillClimbingState:
+        """Restrict the posterior, and draw and climb again among these choices.
+
+        The random numbers of the new draws follow by a hash from the posterior and the last draws,
+        so that the same state gives the same probabilities.
+        """
+        effects, kept = self._effects(state.problem).restricted(choices)
+        mean, variance = state.regression
+        regression = SlotRegression(mean[:, kept], variance[:, kept])
+        known = state.pool.starts.tobytes() + mean.tobytes()
+        seed = int.from_bytes(hashlib.blake2b(known, digest_size=8).digest())
+        pool = ClimbingPool.empty(effects, len(mean), self.draws, self.restarts)
+        drawn = pool.drawn(effects, regression, self.sweeps, np.random.default_rng(seed))
+        return state._replace(
+            problem=state.problem.restricted(choices), regression=regression, pool=drawn
+        )
 
     def for_single_decisions(self) -> Self:
         """Return the policy with one draw at each update: a single decision uses no other."""

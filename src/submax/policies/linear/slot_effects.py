@@ -9,6 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
+from submax.core.spaces.space import Choices
 
 INTERCEPT_VARIANCE = 4.0
 """Prior variance of the intercept: with a deviation of 2, mean rewards of 5 % and 1 %, where the
@@ -75,6 +76,24 @@ class SlotEffects:
         choices = sum(self.sizes)
         within = sum(size * size for size in self.sizes)
         return self.constant + choices + (choices * choices - within) // 2
+
+    def restricted(self, choices: Choices) -> tuple["SlotEffects", Integers]:
+        """Return the effects of these choices alone, and their positions here.
+
+        >>> smaller, kept = SlotEffects((2, 3), contexts=0).restricted(((1,), (0, 2)))
+        >>> smaller.sizes, kept.tolist()
+        ((1, 2), [0, 2, 3, 5, 9, 11])
+        """
+        chosen = [
+            part.start + np.array(slot) for part, slot in zip(self.choices, choices, strict=True)
+        ]
+        kept = [np.arange(self.constant), *chosen]
+        for (first, second), part in self.pairs.items():
+            rows = np.array(choices[first])[:, None] * self.sizes[second]
+            kept.append((part.start + rows + np.array(choices[second])).ravel())
+        inside = (np.concatenate(chosen) - self.constant)[:, None] * self.contexts
+        kept.append((self.interactions.start + inside + np.arange(self.contexts)).ravel())
+        return SlotEffects(tuple(map(len, choices)), self.contexts), np.concatenate(kept)
 
     def active(self, action: Integers) -> Integers:
         """Positions of the effects that are active in each action: ``[..., S] -> [..., E]``.

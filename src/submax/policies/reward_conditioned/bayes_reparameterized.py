@@ -20,9 +20,11 @@ from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.rewards.binary import Binary
 from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
 from submax.estimators.level_probabilities import level_probabilities
 from submax.estimators.softmax import Softmax
 from submax.policies.neural.value_belief import ValueBelief, reward_bounds
+from submax.policies.reward_conditioned.restricted_belief import RestrictedBelief
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
 
@@ -32,18 +34,24 @@ class BayesReparameterizedState(NamedTuple):
     """The reward model, what the estimator learned of the behaviour, and the reward levels.
 
     ``levels [R, L]`` are the rewards conditioned on, and ``share [R, L]`` is how often each was
-    observed.
+    observed. If only some choices are ``eligible``, the reward model is restricted to them; the
+    behaviour is known of all, and its probabilities are conditioned on them.
     """
 
     rewards: ValueBelief
     behaviour: Any
     levels: Floats
     share: Floats
+    eligible: Choices | None = None
 
     @property
     def problem(self) -> Problem:
         """The problem that the networks are trained for."""
         return self.rewards.problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with these choices alone."""
+        return self._replace(rewards=self.rewards.restricted(choices), eligible=choices)
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,10 @@ class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
 
     def table(self, state: BayesReparameterizedState, context: Floats) -> Table:
         """Return π(a | c, level) of every joint action, and the levels' probabilities."""
-        behaviour = self.estimator.belief(state.behaviour, context).prob_of_all()[:, :, :1]
+        belief = self.estimator.belief(state.behaviour, context)
+        if state.eligible is not None:
+            belief = RestrictedBelief(belief, state.eligible)
+        behaviour = belief.prob_of_all()[:, :, :1]
         mean = _between_levels(state, state.rewards.values(context))
         joint = level_probabilities(state.levels, state.share, mean) * behaviour
         prior = np.where(state.share[:, None] > 0, joint.sum(axis=-1), 0.0)

@@ -64,7 +64,7 @@ class UnitDraws:
     def must_pin(self, serving: Serving) -> bool:
         """Whether probabilities may change while a unit is to get the same action."""
         sticky = serving.settings.sticky
-        return not isinstance(sticky, str) or (sticky != "none" and serving.uses_context)
+        return not isinstance(sticky, str) or (sticky != "none" and serving.may_vary)
 
     def confirm(self, written: AppendResult) -> None:
         """Note that a pin is durable."""

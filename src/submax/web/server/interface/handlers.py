@@ -164,7 +164,7 @@ async def lift(call: OperationCall) -> answers.Lifts:
 async def change(call: OperationCall) -> answers.BanditDetails:
     """Change a choice."""
     bandit, body = await find_bandit(call), call.body
-    changed = Change(body.verb, body.choice, body.slot, body.features)
+    changed = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
     await in_thread(bandit.change, changed)
     for sentence in missing_rails(bandit.settings.guard_rails, bandit.menu):
         LOG.warning("%s: %s", bandit.name, sentence)

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from submax.live.declaring.declared_types import DECLARED_TYPES
 from submax.live.declaring.guard_rails import GuardRails
+from submax.live.declaring.ramps import LONGEST_RAMP
 from submax.live.declaring.setting_types import MEMORY_ONLY, ChoiceFeatures, Name
 from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.web.server.access.key import MAX_NAME_LENGTH, Scope
@@ -122,13 +123,15 @@ Set = _set_message()
 class ChangeChoice(Message):
     """A change to an arm, or to a choice of a slot: add, pause, resume or retire it.
 
-    If the other choices have ``features``, a new one must have the same ones.
+    If the other choices have ``features``, a new one must have the same ones. A new choice is
+    ramped up over ``ramp`` decisions: null for the default, 0 for no ramp.
     """
 
     verb: Literal["add", "pause", "resume", "retire"]
     choice: Name
     slot: Annotated[str, Meta(max_length=200)] = ""
     features: ChoiceFeatures = {}
+    ramp: Annotated[int, Meta(ge=0, le=LONGEST_RAMP)] | None = None
 
 
 class Publish(Message):

@@ -128,13 +128,15 @@ export interface Bandits {
 /**
  * A change to an arm, or to a choice of a slot: add, pause, resume or retire it.
  *
- * If the other choices have ``features``, a new one must have the same ones.
+ * If the other choices have ``features``, a new one must have the same ones. A new choice is
+ * ramped up over ``ramp`` decisions: null for the default, 0 for no ramp.
  */
 export interface ChangeChoice {
   verb: "add" | "pause" | "resume" | "retire";
   choice: string;
   slot?: string;
   features?: Record<string, number | string>;
+  ramp?: number | null;
 }
 
 /** Guard rails to be changed; others stay as they are. */
