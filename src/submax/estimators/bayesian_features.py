@@ -22,9 +22,9 @@ from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
 from submax.estimators.level_probabilities import level_probabilities
-from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
 from submax.models.regression.described_actions import described_actions
+from submax.models.regression.map_choice import BeliefSettings
 from submax.models.regression.sampled_rows import RegressionRows
 from submax.strategies.observation_weights import ObservationWeights
 

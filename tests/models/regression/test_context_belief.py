@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
 from submax.models.regression.map_choice import (
     FEWEST_ROWS,
     LENGTHS,
     USUAL_LENGTH,
+    BeliefSettings,
     best_map,
     sums_of,
 )

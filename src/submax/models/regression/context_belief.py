@@ -6,24 +6,16 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.in_one_thread import in_one_thread
-from submax.models.regression.belief_settings import (
-    MAP_GROWTH,
-    BeliefSettings,
-    check_can_learn,
-    prior_is_due,
-)
 from submax.models.regression.feature_map import FeatureMap
-from submax.models.regression.fitting import fitted
-from submax.models.regression.kept_draws import DrawNoise, KeptDraws
-from submax.models.regression.map_choice import best_map
+from submax.models.regression.fitting import fitted, prior_is_due
+from submax.models.regression.map_choice import MAP_GROWTH, BeliefSettings, best_map
 from submax.models.regression.posterior import Posterior
 from submax.models.regression.posterior_covariance import PosteriorCovariance
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
-from submax.models.regression.sums import Sums
+from submax.models.regression.sums import Sums, check_can_learn
 
 REFIT_SHARE = 0.05
 """The posterior is solved again when the weight of the rows has grown by this share of itself."""
@@ -35,8 +27,8 @@ times the uniform probability. The actions that a trained policy prefers say lit
 others."""
 LARGEST_WEIGHT = 10.0
 """Such a row counts as at most this many uniformly chosen rows, so that no single row dominates."""
-
-
+CONTRAST_TOLERANCE = 1e-12
+"""Contrasts below this share of the largest coefficient are rounding errors and count as 0."""
 NOISE_SHARE = 0.3
 """The noise variance is at least this share of the variance of a uniform choice's rewards. As a
 policy becomes good, the variance of its rewards vanishes; without this limit, sure rewards would
@@ -67,6 +59,40 @@ class UniformRewards(NamedTuple):
         if self.weight <= 0:
             return 0.0
         return max(self.square / self.weight - (self.reward / self.weight) ** 2, 0.0)
+
+
+@stored("draw-noise")
+class DrawNoise(NamedTuple):
+    """The random numbers from which the stored draws are made, ``[P, K, F]`` each.
+
+    ``prior`` are standard normal numbers, and ``rows`` is Σ √w φ ε over the rows, with a standard
+    normal ε for each row and draw; see ``PosteriorCovariance.draw_responses``.
+    """
+
+    prior: Floats
+    rows: Floats
+
+
+@stored("kept-draws")
+class KeptDraws(NamedTuple):
+    """P posterior draws of the coefficients of ``FeatureMap.raw``, for K actions.
+
+    A draw is the sum of ``common [P, F]``, its mean over the actions, and ``contrasts [P, K, F]``.
+    Which action is best depends on the contrasts only. Stored separately, they keep the precision
+    of small differences between large rewards.
+    """
+
+    common: Floats
+    contrasts: Floats
+
+    @classmethod
+    def of(cls, coefficients: Floats) -> Self:
+        """Split draws ``[P, K, F]`` into the two parts."""
+        common = coefficients.mean(axis=1)
+        contrasts = coefficients - common[:, None]
+        smallest = CONTRAST_TOLERANCE * np.abs(coefficients).max(initial=0.0)
+        contrasts[np.abs(contrasts) <= smallest] = 0.0
+        return cls(common, contrasts)
 
 
 @stored("context-belief")
@@ -255,7 +281,6 @@ class ContextBelief(NamedTuple):
         few = len(rows.reward) < self.feature_map.width
         covariance = self.covariance if few else None
         for piece in rows.pieces():
-            BACKGROUND.give_way()
             features = self.feature_map.rows(piece.context)
             sums = sums.add(features, piece.number, piece.reward, piece.weight)
             if covariance is not None:
@@ -279,7 +304,6 @@ class ContextBelief(NamedTuple):
 
     def _solved(self, settings: BeliefSettings) -> Self:
         """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
-        BACKGROUND.give_way()
         sums, prior, noise = self.sums, self.prior, self.noise
         assert sums is not None, "a map comes first"
         assert prior is not None, "a map comes first"
@@ -296,7 +320,6 @@ class ContextBelief(NamedTuple):
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
-        BACKGROUND.give_way()
         drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
         found = (
             covariance.applied(structure, np.concatenate([response[None], drawn])) * covariance.unit

@@ -9,6 +9,8 @@ from submax.models.regression.posterior import Posterior, times
 from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
 from submax.models.regression.sums import Sums
 
+PRIOR_GROWTH = 0.1
+"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
 LARGEST_STEP = 100.0
 """Largest factor by which a variance changes in one step, so that a step cannot overshoot far."""
 RANGE = 1e8
@@ -33,6 +35,11 @@ class CoefficientMoments(NamedTuple):
     variances: Floats
     residual: float
     used: float
+
+
+def prior_is_due(weight: float, fitted: float) -> bool:
+    """Return whether to fit the prior again, given the rows' weight now and at the last fit."""
+    return abs(weight - fitted) >= PRIOR_GROWTH * weight
 
 
 def fitted(

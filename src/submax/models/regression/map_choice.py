@@ -1,17 +1,20 @@
 """The choice of a feature map by marginal likelihood."""
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
-from submax.models.regression.belief_settings import BeliefSettings
+from submax.core.arrays import Floats, Integers
 from submax.models.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.models.regression.fitting import fitted
-from submax.models.regression.prior import Prior
+from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows
 from submax.models.regression.sums import Sums
 
+MAP_GROWTH = 1.6
+"""A new feature map is chosen when the rows have grown by this factor since the last choice. The
+cost of all choices together is then a small multiple of the cost of the last one."""
 LENGTHS = (0.35, 0.7, 1.4)
 """Kernel lengths to choose from, in units of the typical distance between two contexts."""
 USUAL_LENGTH = 0.7
@@ -25,6 +28,38 @@ RELEVANCE_ROWS = 10.0
 variable."""
 SENSITIVITY_ROWS = 400
 """The relevance is computed from this many of the latest rows, which bounds its cost."""
+
+
+@dataclass(frozen=True)
+class BeliefSettings:
+    """Settings of a belief about K ``actions``.
+
+    - ``features``: largest number of features.
+    - ``rows``: number of rows from which the feature map is chosen, and size of the stored sample.
+    - ``draws``: number of posterior draws that are stored.
+    - ``width``: factor by which the deviation of these draws from the posterior mean is scaled.
+    - ``discount``: factor by which the weight of a row is multiplied for every later row.
+    - ``kernels``: whether there are kernel features beside the linear ones.
+    - ``action_features [K, q]``: numbers that describe the actions, if there are any. Actions with
+      similar numbers are expected to have similar coefficients.
+    - ``shared``: whether the rewards of one action inform the belief about the others.
+    """
+
+    actions: int
+    features: int
+    rows: int
+    draws: int
+    width: float
+    discount: float
+    kernels: bool = True
+    action_features: Floats | None = field(default=None, compare=False)
+    shared: bool = True
+
+    def prior_structure(self, groups: Integers) -> PriorStructure:
+        """Return how the regressions of the actions are related, for features in these groups."""
+        if self.shared:
+            return PriorStructure.sharing(groups, self.actions, self.action_features)
+        return PriorStructure.independent(groups, self.actions)
 
 
 class FittedMap(NamedTuple):

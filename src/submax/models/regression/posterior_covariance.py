@@ -6,7 +6,6 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.regression.posterior import (
     Posterior,
@@ -44,7 +43,6 @@ class PosteriorCovariance(NamedTuple):
         scaled = features * self.unit
         scaled *= np.sqrt(weight / self.prior.noise)[:, None]
         for one in np.unique(number):
-            BACKGROUND.give_way()
             rows = scaled[number == one]
             seen = rows @ inverse[one]
             inner = seen @ rows.T

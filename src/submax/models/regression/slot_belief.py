@@ -9,11 +9,11 @@ from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
 from submax.models.in_one_thread import in_one_thread
-from submax.models.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
-from submax.models.regression.fitting import fitted
+from submax.models.regression.fitting import fitted, prior_is_due
+from submax.models.regression.map_choice import MAP_GROWTH
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.slot_map import GROUPS, SlotMap
-from submax.models.regression.sums import Sums
+from submax.models.regression.sums import Sums, check_can_learn
 
 FIRST_STEPS, STEPS = 5, 1
 """Fixed-point steps of fitting the prior: for a new map, and whenever it is fitted again."""
