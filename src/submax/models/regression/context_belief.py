@@ -11,7 +11,7 @@ from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.feature_map import FeatureMap
 from submax.models.regression.fitting import fitted, prior_is_due
 from submax.models.regression.map_choice import MAP_GROWTH, BeliefSettings, best_map
-from submax.models.regression.posterior import Posterior
+from submax.models.regression.posterior import FeatureRows, Posterior
 from submax.models.regression.posterior_covariance import PosteriorCovariance
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
@@ -105,7 +105,8 @@ class ContextBelief(NamedTuple):
     The other fields are needed only to learn further: ``sums``, ``prior``, the ``sample`` of rows,
     the sums for a ``uniform`` choice, the number of rows ``mapped`` when the map was last chosen,
     the weight of the rows when the posterior was last ``solved`` and the prior last ``fitted``, the
-    posterior ``covariance``, and the ``noise`` from which the draws are made.
+    posterior ``covariance``, the ``noise`` from which the draws are made, and the rows that are
+    ``waiting`` and not yet part of all this.
     """
 
     feature_map: FeatureMap | None
@@ -121,6 +122,7 @@ class ContextBelief(NamedTuple):
     fitted: float
     covariance: PosteriorCovariance | None = None
     noise: DrawNoise | None = None
+    waiting: RegressionRows | None = None
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
@@ -129,33 +131,47 @@ class ContextBelief(NamedTuple):
         nothing = UniformRewards()
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
-    @in_one_thread
     def learned(
         self, new: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
     ) -> Self:
-        """Return the belief after more rows."""
+        """Return the belief after more rows.
+
+        Rows wait until there are enough of them to solve for the posterior again, which they do
+        together. With a discount no row waits.
+        """
         check_can_learn(self.feature_map, self.sums)
+        rows = new if self.waiting is None else self.waiting.joined(new)
+        seen = self.sample.seen + len(rows.reward)
+        if self.mapped < settings.rows and seen >= min(MAP_GROWTH * self.mapped, settings.rows):
+            return self._replace(waiting=None)._learned(rows, True, settings, rng)
+        assert self.sums is not None, "a map comes first"
+        added = float(rows.weight.sum())
+        weight = self.sums.weight + added
+        if added < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
+            return self._replace(waiting=rows)
+        return self._replace(waiting=None)._learned(rows, False, settings, rng)
+
+    @in_one_thread
+    def _learned(
+        self,
+        new: RegressionRows,
+        maps: bool,
+        settings: BeliefSettings,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Add rows to all that is known, and solve; if it ``maps``, choose a new map first."""
         sample = self.sample.add(new, settings.rows, settings.discount, rng)
         uniform = self._with_uniform_rewards(new, settings)
         belief = self._replace(sample=sample, uniform=uniform)
-        count = len(new.reward)
-        faded = settings.discount**count
+        faded = settings.discount ** len(new.reward)
         weighted = new.discounted(settings.discount)
-        due = min(MAP_GROWTH * self.mapped, settings.rows)
-        if self.mapped < settings.rows and sample.seen >= due:
-            # The sample holds all earlier rows, unless all their rewards were equal.
-            everything = self.sample.standing_for_all().faded(faded).joined(weighted)
-            if np.ptp(everything.reward) == 0:
-                return belief
-            return belief._mapped(everything, settings, rng)
-        assert self.sums is not None, "a map comes first"
-        assert self.feature_map is not None, "a map comes first"
-        belief = belief._faded(faded)._with_rows(weighted, settings, rng)
-        assert belief.sums is not None, "rows were added to it"
-        weight = belief.sums.weight
-        if weight - self.solved < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
+        if not maps:
+            return belief._faded(faded)._with_rows(weighted, settings, rng)._solved(settings)
+        # The sample holds all earlier rows, unless all their rewards were equal.
+        everything = self.sample.standing_for_all().faded(faded).joined(weighted)
+        if np.ptp(everything.reward) == 0:
             return belief
-        return belief._solved(settings)
+        return belief._mapped(everything, settings, rng)
 
     def drawn(self, context: Floats) -> Floats:
         """Return the expected reward of every action under each draw: ``[n, D] -> [n, P, K]``."""
@@ -205,6 +221,7 @@ class ContextBelief(NamedTuple):
             sample=self.sample.none(),
             covariance=None,
             noise=None,
+            waiting=None,
         )
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
@@ -302,6 +319,13 @@ class ContextBelief(NamedTuple):
         """The smallest noise variance that is fitted."""
         return NOISE_SHARE * self.uniform.variance
 
+    def _rows(self) -> FeatureRows | None:
+        """Return the rows of the sums, if there are few and the sample has them all."""
+        rows = self.sample.rows
+        if self.feature_map is None or len(rows.reward) != self.sample.seen:
+            return None
+        return FeatureRows(self.feature_map.rows(rows.context), rows.number, rows.weight)
+
     def _solved(self, settings: BeliefSettings) -> Self:
         """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
         sums, prior, noise = self.sums, self.prior, self.noise
@@ -316,7 +340,9 @@ class ContextBelief(NamedTuple):
         if due or covariance is None:
             known = None if covariance is None else covariance.inverse
             covariance = PosteriorCovariance.of(
-                fitted(sums, structure, prior, centre, int(due), known, self._least_noise)
+                fitted(
+                    sums, structure, prior, centre, int(due), known, self._least_noise, self._rows()
+                )
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)

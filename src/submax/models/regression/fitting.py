@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.models.regression.posterior import Posterior, times
+from submax.models.regression.posterior import FeatureRows, Posterior, times
 from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
 from submax.models.regression.sums import Sums
 
@@ -50,11 +50,12 @@ def fitted(
     steps: int,
     inverse: Floats | None = None,
     least_noise: float = 0.0,
+    rows: FeatureRows | None = None,
 ) -> Posterior:
     """Return the posterior after improving the prior by ``steps`` fixed-point steps.
 
-    If the ``inverse`` under the given prior is known, it can be passed; see `Posterior.of`. The
-    fitted noise variance is at least ``least_noise``.
+    If the ``inverse`` under the given prior is known, it can be passed, and so can the ``rows`` of
+    the sums; see `Posterior.of`. The fitted noise variance is at least ``least_noise``.
 
     A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
     is the number of components that the data determine, and s is 0.003 times the variance of the
@@ -64,10 +65,10 @@ def fitted(
 
     Reference: MacKay (1992), Bayesian interpolation.
     """
-    found = Posterior.of(sums, structure, prior, centre, inverse, evidence=steps == 0)
-    for left in reversed(range(steps)):
+    found = Posterior.of(sums, structure, prior, centre, inverse, rows)
+    for _ in range(steps):
         prior = _improved(found, sums.variance, least_noise)
-        found = Posterior.of(sums, structure, prior, centre, evidence=left == 0)
+        found = Posterior.of(sums, structure, prior, centre, rows=rows)
     return found
 
 
@@ -77,12 +78,15 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     own = np.einsum("kff->kf", inverse).sum(axis=0)
     # tr(G · covariance) with G = A − I.
     used = inverse.shape[0] * inverse.shape[1] - own.sum()
-    spread = _along_variance(posterior)
+    spread = np.zeros((0, mean.shape[1]))
     if len(posterior.coupling):
-        product = _coupled(posterior)
-        taken = np.einsum("kfg,kfg->f", product, inverse)
+        # The variances along the directions are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
+        along, coupling = structure.projected(inverse), posterior.coupling
+        spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
+        spread = spread.reshape(-1, mean.shape[1])
+        taken = _coupled_variance(posterior)
         own += taken
-        used += np.einsum("kff->", product) - taken.sum()
+        used += np.vdot(along, coupling) - taken.sum()
     projected = structure.directions.T @ mean
     squares = np.zeros((len(posterior.prior.variance), KINDS))
     variances = np.zeros_like(squares)
@@ -97,28 +101,29 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
 
 
-def _along_variance(posterior: Posterior) -> Floats:
-    """Return the posterior variances of the components along the directions, ``[q, F]``.
+def _coupled_variance(posterior: Posterior) -> Floats:
+    """Return the diagonal of Σ_k A_k⁻¹ B_k A_k⁻¹ with B_k = u_kᵀ Q⁻¹ u_k: ``[F]``.
 
-    They are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
+    For A⁻¹ = I − Hᵀ H, the product is B − Hᵀ H B − B Hᵀ H + Hᵀ (H B Hᵀ) H, which is cheap if H has
+    few rows.
     """
-    if not len(posterior.coupling):
-        return np.zeros((0, posterior.mean.shape[1]))
-    alone = posterior.structure.projected(posterior.inverse)
-    variance: Floats = np.diag(alone) + np.einsum("ij,ij->i", alone @ posterior.coupling, alone)
-    return variance.reshape(-1, posterior.mean.shape[1])
-
-
-def _coupled(posterior: Posterior) -> Floats:
-    """Return A_k⁻¹ (u_kᵀ Q⁻¹ u_k) for each regression: ``[K, F, F]``."""
     directions, features = posterior.structure.directions, posterior.mean.shape[1]
     count = directions.shape[1]
-    if count == 1:
-        return directions[:, :1, None] ** 2 * (posterior.inverse @ posterior.coupling)
     blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
-    pairs = directions[:, :, None] * directions[:, None, :]
-    mixed = np.tensordot(pairs.reshape(len(pairs), -1), blocks.reshape(-1, features, features), 1)
-    return posterior.inverse @ mixed
+    flat = blocks.reshape(count * count, features * features)
+    found = np.zeros(features)
+    for weights, inverse, half in zip(
+        directions, posterior.inverse, posterior.halves, strict=True
+    ):
+        pairs = (weights[:, None] * weights).reshape(1, -1)
+        block = (pairs @ flat).reshape(features, features)
+        if half is None:
+            found += np.einsum("fg,fg->f", inverse @ block, inverse)
+        else:
+            seen = half @ block
+            inner = (seen @ half.T) @ half - 2 * seen
+            found += np.diag(block) + np.einsum("nf,nf->f", half, inner)
+    return found
 
 
 def _improved(posterior: Posterior, reward_variance: float, least_noise: float) -> Prior:

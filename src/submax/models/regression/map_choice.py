@@ -8,6 +8,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.models.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.models.regression.fitting import fitted
+from submax.models.regression.posterior import FeatureRows
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows
 from submax.models.regression.sums import Sums
@@ -21,8 +22,9 @@ USUAL_LENGTH = 0.7
 """Kernel length if there are too few rows to choose."""
 FEWEST_ROWS = 30
 """Smallest number of rows from which the kernel length is chosen."""
-STEPS = 3
-"""Fixed-point steps of fitting the prior for each map that is tried."""
+FIRST_STEPS, STEPS = 3, 3
+"""Fixed-point steps of fitting the prior for each map that is tried: without and with a known prior
+to start from."""
 RELEVANCE_ROWS = 10.0
 """Strength of the shrinkage towards equal relevance. It counts as 10 rows for each context
 variable."""
@@ -124,13 +126,18 @@ def _fitted(
     settings: BeliefSettings,
     least_noise: float,
 ) -> FittedMap | None:
-    sums = sums_of(rows, feature_map, settings.actions)
+    features = feature_map.rows(rows.context)
+    offset = float(np.average(rows.reward, weights=rows.weight))
+    empty = Sums.empty(settings.actions, feature_map.width, offset)
+    sums = empty.add(features, rows.number, rows.reward, rows.weight)
     if sums.variance == 0.0:
         return None
     described = settings.action_features is not None
     start = prior or Prior.vague(GROUPS, sums.variance, described)
     structure = settings.prior_structure(feature_map.groups)
-    found = fitted(sums, structure, start, centre, STEPS, least_noise=least_noise)
+    steps = FIRST_STEPS if prior is None else STEPS
+    known = FeatureRows(features, rows.number, rows.weight)
+    found = fitted(sums, structure, start, centre, steps, None, least_noise, known)
     return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
 
 

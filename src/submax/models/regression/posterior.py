@@ -6,13 +6,37 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Floats, Integers
 from submax.models.regression.prior import OWN, Prior, PriorStructure
 from submax.models.regression.sums import Sums
 
+FEW_ROWS = 0.4
+"""A regression with fewer rows than this share of its features is inverted by Woodbury's formula.
+With more rows a Cholesky factorization is faster."""
 BATCHED_WIDTH = 48
 """Up to this width, numpy factorizes the matrices of all regressions in one call, since the calls
 would take longer than the work; wider matrices go to LAPACK one by one."""
+
+
+class FeatureRows(NamedTuple):
+    """The ``features [n, F]`` and ``weight [n]`` of rows, and the ``number [n]`` of the regression
+    that each belongs to."""
+
+    features: Floats
+    number: Integers
+    weight: Floats
+
+
+class Inverse(NamedTuple):
+    """``matrices [K, F, F]`` = (I + G_k)⁻¹, and how those with few rows were computed.
+
+    For such a regression, ``halves[k] [n_k, F]`` is H with (I + G_k)⁻¹ = I − Hᵀ H; it is None for
+    the others. ``log_det`` is the sum of the log-determinants of I + G_k.
+    """
+
+    matrices: Floats
+    halves: tuple[Floats | None, ...]
+    log_det: float
 
 
 class Posterior(NamedTuple):
@@ -28,7 +52,7 @@ class Posterior(NamedTuple):
 
     where ``coupling [q F, q F]`` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
     negative, down to −1, as for regressions whose rewards exclude each other. ``log_evidence`` is
-    the logarithm of the marginal likelihood.
+    the logarithm of the marginal likelihood, and ``halves`` are those of `Inverse`.
     """
 
     structure: PriorStructure
@@ -43,6 +67,7 @@ class Posterior(NamedTuple):
     square: float
     weight: float
     log_evidence: float
+    halves: tuple[Floats | None, ...]
 
     @classmethod
     def of(
@@ -52,21 +77,22 @@ class Posterior(NamedTuple):
         prior: Prior,
         centre: float,
         inverse: Floats | None = None,
-        evidence: bool = True,
+        rows: FeatureRows | None = None,
     ) -> Self:
         """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``inverse`` is passed, it is not computed, and the evidence is NaN. So it is without
-        ``evidence``, which saves the time for a determinant.
+        If the ``inverse`` is passed, it is not computed, and the evidence is NaN. If the ``rows``
+        of the sums are passed, regressions with few rows are inverted faster.
         """
         unit = np.sqrt(prior.variance[structure.groups, OWN])
         moment, square = sums.centred(centre)
         gram = sums.gram * (unit[:, None] * unit / prior.noise)
         response = moment * (unit / prior.noise)
-        log_det = np.nan
         if inverse is None:
-            inverse, log_det = _inverted(gram)
-        coupling, log_det_of_system = _coupling(structure, prior, inverse, evidence)
+            inverse, halves, log_det = _inverted(gram, _scaled(rows, unit, prior.noise))
+        else:
+            halves, log_det = (None,) * len(gram), np.nan
+        coupling, log_det_of_system = _coupling(structure, prior, inverse)
         mean = covariance_times(structure, inverse, response, lambda rows: rows @ coupling)
         explained = float(np.sum(response * mean))
         log_det += log_det_of_system
@@ -74,7 +100,7 @@ class Posterior(NamedTuple):
         log_evidence = -(spread + log_det - explained) / 2
         return cls(
             structure, prior, centre, unit, gram, inverse, coupling, mean,
-            explained, square, sums.weight, log_evidence,
+            explained, square, sums.weight, log_evidence, halves,
         )  # fmt: skip
 
     @property
@@ -140,39 +166,81 @@ class Posterior(NamedTuple):
         return found
 
 
-def _coupling(
-    structure: PriorStructure, prior: Prior, inverse: Floats, evidence: bool
-) -> tuple[Floats, float]:
-    """Return Q⁻¹, see `Posterior`, and ln det(I + H C), which is NaN without ``evidence``.
+def _coupling(structure: PriorStructure, prior: Prior, inverse: Floats) -> tuple[Floats, float]:
+    """Return Q⁻¹, see `Posterior`, and ln det(I + H C).
 
     Independent regressions have an empty Q⁻¹.
     """
     if not len(structure.kinds):
-        return np.zeros((0, 0)), 0.0 if evidence else np.nan
+        return np.zeros((0, 0)), 0.0
     change = variance_change(structure, prior)
     system = coupled_system(structure, inverse, change)
-    coupling = change[:, None] * np.linalg.inv(system)
-    log_det = float(np.linalg.slogdet(system)[1]) if evidence else np.nan
+    # The transpose has the same determinant, and LAPACK need not copy it.
+    factor, pivots, _ = _checked(scipy.linalg.lapack.dgetrf(system.T, overwrite_a=1))
+    log_det = float(np.log(np.abs(np.diag(factor))).sum())
+    inverted, _ = _checked(scipy.linalg.lapack.dgetri(factor, pivots, overwrite_lu=1))
+    coupling = change[:, None] * inverted.T
     return (coupling + coupling.T) / 2, log_det
 
 
-def _inverted(gram: Floats) -> tuple[Floats, float]:
-    """Return (I + G_k)⁻¹ for each matrix, and the sum of the log-determinants of I + G_k."""
-    if gram.shape[-1] <= BATCHED_WIDTH:
-        root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
+def _scaled(rows: FeatureRows | None, unit: Floats, noise: float) -> FeatureRows | None:
+    """Return rows of weight 1 in the units of a posterior, divided by the noise."""
+    if rows is None:
+        return None
+    features = rows.features * unit
+    features *= np.sqrt(rows.weight / noise)[:, None]
+    return FeatureRows(features, rows.number, np.ones(len(features)))
+
+
+def _inverted(gram: Floats, rows: FeatureRows | None) -> Inverse:
+    """Return the inverse of I + G_k for each matrix; ``rows`` are those that the matrices sum."""
+    regressions, width = gram.shape[:2]
+    if rows is None and width <= BATCHED_WIDTH:
+        root = np.linalg.cholesky(gram + np.eye(width))
         inverse_root = np.linalg.inv(root)
         log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
-        return inverse_root.swapaxes(1, 2) @ inverse_root, log_det
-    inverse, log_det = np.empty_like(gram), 0.0
+        matrices = inverse_root.swapaxes(1, 2) @ inverse_root
+        return Inverse(matrices, (None,) * regressions, log_det)
+    inverse, halves, log_det = np.empty_like(gram), [], 0.0
     for number, matrix in enumerate(gram):
-        precision = matrix.copy(order="F")
-        precision.flat[:: len(precision) + 1] += 1.0
-        factor, _ = _checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1, clean=0))
-        log_det += 2.0 * float(np.log(np.diag(factor)).sum())
-        lower, _ = _checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
-        lower = np.tril(lower)
-        inverse[number] = lower + np.tril(lower, -1).T
-    return inverse, log_det
+        mine = None if rows is None else rows.features[rows.number == number]
+        if mine is None or len(mine) > FEW_ROWS * width:
+            half, logarithm = None, _invert(matrix, inverse[number])
+        else:
+            half, logarithm = _invert_few(mine, inverse[number])
+        halves.append(half)
+        log_det += logarithm
+    return Inverse(inverse, tuple(halves), log_det)
+
+
+def _invert(matrix: Floats, out: Floats) -> float:
+    """Write (I + matrix)⁻¹ to ``out``, and return ln det(I + matrix)."""
+    precision = matrix.copy(order="F")
+    precision.flat[:: len(precision) + 1] += 1.0
+    factor, _ = _checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1))
+    log_det = 2.0 * float(np.log(np.diag(factor)).sum())
+    # The other triangle is zero.
+    lower, _ = _checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
+    np.add(lower, lower.T, out=out)
+    out.flat[:: len(out) + 1] *= 0.5
+    return log_det
+
+
+def _invert_few(rows: Floats, out: Floats) -> tuple[Floats, float]:
+    """Write (I + Rᵀ R)⁻¹ = I − Hᵀ H to ``out``, and return H and ln det(I + Rᵀ R).
+
+    With the Cholesky factor L of I + R Rᵀ, H = L⁻¹ R, and the determinant is that of I + R Rᵀ.
+    """
+    if not len(rows):
+        out[:] = np.eye(len(out))
+        return rows, 0.0
+    inner = rows @ rows.T
+    inner.flat[:: len(inner) + 1] += 1.0
+    root = np.linalg.cholesky(inner)
+    half, _ = _checked(scipy.linalg.lapack.dtrtrs(root, rows, lower=1))
+    np.matmul(half.T, -half, out=out)
+    out.flat[:: len(out) + 1] += 1.0
+    return half, 2.0 * float(np.log(np.diag(root)).sum())
 
 
 def _checked(result: Any) -> Any:
