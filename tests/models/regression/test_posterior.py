@@ -150,7 +150,7 @@ def test_rows_that_come_later_give_the_covariance_of_all_rows(case, first):
         covariance = covariance.with_rows(
             case.features[later], case.number[later], case.weight[later]
         )
-    np.testing.assert_allclose(covariance.inverse, case.posterior.inverse, atol=1e-9)
+    np.testing.assert_allclose(covariance.inverse, case.posterior.inverse.dense(), atol=1e-9)
 
 
 def test_random_responses_have_the_posterior_precision(case):

@@ -9,14 +9,19 @@ from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
 from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.feature_map import FeatureMap
-from submax.models.regression.fitting import fitted, prior_is_due
-from submax.models.regression.map_choice import MAP_GROWTH, BeliefSettings, best_map
+from submax.models.regression.fitting import fitted
+from submax.models.regression.map_choice import BeliefSettings, best_map
 from submax.models.regression.posterior import FeatureRows, Posterior
 from submax.models.regression.posterior_covariance import PosteriorCovariance
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
 from submax.models.regression.sums import Sums, check_can_learn
 
+MAP_GROWTH = 2.0
+"""A new feature map is chosen when the rows have grown by this factor since the last choice. The
+cost of all choices together is then a small multiple of the cost of the last one."""
+PRIOR_GROWTH = 0.25
+"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
 REFIT_SHARE = 0.05
 """The posterior is solved again when the weight of the rows has grown by this share of itself."""
 REFIT_ROWS = 100
@@ -142,7 +147,7 @@ class ContextBelief(NamedTuple):
         check_can_learn(self.feature_map, self.sums)
         rows = new if self.waiting is None else self.waiting.joined(new)
         seen = self.sample.seen + len(rows.reward)
-        if self.mapped < settings.rows and seen >= min(MAP_GROWTH * self.mapped, settings.rows):
+        if MAP_GROWTH * self.mapped <= min(seen, settings.rows):
             return self._replace(waiting=None)._learned(rows, True, settings, rng)
         assert self.sums is not None, "a map comes first"
         added = float(rows.weight.sum())
@@ -336,7 +341,7 @@ class ContextBelief(NamedTuple):
         centre = self._centre(sums.offset + sums.reward / sums.weight)
         structure, covariance = self._structure(settings), self.covariance
         # With a discount the weight hardly changes, although the rows do.
-        due = prior_is_due(sums.weight, self.fitted) or settings.discount < 1
+        due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
             known = None if covariance is None else covariance.inverse
             covariance = PosteriorCovariance.of(

@@ -1,5 +1,6 @@
 """Fitting of prior variances and noise by marginal likelihood."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +10,6 @@ from submax.models.regression.posterior import FeatureRows, Posterior, times
 from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
 from submax.models.regression.sums import Sums
 
-PRIOR_GROWTH = 0.1
-"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
 LARGEST_STEP = 100.0
 """Largest factor by which a variance changes in one step, so that a step cannot overshoot far."""
 RANGE = 1e8
@@ -35,11 +34,6 @@ class CoefficientMoments(NamedTuple):
     variances: Floats
     residual: float
     used: float
-
-
-def prior_is_due(weight: float, fitted: float) -> bool:
-    """Return whether to fit the prior again, given the rows' weight now and at the last fit."""
-    return abs(weight - fitted) >= PRIOR_GROWTH * weight
 
 
 def fitted(
@@ -75,16 +69,16 @@ def fitted(
 def moments_of(posterior: Posterior) -> CoefficientMoments:
     """Return the moments from which the prior is fitted."""
     structure, inverse, mean = posterior.structure, posterior.inverse, posterior.mean
-    own = np.einsum("kff->kf", inverse).sum(axis=0)
+    own = inverse.diagonal()
     # tr(G · covariance) with G = A − I.
-    used = inverse.shape[0] * inverse.shape[1] - own.sum()
+    used = mean.size - own.sum()
     spread = np.zeros((0, mean.shape[1]))
     if len(posterior.coupling):
         # The variances along the directions are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
-        along, coupling = structure.projected(inverse), posterior.coupling
+        along, coupling = structure.projected(inverse.weighted_sum), posterior.coupling
         spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
         spread = spread.reshape(-1, mean.shape[1])
-        taken = _coupled_variance(posterior)
+        taken = inverse.sandwiched(_blocks(posterior))
         own += taken
         used += np.vdot(along, coupling) - taken.sum()
     projected = structure.directions.T @ mean
@@ -96,34 +90,25 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
         squares[:, kind] += np.bincount(structure.groups, square, len(squares))
         variances[:, kind] += np.bincount(structure.groups, variance, len(squares))
-    fit = float(np.sum(mean * times(posterior.gram, mean)))
-    residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
+    theta = posterior.coefficients
+    fit = float(np.sum(theta * times(posterior.sums.gram, theta)))
+    residual = posterior.square - 2 * posterior.explained * posterior.prior.noise + fit
     return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
 
 
-def _coupled_variance(posterior: Posterior) -> Floats:
-    """Return the diagonal of Σ_k A_k⁻¹ B_k A_k⁻¹ with B_k = u_kᵀ Q⁻¹ u_k: ``[F]``.
-
-    For A⁻¹ = I − Hᵀ H, the product is B − Hᵀ H B − B Hᵀ H + Hᵀ (H B Hᵀ) H, which is cheap if H has
-    few rows.
-    """
+def _blocks(posterior: Posterior) -> Callable[[int], Floats]:
+    """Return a function that returns u_kᵀ Q⁻¹ u_k of a regression k: ``[F, F]``."""
     directions, features = posterior.structure.directions, posterior.mean.shape[1]
     count = directions.shape[1]
     blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
     flat = blocks.reshape(count * count, features * features)
-    found = np.zeros(features)
-    for weights, inverse, half in zip(
-        directions, posterior.inverse, posterior.halves, strict=True
-    ):
-        pairs = (weights[:, None] * weights).reshape(1, -1)
-        block = (pairs @ flat).reshape(features, features)
-        if half is None:
-            found += np.einsum("fg,fg->f", inverse @ block, inverse)
-        else:
-            seen = half @ block
-            inner = (seen @ half.T) @ half - 2 * seen
-            found += np.diag(block) + np.einsum("nf,nf->f", half, inner)
-    return found
+
+    def block(number: int) -> Floats:
+        pairs = np.outer(directions[number], directions[number]).reshape(1, -1)
+        found: Floats = (pairs @ flat).reshape(features, features)
+        return found
+
+    return block
 
 
 def _improved(posterior: Posterior, reward_variance: float, least_noise: float) -> Prior:

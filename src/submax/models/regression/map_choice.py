@@ -1,5 +1,6 @@
 """The choice of a feature map by marginal likelihood."""
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,16 +14,15 @@ from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows
 from submax.models.regression.sums import Sums
 
-MAP_GROWTH = 1.6
-"""A new feature map is chosen when the rows have grown by this factor since the last choice. The
-cost of all choices together is then a small multiple of the cost of the last one."""
+CHOOSING_ROWS = 1000
+"""Kernel length and relevance are chosen from about this many rows at most, evenly spaced ones."""
 LENGTHS = (0.35, 0.7, 1.4)
 """Kernel lengths to choose from, in units of the typical distance between two contexts."""
 USUAL_LENGTH = 0.7
 """Kernel length if there are too few rows to choose."""
 FEWEST_ROWS = 30
 """Smallest number of rows from which the kernel length is chosen."""
-FIRST_STEPS, STEPS = 3, 3
+FIRST_STEPS, STEPS = 3, 1
 """Fixed-point steps of fitting the prior for each map that is tried: without and with a known prior
 to start from."""
 RELEVANCE_ROWS = 10.0
@@ -89,6 +89,7 @@ def best_map(
     best length, a relevance of each context variable.
     """
     first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
+    rows = rows.taken(slice(None, None, math.ceil(len(rows.reward) / CHOOSING_ROWS)))
     choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
     lengths = LENGTHS if choosing else (USUAL_LENGTH,)
     found = [
