@@ -170,14 +170,18 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     def _counted(self, params: FeatureParams, feedback: Feedback) -> Floats:
         """Return the total weight of rows at each level, for scales with fixed levels."""
+        size = params.counts.shape[1]
+        encoding = RewardEncoding(params.levels, params.levels)
+        if self.memory.discount == 1 and feedback.weight.all():
+            level = encoding.nearest(feedback.reward)
+            return params.counts + tally(level, feedback.weight, size)
         there = feedback.weight > 0
         present = np.count_nonzero(there, axis=1)[:, None]
         later = np.maximum(present - np.cumsum(there, axis=1), 0)
         weight = np.where(there, feedback.weight, 0.0) * self.memory.discount**later
-        encoding = RewardEncoding(params.levels, params.levels)
         level = encoding.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
         old = params.counts * self.memory.discount**present
-        counts: Floats = old + tally(level, weight, params.counts.shape[1])
+        counts: Floats = old + tally(level, weight, size)
         return counts
 
 

@@ -11,7 +11,7 @@ from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.feature_map import FeatureMap
 from submax.models.regression.fitting import fitted
 from submax.models.regression.map_choice import BeliefSettings, best_map
-from submax.models.regression.posterior import FeatureRows, Posterior
+from submax.models.regression.posterior import FEW_ROWS, FeatureRows, Posterior
 from submax.models.regression.posterior_covariance import PosteriorCovariance
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
@@ -324,10 +324,12 @@ class ContextBelief(NamedTuple):
         """The smallest noise variance that is fitted."""
         return NOISE_SHARE * self.uniform.variance
 
-    def _rows(self) -> FeatureRows | None:
-        """Return the rows of the sums, if there are few and the sample has them all."""
+    def _rows(self, actions: int) -> FeatureRows | None:
+        """Return the rows of the sums, if the sample has all of them and the actions have few."""
+        assert self.feature_map is not None, "a map comes first"
         rows = self.sample.rows
-        if self.feature_map is None or len(rows.reward) != self.sample.seen:
+        few = len(rows.reward) <= FEW_ROWS * self.feature_map.width * actions
+        if len(rows.reward) != self.sample.seen or not few:
             return None
         return FeatureRows(self.feature_map.rows(rows.context), rows.number, rows.weight)
 
@@ -343,11 +345,11 @@ class ContextBelief(NamedTuple):
         # With a discount the weight hardly changes, although the rows do.
         due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
-            known = None if covariance is None else covariance.inverse
+            rows = self._rows(settings.actions)
+            known = None if covariance is None or rows is not None else covariance.inverse
+            steps, least = int(due), self._least_noise
             covariance = PosteriorCovariance.of(
-                fitted(
-                    sums, structure, prior, centre, int(due), known, self._least_noise, self._rows()
-                )
+                fitted(sums, structure, prior, centre, steps, known, least, rows)
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)

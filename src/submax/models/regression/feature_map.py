@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
@@ -233,5 +234,9 @@ def _whitening(landmarks: Floats) -> Floats:
     nearness = landmarks @ landmarks.T - square[:, None] - square
     kernel: Floats = np.exp(np.minimum(nearness, 0.0))
     kernel.flat[:: len(kernel) + 1] += JITTER
-    inverted: Floats = np.linalg.inv(np.linalg.cholesky(kernel))
+    if not len(kernel):
+        return kernel
+    root = np.linalg.cholesky(kernel)
+    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
+    inverted: Floats = scipy.linalg.lapack.dtrtri(root.T, lower=0)[0].T
     return inverted

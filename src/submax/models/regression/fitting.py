@@ -102,6 +102,9 @@ def _blocks(posterior: Posterior) -> Callable[[int], Floats]:
     count = directions.shape[1]
     blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
     flat = blocks.reshape(count * count, features * features)
+    if count == 1 and np.ptp(directions) == 0:
+        alike: Floats = directions[0] ** 2 * posterior.coupling
+        return lambda number: alike
 
     def block(number: int) -> Floats:
         pairs = np.outer(directions[number], directions[number]).reshape(1, -1)
