@@ -309,8 +309,9 @@ def _half(rows: Floats) -> tuple[Floats, float]:
     inner = rows @ rows.T
     inner.flat[:: len(inner) + 1] += 1.0
     root = np.linalg.cholesky(inner)
-    half, _ = _checked(scipy.linalg.lapack.dtrtrs(root, rows, lower=1))
-    return np.ascontiguousarray(half), 2.0 * float(np.log(np.diag(root)).sum())
+    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
+    inverse_root, _ = _checked(scipy.linalg.lapack.dtrtri(root.T, lower=0))
+    return inverse_root.T @ rows, 2.0 * float(np.log(np.diag(root)).sum())
 
 
 def _checked(result: Any) -> Any:
