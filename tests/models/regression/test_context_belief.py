@@ -98,6 +98,21 @@ def test_the_sums_are_those_of_all_rows_under_the_map_but_the_waiting_ones(size,
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
 
 
+def test_a_single_row_waits_and_learning_is_the_same_as_with_the_rows_together(seed):
+    rows, rng = some_rows(301, seed), np.random.default_rng(seed)
+    before = learned(rows.taken(slice(0, 280)), SETTINGS, seed, 280)
+    one = before.learned(rows.taken(slice(280, 281)), SETTINGS, rng)
+    assert one.sums is before.sums
+    assert one.coefficients is before.coefficients
+    by_one = one
+    for number in range(281, 301):
+        by_one = by_one.learned(rows.taken(slice(number, number + 1)), SETTINGS, rng)
+        if by_one.waiting is None:
+            break
+    together = before.learned(rows.taken(slice(280, number + 1)), SETTINGS, rng)
+    np.testing.assert_allclose(by_one.coefficients, together.coefficients)
+
+
 def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):
     rows = some_rows(300, seed)
     settings = BeliefSettings(3, 12, 100, 4000, 0.5, 1.0)

@@ -19,7 +19,7 @@ would take longer than the work; wider matrices go to LAPACK one by one."""
 
 
 class FeatureRows(NamedTuple):
-    """Rows: ``features [n, F]``, the ``number [n]`` of their regression and their ``weight [n]``."""
+    """Rows with ``features [n, F]``, the ``number [n]`` of their regression, and ``weight [n]``."""
 
     features: Floats
     number: Integers

@@ -37,10 +37,9 @@ class RegressionRows(NamedTuple):
     @classmethod
     def of(cls, feedback: Feedback, replica: int, problem: Problem) -> Self:
         """Return the rows of one replica's feedback with positive weight."""
-        there: Booleans | slice = feedback.weight[replica] > 0
-        if np.all(there):
-            # A slice is faster than a selection.
-            there = slice(None)
+        present = feedback.weight[replica] > 0
+        # A slice is faster than a selection.
+        there: Booleans | slice = slice(None) if present.all() else present
         weight = feedback.weight[replica, there].astype(np.float64)
         log_prob = np.full(len(weight), np.nan)
         if feedback.log_prob is not None:
