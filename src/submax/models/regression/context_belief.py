@@ -24,7 +24,7 @@ PRIOR_GROWTH = 0.25
 """The prior is fitted again when the weight of the rows has grown by this share of itself."""
 REFIT_SHARE = 0.05
 """The posterior is solved again when the weight of the rows has grown by this share of itself."""
-REFIT_ROWS = 100
+REFIT_ROWS = 500
 """The posterior is solved again after this much additional weight at the latest."""
 LIKE_UNIFORM = 2.0
 """A row is used to estimate the mean reward of a uniform choice if its action had at most this many

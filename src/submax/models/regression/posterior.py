@@ -259,15 +259,14 @@ def _coupling(structure: PriorStructure, prior: Prior, inverse: Inverse) -> tupl
 def _inverted(sums: Sums, unit: Floats, noise: float, rows: FeatureRows | None) -> Inverse:
     """Return the inverse of I + G_k; if ``rows`` are given, they are those of the sums."""
     regressions, width = sums.moment.shape
-    count = np.full(regressions, width)
+    is_few = np.zeros(regressions, dtype=np.bool_)
     scaled, number = np.zeros((0, width)), np.zeros(0, dtype=np.int64)
     if rows is not None:
-        count = np.bincount(rows.number, minlength=regressions)
+        is_few = np.bincount(rows.number, minlength=regressions) <= FEW_ROWS * width
         order = np.argsort(rows.number, kind="stable")
         number = rows.number[order]
         scaled = rows.features[order] * unit
         scaled *= np.sqrt(rows.weight[order] / noise)[:, None]
-    is_few = count <= FEW_ROWS * width
     numbers, few = np.flatnonzero(~is_few), np.flatnonzero(is_few)
     gram = sums.gram[numbers] if len(few) else sums.gram
     matrices, log_det = _inverses(gram * (unit[:, None] * unit / noise))

@@ -62,7 +62,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
     precisions Λ instead of (I + Σ x xᵀ)⁻¹, and the prior mean of every action is the mean reward of
     a uniform choice. Actions with equal scores share the probability, so that decisions taken
     together before any feedback are spread over all actions. The intercept is part of x. The
-    posterior is computed again when the number of rows has grown by 5 % or by 100. Until two
+    posterior is computed again when the number of rows has grown by 5 % or by 500. Until two
     rewards differ, the policy is uniform.
     """
 
