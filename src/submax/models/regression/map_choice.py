@@ -22,7 +22,7 @@ USUAL_LENGTH = 0.7
 """Kernel length if there are too few rows to choose."""
 FEWEST_ROWS = 30
 """Smallest number of rows from which the kernel length is chosen."""
-FIRST_STEPS, STEPS = 3, 0
+FIRST_STEPS, STEPS = 3, 1
 """Fixed-point steps of fitting the prior for each map that is tried: without and with a known prior
 to start from."""
 RELEVANCE_ROWS = 10.0
