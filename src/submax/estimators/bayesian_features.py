@@ -22,9 +22,9 @@ from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
 from submax.estimators.level_probabilities import level_probabilities
-from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
 from submax.models.regression.described_actions import described_actions
+from submax.models.regression.map_choice import BeliefSettings
 from submax.models.regression.sampled_rows import RegressionRows
 from submax.strategies.observation_weights import ObservationWeights
 
@@ -170,14 +170,18 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     def _counted(self, params: FeatureParams, feedback: Feedback) -> Floats:
         """Return the total weight of rows at each level, for scales with fixed levels."""
+        size = params.counts.shape[1]
+        encoding = RewardEncoding(params.levels, params.levels)
+        if self.memory.discount == 1 and feedback.weight.all():
+            level = encoding.nearest(feedback.reward)
+            return params.counts + tally(level, feedback.weight, size)
         there = feedback.weight > 0
         present = np.count_nonzero(there, axis=1)[:, None]
         later = np.maximum(present - np.cumsum(there, axis=1), 0)
         weight = np.where(there, feedback.weight, 0.0) * self.memory.discount**later
-        encoding = RewardEncoding(params.levels, params.levels)
         level = encoding.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
         old = params.counts * self.memory.discount**present
-        counts: Floats = old + tally(level, weight, params.counts.shape[1])
+        counts: Floats = old + tally(level, weight, size)
         return counts
 
 

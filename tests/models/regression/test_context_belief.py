@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
 from submax.models.regression.map_choice import (
     FEWEST_ROWS,
     LENGTHS,
     USUAL_LENGTH,
+    BeliefSettings,
     best_map,
     sums_of,
 )
@@ -83,16 +83,34 @@ def learned(rows, settings, seed, size):
 
 @pytest.mark.parametrize("size", [1, 60, 250])
 @pytest.mark.parametrize("discount", [1.0, 0.99])
-def test_the_sums_are_those_of_all_rows_under_the_map(size, discount, seed):
+def test_the_sums_are_those_of_all_rows_under_the_map_but_the_waiting_ones(size, discount, seed):
     settings = BeliefSettings(3, 12, 100, 8, 1.0, discount)
     rows = some_rows(250, seed)
     belief = learned(rows, settings, seed, size)
+    waiting = 0 if belief.waiting is None else len(belief.waiting.reward)
+    assert waiting < 0.05 * 250
     faded = rows._replace(weight=discount ** np.arange(249.0, -1.0, -1.0))
+    faded = faded.taken(slice(0, 250 - waiting))
     expected = sums_of(faded, belief.feature_map, 3)
     assert belief.sums.weight == pytest.approx(expected.weight)
     np.testing.assert_allclose(belief.sums.gram, expected.gram, rtol=1e-8, atol=1e-9)
     for mine, theirs in zip(belief.sums.centred(0.3), expected.centred(0.3), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
+
+
+def test_a_single_row_waits_and_learning_is_the_same_as_with_the_rows_together(seed):
+    rows, rng = some_rows(301, seed), np.random.default_rng(seed)
+    before = learned(rows.taken(slice(0, 280)), SETTINGS, seed, 280)
+    one = before.learned(rows.taken(slice(280, 281)), SETTINGS, rng)
+    assert one.sums is before.sums
+    assert one.coefficients is before.coefficients
+    by_one = one
+    for number in range(281, 301):
+        by_one = by_one.learned(rows.taken(slice(number, number + 1)), SETTINGS, rng)
+        if by_one.waiting is None:
+            break
+    together = before.learned(rows.taken(slice(280, number + 1)), SETTINGS, rng)
+    np.testing.assert_allclose(by_one.coefficients, together.coefficients)
 
 
 def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):

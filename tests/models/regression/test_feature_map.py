@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from scipy.cluster.vq import kmeans2
 
-from submax.models.regression.feature_map import CONSTANT, JITTER, KERNEL, LINEAR, new_map
-from submax.models.regression.landmarks import STEPS, chosen_landmarks
+from submax.models.regression.feature_map import (
+    CONSTANT,
+    JITTER,
+    K_MEANS_STEPS,
+    KERNEL,
+    LINEAR,
+    chosen_landmarks,
+    new_map,
+)
 from submax.models.regression.standardization import FARTHEST, standardization
 
 
@@ -132,7 +139,7 @@ def test_landmarks_are_those_of_k_means(seed):
     points = np.random.default_rng(seed).normal(size=(300, 4))
     rng = np.random.default_rng((seed, 1))
     start = points[np.random.default_rng((seed, 1)).permutation(300)][:12]
-    expected, _ = kmeans2(points, start, iter=STEPS, minit="matrix")
+    expected, _ = kmeans2(points, start, iter=K_MEANS_STEPS, minit="matrix")
     np.testing.assert_allclose(chosen_landmarks(points, 12, rng), expected, atol=1e-12)
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.models.regression.fitting import fitted
-from submax.models.regression.posterior import BATCHED_WIDTH, Posterior
+from submax.models.regression import posterior
+from submax.models.regression.fitting import fitted, moments_of
+from submax.models.regression.posterior import BATCHED_WIDTH, FeatureRows, Posterior
 from submax.models.regression.posterior_covariance import PosteriorCovariance
 from submax.models.regression.prior import ALIKE, COMMON, OWN, Prior, PriorStructure
 from submax.models.regression.sums import Sums
@@ -123,6 +124,25 @@ def test_more_features_than_are_inverted_together_have_the_posterior_of_their_de
     assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
 
 
+@pytest.mark.parametrize("share", [0.6, 1e9], ids=["some have few rows", "all have few rows"])
+def test_regressions_with_few_rows_have_the_same_posterior(case, share, monkeypatch):
+    monkeypatch.setattr(posterior, "FEW_ROWS", share)
+    rows = FeatureRows(case.features, case.number, case.weight)
+    found = Posterior.of(case.sums, case.structure, case.prior, case.centre, rows=rows)
+    mean, covariance, evidence = case.dense()
+    np.testing.assert_allclose(found.coefficients, mean, atol=1e-9)
+    assert found.log_evidence == pytest.approx(evidence, abs=1e-8)
+    variance = np.einsum("nf,kfkg,ng->nk", *_by_regression(case, covariance))
+    np.testing.assert_allclose(found.variance(case.features), variance, atol=1e-9)
+    for mine, theirs in zip(moments_of(found), moments_of(case.posterior), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-9)
+
+
+def _by_regression(case, covariance):
+    shape = (case.structure.regressions, case.features.shape[1]) * 2
+    return case.features, covariance.reshape(shape), case.features
+
+
 def dense_covariance(case):
     """The covariance of all coefficients, divided by the units of both."""
     _, covariance, _ = case.dense()
@@ -150,7 +170,7 @@ def test_rows_that_come_later_give_the_covariance_of_all_rows(case, first):
         covariance = covariance.with_rows(
             case.features[later], case.number[later], case.weight[later]
         )
-    np.testing.assert_allclose(covariance.inverse, case.posterior.inverse, atol=1e-9)
+    np.testing.assert_allclose(covariance.inverse, case.posterior.inverse.dense(), atol=1e-9)
 
 
 def test_random_responses_have_the_posterior_precision(case):

@@ -6,28 +6,25 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.in_one_thread import in_one_thread
-from submax.models.regression.belief_settings import (
-    MAP_GROWTH,
-    BeliefSettings,
-    check_can_learn,
-    prior_is_due,
-)
 from submax.models.regression.feature_map import FeatureMap
 from submax.models.regression.fitting import fitted
-from submax.models.regression.kept_draws import DrawNoise, KeptDraws
-from submax.models.regression.map_choice import best_map
-from submax.models.regression.posterior import Posterior
+from submax.models.regression.map_choice import BeliefSettings, best_map
+from submax.models.regression.posterior import FEW_ROWS, FeatureRows, Posterior
 from submax.models.regression.posterior_covariance import PosteriorCovariance
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
-from submax.models.regression.sums import Sums
+from submax.models.regression.sums import Sums, check_can_learn
 
+MAP_GROWTH = 2.0
+"""A new feature map is chosen when the rows have grown by this factor since the last choice. The
+cost of all choices together is then a small multiple of the cost of the last one."""
+PRIOR_GROWTH = 0.25
+"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
 REFIT_SHARE = 0.05
 """The posterior is solved again when the weight of the rows has grown by this share of itself."""
-REFIT_ROWS = 100
+REFIT_ROWS = 500
 """The posterior is solved again after this much additional weight at the latest."""
 LIKE_UNIFORM = 2.0
 """A row is used to estimate the mean reward of a uniform choice if its action had at most this many
@@ -35,8 +32,8 @@ times the uniform probability. The actions that a trained policy prefers say lit
 others."""
 LARGEST_WEIGHT = 10.0
 """Such a row counts as at most this many uniformly chosen rows, so that no single row dominates."""
-
-
+CONTRAST_TOLERANCE = 1e-12
+"""Contrasts below this share of the largest coefficient are rounding errors and count as 0."""
 NOISE_SHARE = 0.3
 """The noise variance is at least this share of the variance of a uniform choice's rewards. As a
 policy becomes good, the variance of its rewards vanishes; without this limit, sure rewards would
@@ -69,6 +66,40 @@ class UniformRewards(NamedTuple):
         return max(self.square / self.weight - (self.reward / self.weight) ** 2, 0.0)
 
 
+@stored("draw-noise")
+class DrawNoise(NamedTuple):
+    """The random numbers from which the stored draws are made, ``[P, K, F]`` each.
+
+    ``prior`` are standard normal numbers, and ``rows`` is Σ √w φ ε over the rows, with a standard
+    normal ε for each row and draw; see ``PosteriorCovariance.draw_responses``.
+    """
+
+    prior: Floats
+    rows: Floats
+
+
+@stored("kept-draws")
+class KeptDraws(NamedTuple):
+    """P posterior draws of the coefficients of ``FeatureMap.raw``, for K actions.
+
+    A draw is the sum of ``common [P, F]``, its mean over the actions, and ``contrasts [P, K, F]``.
+    Which action is best depends on the contrasts only. Stored separately, they keep the precision
+    of small differences between large rewards.
+    """
+
+    common: Floats
+    contrasts: Floats
+
+    @classmethod
+    def of(cls, coefficients: Floats) -> Self:
+        """Split draws ``[P, K, F]`` into the two parts."""
+        common = coefficients.mean(axis=1)
+        contrasts = coefficients - common[:, None]
+        smallest = CONTRAST_TOLERANCE * np.abs(coefficients).max(initial=0.0)
+        contrasts[np.abs(contrasts) <= smallest] = 0.0
+        return cls(common, contrasts)
+
+
 @stored("context-belief")
 class ContextBelief(NamedTuple):
     """The belief of one replica: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
@@ -79,7 +110,8 @@ class ContextBelief(NamedTuple):
     The other fields are needed only to learn further: ``sums``, ``prior``, the ``sample`` of rows,
     the sums for a ``uniform`` choice, the number of rows ``mapped`` when the map was last chosen,
     the weight of the rows when the posterior was last ``solved`` and the prior last ``fitted``, the
-    posterior ``covariance``, and the ``noise`` from which the draws are made.
+    posterior ``covariance``, the ``noise`` from which the draws are made, and the rows that are
+    ``waiting`` and not yet part of all this.
     """
 
     feature_map: FeatureMap | None
@@ -95,6 +127,7 @@ class ContextBelief(NamedTuple):
     fitted: float
     covariance: PosteriorCovariance | None = None
     noise: DrawNoise | None = None
+    waiting: RegressionRows | None = None
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
@@ -103,33 +136,47 @@ class ContextBelief(NamedTuple):
         nothing = UniformRewards()
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
-    @in_one_thread
     def learned(
         self, new: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
     ) -> Self:
-        """Return the belief after more rows."""
+        """Return the belief after more rows.
+
+        Rows wait until there are enough of them to solve for the posterior again, which they do
+        together. With a discount no row waits.
+        """
         check_can_learn(self.feature_map, self.sums)
+        rows = new if self.waiting is None else self.waiting.joined(new)
+        seen = self.sample.seen + len(rows.reward)
+        if MAP_GROWTH * self.mapped <= min(seen, settings.rows):
+            return self._replace(waiting=None)._learned(rows, True, settings, rng)
+        assert self.sums is not None, "a map comes first"
+        added = float(rows.weight.sum())
+        weight = self.sums.weight + added
+        if added < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
+            return self._replace(waiting=rows)
+        return self._replace(waiting=None)._learned(rows, False, settings, rng)
+
+    @in_one_thread
+    def _learned(
+        self,
+        new: RegressionRows,
+        maps: bool,
+        settings: BeliefSettings,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Add rows to all that is known, and solve; if it ``maps``, choose a new map first."""
         sample = self.sample.add(new, settings.rows, settings.discount, rng)
         uniform = self._with_uniform_rewards(new, settings)
         belief = self._replace(sample=sample, uniform=uniform)
-        count = len(new.reward)
-        faded = settings.discount**count
+        faded = settings.discount ** len(new.reward)
         weighted = new.discounted(settings.discount)
-        due = min(MAP_GROWTH * self.mapped, settings.rows)
-        if self.mapped < settings.rows and sample.seen >= due:
-            # The sample holds all earlier rows, unless all their rewards were equal.
-            everything = self.sample.standing_for_all().faded(faded).joined(weighted)
-            if np.ptp(everything.reward) == 0:
-                return belief
-            return belief._mapped(everything, settings, rng)
-        assert self.sums is not None, "a map comes first"
-        assert self.feature_map is not None, "a map comes first"
-        belief = belief._faded(faded)._with_rows(weighted, settings, rng)
-        assert belief.sums is not None, "rows were added to it"
-        weight = belief.sums.weight
-        if weight - self.solved < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
+        if not maps:
+            return belief._faded(faded)._with_rows(weighted, settings, rng)._solved(settings)
+        # The sample holds all earlier rows, unless all their rewards were equal.
+        everything = self.sample.standing_for_all().faded(faded).joined(weighted)
+        if np.ptp(everything.reward) == 0:
             return belief
-        return belief._solved(settings)
+        return belief._mapped(everything, settings, rng)
 
     def drawn(self, context: Floats) -> Floats:
         """Return the expected reward of every action under each draw: ``[n, D] -> [n, P, K]``."""
@@ -179,6 +226,7 @@ class ContextBelief(NamedTuple):
             sample=self.sample.none(),
             covariance=None,
             noise=None,
+            waiting=None,
         )
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
@@ -255,7 +303,6 @@ class ContextBelief(NamedTuple):
         few = len(rows.reward) < self.feature_map.width
         covariance = self.covariance if few else None
         for piece in rows.pieces():
-            BACKGROUND.give_way()
             features = self.feature_map.rows(piece.context)
             sums = sums.add(features, piece.number, piece.reward, piece.weight)
             if covariance is not None:
@@ -277,9 +324,17 @@ class ContextBelief(NamedTuple):
         """The smallest noise variance that is fitted."""
         return NOISE_SHARE * self.uniform.variance
 
+    def _rows(self, actions: int) -> FeatureRows | None:
+        """Return the rows of the sums, if the sample has all of them and the actions have few."""
+        assert self.feature_map is not None, "a map comes first"
+        rows = self.sample.rows
+        few = len(rows.reward) <= FEW_ROWS * self.feature_map.width * actions
+        if len(rows.reward) != self.sample.seen or not few:
+            return None
+        return FeatureRows(self.feature_map.rows(rows.context), rows.number, rows.weight)
+
     def _solved(self, settings: BeliefSettings) -> Self:
         """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
-        BACKGROUND.give_way()
         sums, prior, noise = self.sums, self.prior, self.noise
         assert sums is not None, "a map comes first"
         assert prior is not None, "a map comes first"
@@ -288,15 +343,16 @@ class ContextBelief(NamedTuple):
         centre = self._centre(sums.offset + sums.reward / sums.weight)
         structure, covariance = self._structure(settings), self.covariance
         # With a discount the weight hardly changes, although the rows do.
-        due = prior_is_due(sums.weight, self.fitted) or settings.discount < 1
+        due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
-            known = None if covariance is None else covariance.inverse
+            rows = self._rows(settings.actions)
+            known = None if covariance is None or rows is not None else covariance.inverse
+            steps, least = int(due), self._least_noise
             covariance = PosteriorCovariance.of(
-                fitted(sums, structure, prior, centre, int(due), known, self._least_noise)
+                fitted(sums, structure, prior, centre, steps, known, least, rows)
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
-        BACKGROUND.give_way()
         drawn = covariance.draw_responses(structure, noise.prior, noise.rows)
         found = (
             covariance.applied(structure, np.concatenate([response[None], drawn])) * covariance.unit

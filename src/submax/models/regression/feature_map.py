@@ -4,10 +4,10 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
-from submax.models.regression.landmarks import chosen_landmarks
 from submax.models.regression.standardization import standardization, standardized
 
 CONSTANT, LINEAR, KERNEL = 0, 1, 2
@@ -17,6 +17,8 @@ GROUPS = 3
 JITTER = 1e-6
 """Added to the diagonal of the landmarks' kernel matrix, so that it is positive definite despite
 rounding errors."""
+K_MEANS_STEPS = 5
+"""Steps of k-means. A few are enough: the centres only have to cover the points."""
 
 
 @stored("feature-map")
@@ -191,6 +193,36 @@ def new_map(
     return plain._replace(landmarks=landmarks * reach).of_length(1.0)
 
 
+def chosen_landmarks(points: Floats, most: int, rng: np.random.Generator) -> Floats:
+    """Return up to ``most`` landmarks for points ``[n, D]``.
+
+    If there are at most ``most`` distinct points, the landmarks are these points. Otherwise they
+    are cluster centres found by k-means, which starts from random points.
+
+    Reference: Zhang, Tsang and Kwok (2008), Improved Nyström low-rank approximation and error
+    analysis.
+    """
+    shuffled = points[rng.permutation(len(points))]
+    _, first = np.unique(shuffled, axis=0, return_index=True)
+    centres = shuffled[np.sort(first)[:most]]
+    if 0 < most < len(first):
+        for _ in range(K_MEANS_STEPS):
+            centres = _moved_to_means(centres, points)
+    return centres
+
+
+def _moved_to_means(centres: Floats, points: Floats) -> Floats:
+    """One step of k-means: each centre becomes the mean of the points nearest to it."""
+    distance = np.einsum("md,md->m", centres, centres) - 2 * points @ centres.T
+    nearest = distance.argmin(axis=1)
+    order = np.argsort(nearest, kind="stable")
+    cluster, first, count = np.unique(nearest[order], return_index=True, return_counts=True)
+    moved = centres.copy()
+    # A centre without points stays where it is.
+    moved[cluster] = np.add.reduceat(points[order], first, axis=0) / count[:, None]
+    return moved
+
+
 def _squares(landmarks: Floats) -> Floats:
     squares: Floats = 0.5 * np.einsum("md,md->m", landmarks, landmarks)
     return squares
@@ -202,5 +234,9 @@ def _whitening(landmarks: Floats) -> Floats:
     nearness = landmarks @ landmarks.T - square[:, None] - square
     kernel: Floats = np.exp(np.minimum(nearness, 0.0))
     kernel.flat[:: len(kernel) + 1] += JITTER
-    inverted: Floats = np.linalg.inv(np.linalg.cholesky(kernel))
+    if not len(kernel):
+        return kernel
+    root = np.linalg.cholesky(kernel)
+    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
+    inverted: Floats = scipy.linalg.lapack.dtrtri(root.T, lower=0)[0].T
     return inverted

@@ -1,11 +1,12 @@
 """Fitting of prior variances and noise by marginal likelihood."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.models.regression.posterior import Posterior, times
+from submax.models.regression.posterior import FeatureRows, Posterior, times
 from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
 from submax.models.regression.sums import Sums
 
@@ -43,11 +44,12 @@ def fitted(
     steps: int,
     inverse: Floats | None = None,
     least_noise: float = 0.0,
+    rows: FeatureRows | None = None,
 ) -> Posterior:
     """Return the posterior after improving the prior by ``steps`` fixed-point steps.
 
-    If the ``inverse`` under the given prior is known, it can be passed; see `Posterior.of`. The
-    fitted noise variance is at least ``least_noise``.
+    If the ``inverse`` under the given prior is known, it can be passed, and so can the ``rows`` of
+    the sums; see `Posterior.of`. The fitted noise variance is at least ``least_noise``.
 
     A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
     is the number of components that the data determine, and s is 0.003 times the variance of the
@@ -57,25 +59,28 @@ def fitted(
 
     Reference: MacKay (1992), Bayesian interpolation.
     """
-    found = Posterior.of(sums, structure, prior, centre, inverse, evidence=steps == 0)
-    for left in reversed(range(steps)):
+    found = Posterior.of(sums, structure, prior, centre, inverse, rows)
+    for _ in range(steps):
         prior = _improved(found, sums.variance, least_noise)
-        found = Posterior.of(sums, structure, prior, centre, evidence=left == 0)
+        found = Posterior.of(sums, structure, prior, centre, rows=rows)
     return found
 
 
 def moments_of(posterior: Posterior) -> CoefficientMoments:
     """Return the moments from which the prior is fitted."""
     structure, inverse, mean = posterior.structure, posterior.inverse, posterior.mean
-    own = np.einsum("kff->kf", inverse).sum(axis=0)
+    own = inverse.diagonal()
     # tr(G · covariance) with G = A − I.
-    used = inverse.shape[0] * inverse.shape[1] - own.sum()
-    spread = _along_variance(posterior)
+    used = mean.size - own.sum()
+    spread = np.zeros((0, mean.shape[1]))
     if len(posterior.coupling):
-        product = _coupled(posterior)
-        taken = np.einsum("kfg,kfg->f", product, inverse)
+        # The variances along the directions are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
+        along, coupling = structure.projected(inverse.weighted_sum), posterior.coupling
+        spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
+        spread = spread.reshape(-1, mean.shape[1])
+        taken = inverse.sandwiched(_blocks(posterior))
         own += taken
-        used += np.einsum("kff->", product) - taken.sum()
+        used += np.vdot(along, coupling) - taken.sum()
     projected = structure.directions.T @ mean
     squares = np.zeros((len(posterior.prior.variance), KINDS))
     variances = np.zeros_like(squares)
@@ -85,33 +90,28 @@ def moments_of(posterior: Posterior) -> CoefficientMoments:
     for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
         squares[:, kind] += np.bincount(structure.groups, square, len(squares))
         variances[:, kind] += np.bincount(structure.groups, variance, len(squares))
-    fit = float(np.sum(mean * times(posterior.gram, mean)))
-    residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
+    theta = posterior.coefficients
+    fit = float(np.sum(theta * times(posterior.sums.gram, theta)))
+    residual = posterior.square - 2 * posterior.explained * posterior.prior.noise + fit
     return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
 
 
-def _along_variance(posterior: Posterior) -> Floats:
-    """Return the posterior variances of the components along the directions, ``[q, F]``.
-
-    They are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
-    """
-    if not len(posterior.coupling):
-        return np.zeros((0, posterior.mean.shape[1]))
-    alone = posterior.structure.projected(posterior.inverse)
-    variance: Floats = np.diag(alone) + np.einsum("ij,ij->i", alone @ posterior.coupling, alone)
-    return variance.reshape(-1, posterior.mean.shape[1])
-
-
-def _coupled(posterior: Posterior) -> Floats:
-    """Return A_k⁻¹ (u_kᵀ Q⁻¹ u_k) for each regression: ``[K, F, F]``."""
+def _blocks(posterior: Posterior) -> Callable[[int], Floats]:
+    """Return a function that returns u_kᵀ Q⁻¹ u_k of a regression k: ``[F, F]``."""
     directions, features = posterior.structure.directions, posterior.mean.shape[1]
     count = directions.shape[1]
-    if count == 1:
-        return directions[:, :1, None] ** 2 * (posterior.inverse @ posterior.coupling)
     blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
-    pairs = directions[:, :, None] * directions[:, None, :]
-    mixed = np.tensordot(pairs.reshape(len(pairs), -1), blocks.reshape(-1, features, features), 1)
-    return posterior.inverse @ mixed
+    flat = blocks.reshape(count * count, features * features)
+    if count == 1 and np.ptp(directions) == 0:
+        alike: Floats = directions[0] ** 2 * posterior.coupling
+        return lambda number: alike
+
+    def block(number: int) -> Floats:
+        pairs = np.outer(directions[number], directions[number]).reshape(1, -1)
+        found: Floats = (pairs @ flat).reshape(features, features)
+        return found
+
+    return block
 
 
 def _improved(posterior: Posterior, reward_variance: float, least_noise: float) -> Prior:

@@ -6,9 +6,9 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.regression.posterior import (
+    Inverse,
     Posterior,
     coupled_system,
     covariance_times,
@@ -32,7 +32,7 @@ class PosteriorCovariance(NamedTuple):
     @classmethod
     def of(cls, posterior: Posterior) -> Self:
         """Return the covariance of a posterior."""
-        return cls(posterior.prior, posterior.unit, posterior.inverse)
+        return cls(posterior.prior, posterior.unit, posterior.inverse.dense())
 
     def with_rows(self, features: Floats, number: Integers, weight: Floats) -> Self:
         """Return the covariance after more rows.
@@ -44,7 +44,6 @@ class PosteriorCovariance(NamedTuple):
         scaled = features * self.unit
         scaled *= np.sqrt(weight / self.prior.noise)[:, None]
         for one in np.unique(number):
-            BACKGROUND.give_way()
             rows = scaled[number == one]
             seen = rows @ inverse[one]
             inner = seen @ rows.T
@@ -60,14 +59,15 @@ class PosteriorCovariance(NamedTuple):
 
     def applied(self, structure: PriorStructure, response: Floats) -> Floats:
         """Multiply responses by the covariance: ``[P, K, F] -> [P, K, F]``."""
+        inverse = Inverse.of(self.inverse)
 
         def couple(rows: Floats) -> Floats:
             change = variance_change(structure, self.prior)
-            system = coupled_system(structure, self.inverse, change)
+            system = coupled_system(structure, inverse, change)
             coupled: Floats = change * np.linalg.solve(system, rows.T).T
             return coupled
 
-        return covariance_times(structure, self.inverse, response, couple)
+        return covariance_times(structure, inverse, response, couple)
 
     def draw_responses(self, structure: PriorStructure, normal: Floats, noise: Floats) -> Floats:
         """Return random responses such that ``applied`` gives posterior draws minus the mean.

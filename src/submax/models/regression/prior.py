@@ -1,5 +1,6 @@
 """The prior of several regressions, and how their coefficients are related."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -70,17 +71,19 @@ class PriorStructure(NamedTuple):
         found: Floats = features[:, None] * of_kind
         return found
 
-    def projected(self, matrices: Floats) -> Floats:
-        """Return Uᵀ blockdiag(matrices) U for the directions U: ``[K, F, F] -> [q F, q F]``."""
+    def projected(self, weighted_sum: Callable[[Floats], Floats]) -> Floats:
+        """Return Uᵀ blockdiag(matrices) U for the directions U: ``[q F, q F]``.
+
+        ``weighted_sum`` returns the sum of the K matrices times weights: ``[K] -> [F, F]``.
+        """
         directions = self.directions
-        count, features = directions.shape[1], matrices.shape[-1]
+        count, features = directions.shape[1], len(self.groups)
         if count == 1:
-            return _weighted_sum(directions[:, 0] ** 2, matrices)
+            return weighted_sum(directions[:, 0] ** 2)
         blocks = np.empty((count, features, count, features))
         for one in range(count):
             for other in range(one + 1):
-                weights = directions[:, one] * directions[:, other]
-                block = _weighted_sum(weights, matrices)
+                block = weighted_sum(directions[:, one] * directions[:, other])
                 blocks[one, :, other], blocks[other, :, one] = block, block
         return blocks.reshape(count * features, count * features)
 
@@ -114,15 +117,6 @@ class Prior(NamedTuple):
         """Return the variances along the directions, relative to the kind ``OWN``: ``[q, F]``."""
         ratio = self.variance / self.variance[:, OWN, None]
         return ratio[structure.groups][:, structure.kinds].T
-
-
-def _weighted_sum(weights: Floats, matrices: Floats) -> Floats:
-    """Return the sum of matrices times their weights: ``[K]`` and ``[K, F, F] -> [F, F]``.
-
-    ``numpy.tensordot`` gives the same, and takes three times as long for small matrices.
-    """
-    found: Floats = np.dot(weights[None], matrices.reshape(len(matrices), -1))
-    return found.reshape(matrices.shape[1:])
 
 
 def _unit_contrasts(described: Floats) -> Floats:

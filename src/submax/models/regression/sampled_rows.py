@@ -37,8 +37,11 @@ class RegressionRows(NamedTuple):
     @classmethod
     def of(cls, feedback: Feedback, replica: int, problem: Problem) -> Self:
         """Return the rows of one replica's feedback with positive weight."""
-        there = feedback.weight[replica] > 0
-        log_prob = np.full(np.count_nonzero(there), np.nan)
+        present = feedback.weight[replica] > 0
+        # A slice is faster than a selection.
+        there: Booleans | slice = slice(None) if present.all() else present
+        weight = feedback.weight[replica, there].astype(np.float64)
+        log_prob = np.full(len(weight), np.nan)
         if feedback.log_prob is not None:
             log_prob = feedback.log_prob[replica, there].astype(np.float64)
         return cls(
@@ -46,7 +49,7 @@ class RegressionRows(NamedTuple):
             problem.space.index(feedback.action[replica, there]),
             feedback.reward[replica, there].astype(np.float64),
             log_prob,
-            feedback.weight[replica, there].astype(np.float64),
+            weight,
         )
 
     def joined(self, other: Self) -> Self:

@@ -9,12 +9,15 @@ from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
 from submax.models.in_one_thread import in_one_thread
-from submax.models.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
 from submax.models.regression.fitting import fitted
 from submax.models.regression.prior import Prior, PriorStructure
 from submax.models.regression.slot_map import GROUPS, SlotMap
-from submax.models.regression.sums import Sums
+from submax.models.regression.sums import Sums, check_can_learn
 
+MAP_GROWTH = 1.6
+"""A new map is made when the rows have grown by this factor since the last one."""
+PRIOR_GROWTH = 0.1
+"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
 FIRST_STEPS, STEPS = 5, 1
 """Fixed-point steps of fitting the prior: for a new map, and whenever it is fitted again."""
 
@@ -176,7 +179,7 @@ class SlotBelief(NamedTuple):
         sums = self.sums
         centre = sums.offset + sums.reward / sums.weight
         prior = self.prior or Prior.vague(GROUPS, sums.variance)
-        due = prior_is_due(sums.weight, self.fitted)
+        due = sums.weight - self.fitted >= PRIOR_GROWTH * sums.weight
         steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
         structure = PriorStructure.independent(self.slot_map.groups, 1)
         posterior = fitted(sums, structure, prior, centre, steps)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.running.background_work import BACKGROUND
+from submax.core.errors import InputError
 from submax.core.running.stored import stored
 
 
@@ -45,7 +45,6 @@ class Sums(NamedTuple):
         order = np.argsort(number, kind="stable")
         numbers, first = np.unique(number[order], return_index=True)
         for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
-            BACKGROUND.give_way()
             mine = features[rows]
             weighted = mine * weight[rows, None]
             # BLAS updates its own column-major matrix in place: the transpose, which is the same
@@ -99,6 +98,15 @@ class Sums(NamedTuple):
         spread = self.square / self.weight - mean**2
         rounding = (ROUNDED_REWARD * self.offset) ** 2 + ROUNDED_SQUARE * mean**2
         return spread if spread > rounding else 0.0
+
+
+def check_can_learn(feature_map: object, sums: object) -> None:
+    """Raise an ``InputError`` if a belief has a map, but not the sums to learn further."""
+    if feature_map is not None and sums is None:
+        raise InputError(
+            "this state was stored to decide, without the sums that further learning needs: fit a "
+            "new state to all rows, or store the state for learning"
+        )
 
 
 ROUNDED_REWARD = 1e-14

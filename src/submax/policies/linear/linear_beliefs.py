@@ -10,8 +10,8 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
-from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
+from submax.models.regression.map_choice import BeliefSettings
 from submax.models.regression.sampled_rows import RegressionRows
 
 MOST_NUMBERS = 2**28

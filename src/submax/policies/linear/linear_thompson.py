@@ -39,7 +39,7 @@ class LinearThompson(ListingPolicy[LinearBeliefs]):
     *Departs from the paper:* every joint action has coefficients of its own instead of features of
     its own. The noise and the prior are fitted instead of given, and the prior mean of every action
     is the mean reward of a uniform choice. All decisions between two updates share the draws. The
-    posterior is computed again when the number of rows has grown by 5 % or by 100. Until two
+    posterior is computed again when the number of rows has grown by 5 % or by 500. Until two
     rewards differ, the policy is uniform.
     """
 

@@ -12,11 +12,10 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
-from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
-from submax.models.regression.belief_settings import BeliefSettings
 from submax.models.regression.context_belief import ContextBelief
+from submax.models.regression.map_choice import BeliefSettings
 from submax.policies.linear.linear_beliefs import LinearBeliefs
 from submax.policies.listed import drawn_one
 
@@ -63,7 +62,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
     precisions Λ instead of (I + Σ x xᵀ)⁻¹, and the prior mean of every action is the mean reward of
     a uniform choice. Actions with equal scores share the probability, so that decisions taken
     together before any feedback are spread over all actions. The intercept is part of x. The
-    posterior is computed again when the number of rows has grown by 5 % or by 100. Until two
+    posterior is computed again when the number of rows has grown by 5 % or by 500. Until two
     rewards differ, the policy is uniform.
     """
 
@@ -138,7 +137,6 @@ class LinUCB(ListingPolicy[LinUCBState]):
 def _roots(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
     if belief.feature_map is None:
         return None
-    BACKGROUND.give_way()
     return belief.feature_map.for_raw(belief.posterior(settings).roots())
 
 
