@@ -13,7 +13,7 @@ from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
 from submax.models.regression.standardization import standardization, standardized
 
-DRAWS = 8
+DRAWS = 32
 """Posterior draws that are stored."""
 ACTIVE_ROWS = 2000
 """Rows that are kept as they are. Older ones are kept as sums, see `LogisticRegressions`."""
@@ -21,6 +21,9 @@ MOST_NUMBERS = 2_160_000
 """Numbers in the sums of all actions: 17 MB. Without room for them, a sample of rows is kept."""
 REFIT_SHARE, REFIT_ROWS = 0.05, 100
 """The regressions are fitted again when the rows have grown by this share, or by so many rows."""
+FITS = 2
+FASTER = 2
+FARTHEST_STEP = 8.0
 STEPS = 8
 """Largest number of Newton steps of one fit; from the last mode, two or three are usual."""
 CLOSE = 1e-3
@@ -87,7 +90,8 @@ class LogisticRegressions(NamedTuple):
             return belief
         if self.mean is None and np.ptp(sample.rows.reward) == 0:
             return belief
-        belief = belief._fitted(actions, rng)
+        for _ in range(FITS if grown >= REFIT_SHARE * sample.seen else 1):
+            belief = belief._fitted(actions, rng)
         return belief._with_few_rows() if sums else belief
 
     def scores(self, context: Floats) -> tuple[Floats, Floats]:
@@ -173,7 +177,8 @@ class LogisticRegressions(NamedTuple):
         for part, old in zip((slice(0, 1), slice(1, None)), self.variances, strict=True):
             square, count = float((away[:, part] ** 2).sum()), away[:, part].size
             known = min(max(count - float(spread[:, part].sum()) / old, 0.0), float(count))
-            fitted.append((square + PRIOR_SQUARE) / (known + 1.0))
+            step = ((square + PRIOR_SQUARE) / (known + 1.0) / old) ** FASTER
+            fitted.append(old * min(max(step, 1 / FARTHEST_STEP), FARTHEST_STEP))
         return self._replace(centre=centre, variances=(fitted[0], fitted[1]))
 
     def _with_few_rows(self) -> Self:

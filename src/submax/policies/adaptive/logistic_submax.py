@@ -55,6 +55,7 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
 
     depth: int = 2
     width: float = 0.1
+    optimism: float = 0.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -90,6 +91,8 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
             for begin in range(0, rows, step):
                 part = slice(begin, begin + step)
                 score, deviation = belief.scores(context[replica, part])
+                if self.optimism:
+                    score = score + self.optimism * np.sqrt(np.mean(deviation**2, axis=1))
                 value = expit(score[:, None] + self.width * deviation)
                 value -= value.mean(axis=-1, keepdims=True)
                 found[replica, part] = mean_submax_of(value, self.depth)

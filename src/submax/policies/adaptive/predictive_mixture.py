@@ -1,0 +1,214 @@
+"""Policies side by side, weighted by how well they predicted rewards."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import instance_of
+from submax.core.contracts.chosen_actions import ChosenActions
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError
+from submax.core.rewards.binary import Binary
+from submax.core.running.stored import stored
+from submax.core.spaces.space import Choices
+from submax.estimators.counting import Counting
+from submax.policies.listed import drawn_one
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.strategies.submax import SubMax
+
+SUREST = 0.01
+"""Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so that no single surprise
+decides between policies."""
+LEAST_WEIGHT = 1e-3
+"""A policy with a smaller weight decides nothing, and costs no time in decisions."""
+
+
+@stored("predictive-mixture-state")
+class PredictiveMixtureState(NamedTuple):
+    """The states of the policies, and how well each predicted.
+
+    ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
+    (r − v)² for others. ``weight [R]`` and ``reward [R]`` are the sums of the rows' weights and of
+    their rewards. ``shares [R, m]`` are the weights of the policies.
+    """
+
+    problem: Problem
+    members: tuple[Any, ...]
+    loss: Floats
+    weight: Floats
+    reward: Floats
+    shares: Floats
+
+
+@dataclass(frozen=True)
+class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
+    """Mix the probabilities of policies: π(a | x) = Σ_m w_m π_m(a | x).
+
+    Every policy predicts the reward of each decision before it learns from it; w_m ∝
+    Π p_m(r | x, a) over all rows so far. For 0/1 rewards p_m is the probability that it predicts;
+    for others it is a normal density with the policy's own fitted variance, so w_m ∝ S_m^(−n/2)
+    with S_m the sum of its squared errors in n rows. All policies learn from all rows. This is
+    Bayesian model averaging by predictions in sequence: what a policy was fitted to does not count,
+    only what it foretold.
+
+    References: Dawid (1984), the prequential approach; Cesa-Bianchi and Lugosi (2006), chapter 9.
+    """
+
+    policies: tuple[Policy[Any], ...]
+
+    def __post_init__(self) -> None:
+        for policy in self.policies:
+            instance_of("each of policies", policy, Policy, "RewardConditioned()")
+        if not self.policies:
+            raise InputError("policies must name at least one policy", parameter="policies")
+
+    @property
+    def facts(self) -> Facts:
+        facts = [policy.facts for policy in self.policies]
+        return Facts(
+            uses_context=any(one.uses_context for one in facts),
+            needs_propensities=any(one.needs_propensities for one in facts),
+            trains_models=any(one.trains_models for one in facts),
+            forgets=any(one.forgets for one in facts),
+        )
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> PredictiveMixtureState:
+        members = tuple(policy.init(problem, replicas, rng) for policy in self.policies)
+        nothing = np.zeros(replicas)
+        loss = np.zeros((replicas, len(members)))
+        shares = np.full(loss.shape, 1 / len(members))
+        return PredictiveMixtureState(problem, members, loss, nothing, nothing, shares)
+
+    def act(
+        self, state: PredictiveMixtureState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: PredictiveMixtureState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        parts = [
+            share[:, None, None] * policy.probabilities(member, context)
+            for policy, member, share in zip(
+                self.policies, state.members, state.shares.T, strict=True
+            )
+            if share.any()
+        ]
+        return parts[0] if len(parts) == 1 else reduce(np.add, parts)
+
+    def expected_rewards(self, state: PredictiveMixtureState, context: Floats) -> Floats:
+        """Return the mean of what the policies expect, by their weights."""
+        state.problem.check_context(context)
+        found = np.zeros((*context.shape[:2], state.problem.space.size))
+        for policy, member, share in zip(self.policies, state.members, state.shares.T, strict=True):
+            if share.any():
+                expected = _expected(policy, member, context)
+                found += np.where(share > 0, share, 0.0)[:, None, None] * expected
+        return found
+
+    def update(
+        self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
+    ) -> PredictiveMixtureState:
+        feedback.check(state.problem)
+        there = feedback.weight > 0
+        weight, reward = np.where(there, feedback.weight, 0.0), np.where(there, feedback.reward, 0.0)
+        # Absent rows may hold anything; the first action and a context of zeros are valid.
+        context = np.where(there[..., None], feedback.context, 0.0)
+        index = np.where(there, state.problem.space.index(np.where(there[..., None], feedback.action, 0)), 0)
+        binary = isinstance(state.problem.scale, Binary)
+        known = state.weight[:, None] + binary
+        mean = (state.reward[:, None] + 0.5 * binary) / np.where(known > 0, known, 1.0)
+        loss = state.loss.copy()
+        for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
+            expected = _expected(policy, member, context)
+            if expected.shape[1] == 1:
+                expected = np.broadcast_to(expected, (*index.shape, expected.shape[2]))
+            predicted = np.take_along_axis(expected, index[..., None], axis=-1)[..., 0]
+            predicted = np.where(np.isnan(predicted), mean, predicted)
+            loss[:, number] += (weight * _loss(predicted, reward, binary)).sum(axis=1)
+        members = tuple(
+            policy.update(member, feedback, rng)
+            for policy, member in zip(self.policies, state.members, strict=True)
+        )
+        total = state.weight + weight.sum(axis=1)
+        return state._replace(
+            members=members,
+            loss=loss,
+            weight=total,
+            reward=state.reward + (weight * reward).sum(axis=1),
+            shares=_shares(loss, total, binary),
+        )
+
+    def restricted(
+        self, state: PredictiveMixtureState, choices: Choices
+    ) -> PredictiveMixtureState | None:
+        members = [
+            policy.restricted(member, choices)
+            for policy, member in zip(self.policies, state.members, strict=True)
+        ]
+        if any(member is None for member in members):
+            return None
+        return state._replace(
+            problem=state.problem.restricted(choices), members=tuple(members)
+        )
+
+    def record(
+        self,
+        state: PredictiveMixtureState,
+        action: Actions | None = None,
+        *,
+        upcoming: int | None = None,
+    ) -> PredictiveMixtureState:
+        members = [
+            policy.record(member, action, upcoming=upcoming)
+            for policy, member in zip(self.policies, state.members, strict=True)
+        ]
+        return state._replace(members=tuple(members))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield a mixture of two ways to count."""
+        yield cls((RewardConditioned(Counting(), SubMax()), RewardConditioned(Counting(0.1))))
+
+
+def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
+    """Return the expected reward of every action, ``[R, n, M]`` or ``[R, 1, M]``."""
+    expected = policy.expected_rewards(member, context)
+    if expected is None:
+        raise InputError(
+            f"a predictive mixture weighs policies by the rewards that they expect, and {policy} "
+            "does not say: take policies with a belief, such as posterior-submax"
+        )
+    return expected
+
+
+def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
+    """Return the loss of each prediction; see `PredictiveMixtureState`."""
+    if not binary:
+        return (reward - predicted) ** 2
+    chance = np.clip(predicted, SUREST, 1 - SUREST)
+    loss: Floats = -np.log(np.where(reward > 0, chance, 1 - chance))
+    return loss
+
+
+def _shares(loss: Floats, weight: Floats, binary: bool) -> Floats:
+    """Return the weight of each policy, ``[R, m]``; very small ones are 0."""
+    if not binary:
+        least = np.maximum(loss.min(axis=1, keepdims=True), 1e-300)
+        loss = weight[:, None] / 2 * np.log(np.maximum(loss, 1e-300) / least)
+    mass = np.exp(loss.min(axis=1, keepdims=True) - loss)
+    shares = mass / mass.sum(axis=1, keepdims=True)
+    shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)
+    kept: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return kept
