@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import instance_of
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
@@ -27,6 +27,8 @@ from submax.strategies.submax import SubMax
 SUREST = 0.01
 """Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so that no single surprise
 decides between policies."""
+FIRST_PART, MOST_PARTS = 20, 6
+"""Among the first rows, 20, 40, 80 … 640 rows are learned from before the next are predicted."""
 LEAST_WEIGHT = 1e-3
 """A policy with a smaller weight decides nothing, and costs no time in decisions."""
 
@@ -36,13 +38,14 @@ class PredictiveMixtureState(NamedTuple):
     """The states of the policies, and how well each predicted.
 
     ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
-    (r − v)² for others. ``weight [R]`` and ``reward [R]`` are the sums of the rows' weights and of
-    their rewards. ``shares [R, m]`` are the weights of the policies.
+    (r − v)² for others. ``rows [R]`` is the number of rows, ``weight [R]`` and ``reward [R]`` are the
+    sums of their weights and of their weighted rewards. ``shares [R, m]`` are the weights of the policies.
     """
 
     problem: Problem
     members: tuple[Any, ...]
     loss: Floats
+    rows: Integers
     weight: Floats
     reward: Floats
     shares: Floats
@@ -87,7 +90,8 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         nothing = np.zeros(replicas)
         loss = np.zeros((replicas, len(members)))
         shares = np.full(loss.shape, 1 / len(members))
-        return PredictiveMixtureState(problem, members, loss, nothing, nothing, shares)
+        rows = np.zeros(replicas, dtype=np.int64)
+        return PredictiveMixtureState(problem, members, loss, rows, nothing, nothing, shares)
 
     def act(
         self, state: PredictiveMixtureState, context: Floats, rng: np.random.Generator
@@ -121,6 +125,13 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
     ) -> PredictiveMixtureState:
         feedback.check(state.problem)
+        for weight in _parts(feedback.weight, state.rows):
+            state = self._updated(state, feedback._replace(weight=weight), rng)
+        return state
+
+    def _updated(
+        self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
+    ) -> PredictiveMixtureState:
         there = feedback.weight > 0
         weight, reward = np.where(there, feedback.weight, 0.0), np.where(there, feedback.reward, 0.0)
         # Absent rows may hold anything; the first action and a context of zeros are valid.
@@ -145,6 +156,7 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         return state._replace(
             members=members,
             loss=loss,
+            rows=state.rows + np.count_nonzero(there, axis=1),
             weight=total,
             reward=state.reward + (weight * reward).sum(axis=1),
             shares=_shares(loss, total, binary),
@@ -180,6 +192,21 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
     def examples(cls) -> Iterator[Self]:
         """Yield a mixture of two ways to count."""
         yield cls((RewardConditioned(Counting(), SubMax()), RewardConditioned(Counting(0.1))))
+
+
+def _parts(weight: Floats, rows: Integers) -> list[Floats]:
+    """Split the first rows into parts: the weights ``[R, n]`` of the rows of each part, else 0.
+
+    Policies predict a part after they have learned the parts before it, so that even the first
+    rows, which often come together, say who predicts well. The first part ends at ``FIRST_PART``
+    rows of a replica, each further one at twice as many as the one before.
+    """
+    there = weight > 0
+    number = rows[:, None] + np.cumsum(there, axis=1)
+    part = np.ceil(np.log2(np.maximum(number / FIRST_PART, 1.0)))
+    part = np.where(there, np.minimum(part, MOST_PARTS), -1.0)
+    found = [np.where(part == one, weight, 0.0) for one in np.unique(part) if one >= 0]
+    return found if len(found) != 1 else [weight]
 
 
 def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
