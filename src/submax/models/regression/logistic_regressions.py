@@ -13,7 +13,7 @@ from submax.models.in_one_thread import in_one_thread
 from submax.models.regression.sampled_rows import RegressionRows, SampledRows
 from submax.models.regression.standardization import standardization, standardized
 
-DRAWS = 32
+DRAWS = 16
 """Posterior draws that are stored."""
 ACTIVE_ROWS = 2000
 """Rows that are kept as they are. Older ones are kept as sums, see `LogisticRegressions`."""

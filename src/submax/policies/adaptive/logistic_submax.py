@@ -1,5 +1,6 @@
 """SubMax on posterior draws of logistic regressions."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -46,16 +47,17 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
     """Apply SubMax to posterior draws of logistic regressions, and average the policies.
 
     P(1 | a, x) = σ(θ_a · (1, z)), see `LogisticRegressions`; a reward between the lowest and the
-    highest possible one counts as part of a success. Each of the draws, with the share ``width`` of
-    the posterior's deviation, gives the expected reward of every action and so a policy, as in
-    `PosteriorSubMax`. All numbers of a context are used, however many there are.
+    highest possible one counts as part of a success. Each of the draws, with the share ``width`` / √F
+    of the posterior's deviation for F coefficients, gives the expected reward of every action and
+    so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used, however many there
+    are. Draws of full width explore √F times as much as is needed (Agrawal and Goyal, 2013), while
+    few coefficients need some width: contexts that hardly vary do not explore by themselves.
 
     Not in the paper, whose SubMax it applies to draws; see docs/research.
     """
 
     depth: int = 2
-    width: float = 0.1
-    optimism: float = 0.0
+    width: float = 1.2
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -84,6 +86,7 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
         replicas, rows, _ = context.shape
         size = state.problem.space.size
         found = np.full((replicas, rows, size), 1 / size)
+        share = self.width / math.sqrt(1 + state.problem.context_width)
         for replica, belief in enumerate(state.beliefs):
             if belief.draws is None:
                 continue
@@ -91,9 +94,7 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
             for begin in range(0, rows, step):
                 part = slice(begin, begin + step)
                 score, deviation = belief.scores(context[replica, part])
-                if self.optimism:
-                    score = score + self.optimism * np.sqrt(np.mean(deviation**2, axis=1))
-                value = expit(score[:, None] + self.width * deviation)
+                value = expit(score[:, None] + share * deviation)
                 value -= value.mean(axis=-1, keepdims=True)
                 found[replica, part] = mean_submax_of(value, self.depth)
         return found
