@@ -22,11 +22,15 @@ MOST_NUMBERS = 2_160_000
 REFIT_SHARE, REFIT_ROWS = 0.05, 100
 """The regressions are fitted again when the rows have grown by this share, or by so many rows."""
 FITS = 2
-FASTER = 2
-FARTHEST_STEP = 8.0
+"""Times that prior and posterior are fitted in turns, if the rows have grown by the share above."""
+FASTER, FARTHEST_STEP = 2.0, 8.0
+"""A step of the fixed point of a prior variance is a factor. It is raised to the power of two, which
+saves steps, and at most eight."""
 STEPS = 8
 """Largest number of Newton steps of one fit; from the last mode, two or three are usual."""
-CLOSE = 1e-3
+HALVINGS = 8
+"""Largest number of times that a Newton step is halved."""
+CLOSE = 0.03
 """A fit ends when no score of a row moves by more than this."""
 PRIOR_SQUARE = 0.05
 """Prior variances are fitted as if one coefficient with this square had been seen."""
@@ -144,14 +148,18 @@ class LogisticRegressions(NamedTuple):
             mean = np.zeros((actions, width))
             mean[:, 0] = centre
             belief = belief._replace(centre=centre, mean=mean)
-        own = [np.flatnonzero(rows.number == action) for action in range(actions)]
-        means, draws = np.empty((actions, width)), np.empty((DRAWS, actions, width))
+        prior_mean, prior_variance = np.zeros(width), np.full(width, belief.variances[1])
+        prior_mean[0], prior_variance[0] = belief.centre, belief.variances[0]
         assert belief.mean is not None, "it was just set"
-        prior_variance = np.full(width, belief.variances[1])
-        prior_variance[0] = belief.variances[0]
-        prior_mean = np.zeros(width)
-        prior_mean[0] = belief.centre
-        for action, mine in enumerate(own):
+        # Actions without rows have the prior.
+        means = np.tile(prior_mean, (actions, 1))
+        draws = rng.standard_normal((DRAWS, actions, width)) * np.sqrt(prior_variance)
+        order = np.argsort(rows.number, kind="stable")
+        ends = np.cumsum(np.bincount(rows.number, minlength=actions))
+        for action, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            if begin == end and belief.curvature is None:
+                continue
+            mine = order[begin:end]
             regression = _Regression(
                 features[mine],
                 rows.reward[mine],
@@ -234,26 +242,26 @@ class _Regression(NamedTuple):
         point, height = start, np.inf
         target = start
         for _ in range(STEPS):
-            for _ in range(STEPS):
+            for _ in range(HALVINGS):
                 # A step that does not raise the posterior is halved.
                 score = self.x @ target
-                lower = self._loss(score) + target @ (bend @ target) / 2 - pull @ target
-                if lower <= height:
+                loss = self._loss(score) + target @ (bend @ target) / 2 - pull @ target
+                if loss <= height:
                     break
                 target = (point + target) / 2
-            moved = np.abs(self.x @ (target - point)).max(initial=0.0)
-            first, point, height = np.isinf(height), target, lower
+            point, height = target, loss
             chance = expit(score)
             hessian = bend + (self.x * (self.weight * chance * (1 - chance))[:, None]).T @ self.x
             slope = (self.weight * (self.success - chance)) @ self.x + pull - bend @ point
             root = scipy.linalg.cholesky(hessian, lower=True, check_finite=False)
-            target = point + scipy.linalg.cho_solve((root, True), slope, check_finite=False)
-            if not first and moved < CLOSE:
+            step = scipy.linalg.cho_solve((root, True), slope, check_finite=False)
+            target = point + step
+            if np.abs(self.x @ step).max(initial=0.0) < CLOSE:
                 break
         draws = scipy.linalg.solve_triangular(
             root, normal.T, lower=True, trans="T", check_finite=False
         ).T
-        return target, draws
+        return point + step, draws
 
     def _dual(
         self, start: Floats, normal: Floats, rng: np.random.Generator
@@ -261,8 +269,6 @@ class _Regression(NamedTuple):
         deviation = np.sqrt(self.prior_variance)
         prior_draws = normal * deviation
         count = len(self.x)
-        if not count:
-            return self.prior_mean, prior_draws
         spread = self.x * deviation
         gram, base = spread @ spread.T, self.x @ self.prior_mean
         height, alpha = np.inf, np.zeros(count)
@@ -271,7 +277,7 @@ class _Regression(NamedTuple):
         target, root, bend = alpha, np.eye(count), np.ones(count)
         for step in range(STEPS):
             if step:
-                for _ in range(STEPS):
+                for _ in range(HALVINGS):
                     score = base + gram @ target
                     lower = self._loss(score) + target @ (gram @ target) / 2
                     if lower <= height:

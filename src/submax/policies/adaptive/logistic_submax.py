@@ -1,6 +1,5 @@
 """SubMax on posterior draws of logistic regressions."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -24,6 +23,8 @@ from submax.strategies.iterated import mean_submax_of
 
 MOST_SCORES = 2**21
 """About this many scores of actions are held in memory at a time: 16 MB."""
+WIDEST = 0.5
+"""The largest share of the posterior's deviation that draws have."""
 
 
 @stored("logistic-submax-state")
@@ -47,17 +48,18 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
     """Apply SubMax to posterior draws of logistic regressions, and average the policies.
 
     P(1 | a, x) = σ(θ_a · (1, z)), see `LogisticRegressions`; a reward between the lowest and the
-    highest possible one counts as part of a success. Each of the draws, with the share ``width`` / √F
-    of the posterior's deviation for F coefficients, gives the expected reward of every action and
-    so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used, however many there
-    are. Draws of full width explore √F times as much as is needed (Agrawal and Goyal, 2013), while
-    few coefficients need some width: contexts that hardly vary do not explore by themselves.
+    highest possible one counts as part of a success. Each of the draws, with the share min(½, ``width``
+    / F) of the posterior's deviation for F coefficients, gives the expected reward of every action
+    and so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used, however many
+    there are. Draws of full width explore too much where coefficients are many (Agrawal and Goyal,
+    2013), while few coefficients need some width: contexts that repeat do not explore by
+    themselves.
 
     Not in the paper, whose SubMax it applies to draws; see docs/research.
     """
 
-    depth: int = 2
-    width: float = 1.2
+    depth: int = 4
+    width: float = 4.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -86,7 +88,7 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
         replicas, rows, _ = context.shape
         size = state.problem.space.size
         found = np.full((replicas, rows, size), 1 / size)
-        share = self.width / math.sqrt(1 + state.problem.context_width)
+        share = min(self.width / (1 + state.problem.context_width), WIDEST)
         for replica, belief in enumerate(state.beliefs):
             if belief.draws is None:
                 continue
@@ -129,4 +131,4 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
     def examples(cls) -> Iterator[Self]:
         """Yield the default, and a discount of old rows."""
         yield cls()
-        yield cls(depth=1, width=1.0, memory=Memory(discount=0.9))
+        yield cls(depth=1, width=2.0, memory=Memory(discount=0.9))
