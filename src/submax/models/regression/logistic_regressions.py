@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import expit, logit
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.running.background_work import BACKGROUND
 from submax.core.running.stored import stored
 from submax.models.in_one_thread import in_one_thread
@@ -24,8 +24,8 @@ REFIT_SHARE, REFIT_ROWS = 0.05, 100
 FITS = 2
 """Times that prior and posterior are fitted in turns, if the rows have grown by the share above."""
 FASTER, FARTHEST_STEP = 2.0, 8.0
-"""A step of the fixed point of a prior variance is a factor. It is raised to the power of two, which
-saves steps, and at most eight."""
+"""A step of the fixed point multiplies a prior variance. The factor is squared, which saves steps,
+and then is at most 8 and at least 1/8."""
 STEPS = 8
 """Largest number of Newton steps of one fit; from the last mode, two or three are usual."""
 HALVINGS = 8

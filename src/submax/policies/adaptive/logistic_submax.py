@@ -48,12 +48,12 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
     """Apply SubMax to posterior draws of logistic regressions, and average the policies.
 
     P(1 | a, x) = σ(θ_a · (1, z)), see `LogisticRegressions`; a reward between the lowest and the
-    highest possible one counts as part of a success. Each of the draws, with the share min(½, ``width``
-    / F) of the posterior's deviation for F coefficients, gives the expected reward of every action
-    and so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used, however many
-    there are. Draws of full width explore too much where coefficients are many (Agrawal and Goyal,
-    2013), while few coefficients need some width: contexts that repeat do not explore by
-    themselves.
+    highest possible one counts as part of a success. Each draw has the share min(½, ``width`` / F)
+    of the posterior's deviation, with F coefficients, and gives the expected reward of every
+    action and so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used,
+    however many there are. Draws of full width explore too much where coefficients are many
+    (Agrawal and Goyal, 2013), while few coefficients need some width: contexts that repeat do not
+    explore by themselves.
 
     Not in the paper, whose SubMax it applies to draws; see docs/research.
     """

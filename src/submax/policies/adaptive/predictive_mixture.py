@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats, Integers
+from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
@@ -27,6 +27,12 @@ from submax.strategies.submax import SubMax
 SUREST = 0.01
 """Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so that no single surprise
 decides between policies."""
+PENDING_SHARE, MOST_PENDING = 0.05, 100
+"""Policies learn when rows have grown by this share, and after this many rows at the latest. Fits
+to a few more rows would cost much and change little."""
+FAR_BEHIND, BACKLOG_SHARE, MOST_BACKLOG = 12.0, 0.5, 2000
+"""A policy whose log score is this far behind the best, so that it decides nothing, learns only
+when rows have grown by half, and after this many rows at the latest. It can still catch up."""
 FIRST_PART, MOST_PARTS = 20, 6
 """Among the first rows, 20, 40, 80 … 640 rows are learned from before the next are predicted."""
 LEAST_WEIGHT = 1e-3
@@ -38,8 +44,10 @@ class PredictiveMixtureState(NamedTuple):
     """The states of the policies, and how well each predicted.
 
     ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
-    (r − v)² for others. ``rows [R]`` is the number of rows, ``weight [R]`` and ``reward [R]`` are the
-    sums of their weights and of their weighted rewards. ``shares [R, m]`` are the weights of the policies.
+    (r − v)² for others. ``rows [R]`` is the number of rows, ``weight [R]`` the sum of their weights
+    and ``reward [R]`` that of their weighted rewards. ``shares [R, m]`` are the policies' weights.
+    ``pending`` are rows that no policy has learned from or predicted yet, and ``backlogs`` those
+    that each policy has predicted, but not learned from; None if there are none.
     """
 
     problem: Problem
@@ -49,6 +57,12 @@ class PredictiveMixtureState(NamedTuple):
     weight: Floats
     reward: Floats
     shares: Floats
+    pending: Feedback | None
+    backlogs: tuple[Feedback | None, ...]
+
+    def for_deciding(self) -> Self:
+        """Return the state without what only further learning needs."""
+        return self._replace(pending=None, backlogs=(None,) * len(self.members))
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,9 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         loss = np.zeros((replicas, len(members)))
         shares = np.full(loss.shape, 1 / len(members))
         rows = np.zeros(replicas, dtype=np.int64)
-        return PredictiveMixtureState(problem, members, loss, rows, nothing, nothing, shares)
+        return PredictiveMixtureState(
+            problem, members, loss, rows, nothing, nothing, shares, None, (None,) * len(members)
+        )
 
     def act(
         self, state: PredictiveMixtureState, context: Floats, rng: np.random.Generator
@@ -125,41 +141,67 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
     ) -> PredictiveMixtureState:
         feedback.check(state.problem)
+        there = feedback.weight > 0
+        # Absent rows may hold anything; zeros are valid.
+        feedback = Feedback(
+            np.where(there[..., None], feedback.context, 0.0),
+            np.where(there[..., None], feedback.action, 0),
+            np.where(there, feedback.reward, 0.0),
+            None if feedback.log_prob is None else np.where(there, feedback.log_prob, 0.0),
+            np.where(there, feedback.weight, 0.0),
+        )
+        feedback = _joined(state.pending, feedback)
+        waiting = np.count_nonzero(feedback.weight, axis=1)
+        due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
+        if not self.facts.forgets:
+            feedback, later = _split(feedback, due)
+            state = state._replace(pending=later)
+        if feedback is None:
+            return state
         for weight in _parts(feedback.weight, state.rows):
-            state = self._updated(state, feedback._replace(weight=weight), rng)
+            state = self._learned(state, feedback._replace(weight=weight), rng)
         return state
 
-    def _updated(
+    def _learned(
         self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
     ) -> PredictiveMixtureState:
-        there = feedback.weight > 0
-        weight, reward = np.where(there, feedback.weight, 0.0), np.where(there, feedback.reward, 0.0)
-        # Absent rows may hold anything; the first action and a context of zeros are valid.
-        context = np.where(there[..., None], feedback.context, 0.0)
-        index = np.where(there, state.problem.space.index(np.where(there[..., None], feedback.action, 0)), 0)
+        """Predict the rows, then learn from them."""
+        weight, reward = feedback.weight, feedback.reward
+        index = state.problem.space.index(feedback.action)
         binary = isinstance(state.problem.scale, Binary)
         known = state.weight[:, None] + binary
         mean = (state.reward[:, None] + 0.5 * binary) / np.where(known > 0, known, 1.0)
         loss = state.loss.copy()
         for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
-            expected = _expected(policy, member, context)
+            expected = _expected(policy, member, feedback.context)
             if expected.shape[1] == 1:
                 expected = np.broadcast_to(expected, (*index.shape, expected.shape[2]))
             predicted = np.take_along_axis(expected, index[..., None], axis=-1)[..., 0]
             predicted = np.where(np.isnan(predicted), mean, predicted)
             loss[:, number] += (weight * _loss(predicted, reward, binary)).sum(axis=1)
-        members = tuple(
-            policy.update(member, feedback, rng)
-            for policy, member in zip(self.policies, state.members, strict=True)
+        rows, total = (
+            state.rows + np.count_nonzero(weight, axis=1),
+            state.weight + weight.sum(axis=1),
         )
-        total = state.weight + weight.sum(axis=1)
+        behind = _behind(loss, total, binary)
+        members, backlogs = list(state.members), list(state.backlogs)
+        for number, policy in enumerate(self.policies):
+            lesson: Feedback | None = _joined(backlogs[number], feedback)
+            if not self.facts.forgets:
+                waiting = np.count_nonzero(lesson.weight, axis=1)
+                due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
+                due |= behind[:, number] < FAR_BEHIND
+                lesson, backlogs[number] = _split(lesson, due)
+            if lesson is not None:
+                members[number] = policy.update(members[number], lesson, rng)
         return state._replace(
-            members=members,
+            members=tuple(members),
+            backlogs=tuple(backlogs),
             loss=loss,
-            rows=state.rows + np.count_nonzero(there, axis=1),
+            rows=rows,
             weight=total,
             reward=state.reward + (weight * reward).sum(axis=1),
-            shares=_shares(loss, total, binary),
+            shares=_shares(behind),
         )
 
     def restricted(
@@ -171,9 +213,8 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         ]
         if any(member is None for member in members):
             return None
-        return state._replace(
-            problem=state.problem.restricted(choices), members=tuple(members)
-        )
+        restricted = state.for_deciding()._replace(problem=state.problem.restricted(choices))
+        return restricted._replace(members=tuple(members))
 
     def record(
         self,
@@ -192,6 +233,34 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
     def examples(cls) -> Iterator[Self]:
         """Yield a mixture of two ways to count."""
         yield cls((RewardConditioned(Counting(), SubMax()), RewardConditioned(Counting(0.1))))
+
+
+def _joined(first: Feedback | None, second: Feedback) -> Feedback:
+    """Return the rows of both; probabilities are known if all of them were logged."""
+    if first is None:
+        return second
+    old, new = first.log_prob, second.log_prob
+    return Feedback(
+        np.concatenate([first.context, second.context], axis=1),
+        np.concatenate([first.action, second.action], axis=1),
+        np.concatenate([first.reward, second.reward], axis=1),
+        None if old is None or new is None else np.concatenate([old, new], axis=1),
+        np.concatenate([first.weight, second.weight], axis=1),
+    )
+
+
+def _split(feedback: Feedback, due: Booleans) -> tuple[Feedback | None, Feedback | None]:
+    """Return the rows of the replicas that are due ``[R]``, and those of the others."""
+    there = feedback.weight.any(axis=1)
+    if due[there].all():
+        return feedback, None
+    if not due[there].any():
+        return None, feedback
+    now, later = (
+        feedback._replace(weight=np.where(which[:, None], feedback.weight, 0.0))
+        for which in (due, ~due)
+    )
+    return now, later
 
 
 def _parts(weight: Floats, rows: Integers) -> list[Floats]:
@@ -229,13 +298,18 @@ def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
     return loss
 
 
-def _shares(loss: Floats, weight: Floats, binary: bool) -> Floats:
-    """Return the weight of each policy, ``[R, m]``; very small ones are 0."""
+def _behind(loss: Floats, weight: Floats, binary: bool) -> Floats:
+    """Return by how much each policy's log score is below the best one, ``[R, m]``."""
     if not binary:
-        least = np.maximum(loss.min(axis=1, keepdims=True), 1e-300)
-        loss = weight[:, None] / 2 * np.log(np.maximum(loss, 1e-300) / least)
-    mass = np.exp(loss.min(axis=1, keepdims=True) - loss)
-    shares = mass / mass.sum(axis=1, keepdims=True)
+        loss = weight[:, None] / 2 * np.log(np.maximum(loss, 1e-300))
+    behind: Floats = loss - loss.min(axis=1, keepdims=True)
+    return behind
+
+
+def _shares(behind: Floats) -> Floats:
+    """Return the weight of each policy, ``[R, m]``; very small ones are 0."""
+    shares = np.exp(-behind)
+    shares /= shares.sum(axis=1, keepdims=True)
     shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)
     kept: Floats = shares / shares.sum(axis=1, keepdims=True)
     return kept
