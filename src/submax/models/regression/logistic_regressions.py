@@ -245,7 +245,7 @@ class _Regression(NamedTuple):
             for _ in range(HALVINGS):
                 # A step that does not raise the posterior is halved.
                 score = self.x @ target
-                loss = self._loss(score) + target @ (bend @ target) / 2 - pull @ target
+                loss = self._loss(score) + float(target @ (bend @ target) / 2 - pull @ target)
                 if loss <= height:
                     break
                 target = (point + target) / 2
@@ -279,12 +279,12 @@ class _Regression(NamedTuple):
             if step:
                 for _ in range(HALVINGS):
                     score = base + gram @ target
-                    lower = self._loss(score) + target @ (gram @ target) / 2
-                    if lower <= height:
+                    loss = self._loss(score) + float(target @ (gram @ target)) / 2
+                    if loss <= height:
                         break
                     target = (alpha + target) / 2
                 moved = np.abs(gram @ (target - alpha)).max(initial=0.0)
-                alpha, height = target, lower
+                alpha, height = target, loss
                 if step > 1 and moved < CLOSE:
                     break
             chance = expit(score)
@@ -302,5 +302,4 @@ class _Regression(NamedTuple):
 
     def _loss(self, score: Floats) -> float:
         """−Σ w (r log p + (1 − r) log(1 − p)) of the rows that are here."""
-        loss: float = self.weight @ (np.logaddexp(0.0, score) - self.success * score)
-        return loss
+        return float(self.weight @ (np.logaddexp(0.0, score) - self.success * score))

@@ -153,13 +153,11 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         feedback = _joined(state.pending, feedback)
         waiting = np.count_nonzero(feedback.weight, axis=1)
         due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
-        if not self.facts.forgets:
-            feedback, later = _split(feedback, due)
-            state = state._replace(pending=later)
-        if feedback is None:
-            return state
-        for weight in _parts(feedback.weight, state.rows):
-            state = self._learned(state, feedback._replace(weight=weight), rng)
+        now, later = _split(feedback, due | self.facts.forgets)
+        state = state._replace(pending=later)
+        if now is not None:
+            for weight in _parts(now.weight, state.rows):
+                state = self._learned(state, now._replace(weight=weight), rng)
         return state
 
     def _learned(
@@ -179,19 +177,16 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
             predicted = np.take_along_axis(expected, index[..., None], axis=-1)[..., 0]
             predicted = np.where(np.isnan(predicted), mean, predicted)
             loss[:, number] += (weight * _loss(predicted, reward, binary)).sum(axis=1)
-        rows, total = (
-            state.rows + np.count_nonzero(weight, axis=1),
-            state.weight + weight.sum(axis=1),
-        )
+        rows = state.rows + np.count_nonzero(weight, axis=1)
+        total = state.weight + weight.sum(axis=1)
         behind = _behind(loss, total, binary)
         members, backlogs = list(state.members), list(state.backlogs)
         for number, policy in enumerate(self.policies):
-            lesson: Feedback | None = _joined(backlogs[number], feedback)
-            if not self.facts.forgets:
-                waiting = np.count_nonzero(lesson.weight, axis=1)
-                due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
-                due |= behind[:, number] < FAR_BEHIND
-                lesson, backlogs[number] = _split(lesson, due)
+            backlog = _joined(backlogs[number], feedback)
+            waiting = np.count_nonzero(backlog.weight, axis=1)
+            due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
+            due |= (behind[:, number] < FAR_BEHIND) | self.facts.forgets
+            lesson, backlogs[number] = _split(backlog, due)
             if lesson is not None:
                 members[number] = policy.update(members[number], lesson, rng)
         return state._replace(
