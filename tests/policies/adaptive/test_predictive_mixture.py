@@ -27,10 +27,12 @@ def rows_of(rng, chance, rows, width=2):
 def test_weights_are_the_product_of_predicted_probabilities(seed):
     rng, mixture = np.random.default_rng(seed), PredictiveMixture((COUNTS, LogisticSubMax()))
     state = mixture.init(Problem(Arms(2), 2), 1, rng)
-    members, score = list(state.members), np.zeros(2)
+    members, score, seen = list(state.members), np.zeros(2), 0
     chance = lambda context: 1 / (1 + np.exp(-context))  # noqa: E731 - a formula
     for rows in (20, 20, 40):
         feedback = rows_of(rng, chance, rows)
+        score *= seen / (seen + rows)
+        seen += rows
         for number, policy in enumerate(mixture.policies):
             expected = policy.expected_rewards(members[number], feedback.context)[0]
             expected = np.broadcast_to(expected, (rows, 2))

@@ -44,8 +44,9 @@ class PredictiveMixtureState(NamedTuple):
     """The states of the policies, and how well each predicted.
 
     ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
-    (r − v)² for others. ``rows [R]`` is the number of rows, ``weight [R]`` the sum of their weights
-    and ``reward [R]`` that of their weighted rewards. ``shares [R, m]`` are the policies' weights.
+    (r − v)² for others. ``rows [R]`` is the number of rows. ``weight [R]`` is the sum of their
+    weights and ``reward [R]`` that of their weighted rewards. All these sums but the number of rows
+    fade as rows are added. ``shares [R, m]`` are the policies' weights.
     ``pending`` are rows that no policy has learned from or predicted yet, and ``backlogs`` those
     that each policy has predicted, but not learned from; None if there are none.
     """
@@ -69,14 +70,15 @@ class PredictiveMixtureState(NamedTuple):
 class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
     """Mix the probabilities of policies: π(a | x) = Σ_m w_m π_m(a | x).
 
-    Every policy predicts the reward of each decision before it learns from it; w_m ∝
-    Π p_m(r | x, a) over all rows so far. For 0/1 rewards p_m is the probability that it predicts;
-    for others it is a normal density with the policy's own fitted variance, so w_m ∝ S_m^(−n/2)
-    with S_m the sum of its squared errors in n rows. All policies learn from all rows. This is
-    Bayesian model averaging by predictions in sequence: what a policy was fitted to does not count,
-    only what it foretold.
+    Every policy predicts the reward of each decision before it learns from it, and w_m ∝
+    Π p_m(r_i | x_i, a_i)^(i / n) over all n rows so far. What a policy was fitted to does not
+    count, only what it foretold; the power lets a policy that needs many rows catch up. For 0/1
+    rewards p_m is the probability that it predicts. For others it is a normal density with the
+    policy's own fitted variance, so w_m ∝ S_m^(−N/2) with S_m the sum of its squared errors and N
+    that of the rows, both with the weights i / n. All policies learn from all rows.
 
-    References: Dawid (1984), the prequential approach; Cesa-Bianchi and Lugosi (2006), chapter 9.
+    References: Dawid (1984), the prequential approach; van Erven, Grünwald and de Rooij (2012),
+    catching up faster by switching sooner.
     """
 
     policies: tuple[Policy[Any], ...]
@@ -155,30 +157,61 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
         now, later = _split(feedback, due | self.facts.forgets)
         state = state._replace(pending=later)
-        if now is not None:
-            for weight in _parts(now.weight, state.rows):
-                state = self._learned(state, now._replace(weight=weight), rng)
-        return state
+        if now is None:
+            return state
+        loss, members, earlier = state.loss, state.members, np.zeros(now.weight.shape)
+        parts = _parts(now.weight, state.rows)
+        for weight in parts[:-1]:
+            before = state.rows + np.count_nonzero(earlier, axis=1)
+            loss = self._losses(state, members, now._replace(weight=weight), before, loss)
+            earlier = earlier + weight
+            # Only to predict the next part. What is kept has learned from all rows at once, which
+            # some policies do better.
+            members = tuple(
+                policy.update(member, now._replace(weight=earlier), rng)
+                for policy, member in zip(self.policies, state.members, strict=True)
+            )
+        before = state.rows + np.count_nonzero(earlier, axis=1)
+        loss = self._losses(state, members, now._replace(weight=parts[-1]), before, loss)
+        return self._learned(state, now, loss, rng)
 
-    def _learned(
-        self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
-    ) -> PredictiveMixtureState:
-        """Predict the rows, then learn from them."""
+    def _losses(
+        self,
+        state: PredictiveMixtureState,
+        members: tuple[Any, ...],
+        feedback: Feedback,
+        before: Integers,
+        loss: Floats,
+    ) -> Floats:
+        """Return the losses after these rows, as ``members`` predict them after ``before`` rows."""
         weight, reward = feedback.weight, feedback.reward
         index = state.problem.space.index(feedback.action)
         binary = isinstance(state.problem.scale, Binary)
         known = state.weight[:, None] + binary
         mean = (state.reward[:, None] + 0.5 * binary) / np.where(known > 0, known, 1.0)
-        loss = state.loss.copy()
-        for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
+        loss = loss * _faded(before, weight)[:, None]
+        for number, (policy, member) in enumerate(zip(self.policies, members, strict=True)):
             expected = _expected(policy, member, feedback.context)
             if expected.shape[1] == 1:
                 expected = np.broadcast_to(expected, (*index.shape, expected.shape[2]))
             predicted = np.take_along_axis(expected, index[..., None], axis=-1)[..., 0]
             predicted = np.where(np.isnan(predicted), mean, predicted)
             loss[:, number] += (weight * _loss(predicted, reward, binary)).sum(axis=1)
+        return loss
+
+    def _learned(
+        self,
+        state: PredictiveMixtureState,
+        feedback: Feedback,
+        loss: Floats,
+        rng: np.random.Generator,
+    ) -> PredictiveMixtureState:
+        """Let the policies learn, given their losses."""
+        weight, reward = feedback.weight, feedback.reward
+        binary = isinstance(state.problem.scale, Binary)
         rows = state.rows + np.count_nonzero(weight, axis=1)
-        total = state.weight + weight.sum(axis=1)
+        faded = _faded(state.rows, weight)
+        total = state.weight * faded + weight.sum(axis=1)
         behind = _behind(loss, total, binary)
         members, backlogs = list(state.members), list(state.backlogs)
         for number, policy in enumerate(self.policies):
@@ -195,7 +228,7 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
             loss=loss,
             rows=rows,
             weight=total,
-            reward=state.reward + (weight * reward).sum(axis=1),
+            reward=state.reward * faded + (weight * reward).sum(axis=1),
             shares=_shares(behind),
         )
 
@@ -270,7 +303,14 @@ def _parts(weight: Floats, rows: Integers) -> list[Floats]:
     part = np.ceil(np.log2(np.maximum(number / FIRST_PART, 1.0)))
     part = np.where(there, np.minimum(part, MOST_PARTS), -1.0)
     found = [np.where(part == one, weight, 0.0) for one in np.unique(part) if one >= 0]
-    return found if len(found) != 1 else [weight]
+    return found if len(found) > 1 else [weight]
+
+
+def _faded(before: Integers, weight: Floats) -> Floats:
+    """Return the factor of sums over ``before`` rows when rows with a weight are added, ``[R]``."""
+    after = before + np.count_nonzero(weight, axis=1)
+    factor: Floats = before / np.maximum(after, 1)
+    return factor
 
 
 def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
