@@ -7,11 +7,13 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 
 PROBABILITY_TOLERANCE = 1e-6
 """Probabilities up to 1 + this, and log-probabilities up to this, count as 1 and 0: rounding."""
 
 
+@stored("feedback")
 class Feedback(NamedTuple):
     """Decisions with their rewards; every array begins ``[R, n]``.
 

@@ -11,12 +11,16 @@ from submax.core.contracts.facts import Facts
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.wrapper_policy import WrapperPolicy
+from submax.core.rewards.binary import Binary
 from submax.estimators.bayesian_features import BayesianFeatures
 from submax.estimators.counting import Counting
+from submax.policies.adaptive.logistic_submax import LogisticSubMax
 from submax.policies.adaptive.per_slot import PerSlot
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
+from submax.policies.adaptive.predictive_mixture import PredictiveMixture
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Tracking
 
 
@@ -27,7 +31,9 @@ class Adaptive(WrapperPolicy):
     - For arms without context it is `RewardConditioned` with fitted counts and the strategy
       `Tracking`.
     - For arms with a context it is `PosteriorSubMax`: the ``estimator`` predicts the reward of each
-      action, and SubMax is applied ``depth`` times to each of its posterior draws.
+      action, and SubMax is applied ``depth`` times to each of its posterior draws. If rewards are 0
+      or 1, it is a `PredictiveMixture` of this, of counts that ignore the context, and of
+      `LogisticSubMax`: the policy that predicted rewards best decides.
     - For several slots, with or without context, it is `PosteriorSlots`, which does not list joint
       actions and does not use the ``estimator``.
     - For several slots that have a reward each, it is `PerSlot`: every slot is decided as arms are.
@@ -51,7 +57,11 @@ class Adaptive(WrapperPolicy):
             return self._with_slot_rewards
         if problem.space.slots > 1:
             return self._with_slots
-        return self._with_context if problem.context_width else self._without_context
+        if not problem.context_width:
+            return self._without_context
+        # Only the estimator makes use of action features.
+        choosing = isinstance(problem.scale, Binary) and not problem.action_features
+        return self._choosing_by_predictions if choosing else self._with_context
 
     def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
         return self.wrapped(state.problem).expected_rewards(state, context)
@@ -68,6 +78,12 @@ class Adaptive(WrapperPolicy):
     @cached_property
     def _with_context(self) -> Policy[Any]:
         return PosteriorSubMax(self.estimator, self.depth)
+
+    @cached_property
+    def _choosing_by_predictions(self) -> Policy[Any]:
+        memory = self.estimator.memory
+        counts = RewardConditioned(Counting(memory=memory), SubMax())
+        return PredictiveMixture((counts, LogisticSubMax(memory=memory), self._with_context))
 
     @cached_property
     def _without_context(self) -> Policy[Any]:
