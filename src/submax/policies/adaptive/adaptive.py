@@ -71,7 +71,7 @@ class Adaptive(WrapperPolicy):
 
     @cached_property
     def _without_context(self) -> Policy[Any]:
-        return RewardConditioned(Counting("fitted"), Tracking())
+        return RewardConditioned(Counting("fitted", memory="fitted"), Tracking())
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
