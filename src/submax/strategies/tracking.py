@@ -165,7 +165,7 @@ def persistence(observations: Floats, divergences: Divergence) -> Floats:
     """
     gap, _ = divergences.at(np.full_like(divergences.below[..., :1], LOWEST))
     crowd = (gap.shape[-1] / FULL_HORIZON_ARMS) ** 3
-    least: Floats = np.log(np.maximum(observations * gap / crowd, 1.0))
+    least: Floats = np.log(np.maximum(np.maximum(observations, 1.0) * gap / crowd, 1.0))
     return least
 
 

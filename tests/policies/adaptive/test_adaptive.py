@@ -71,10 +71,15 @@ def slow(good, bad, observations, decisions):
     demand = max(demand, math.log(observations / (5 * batch)))
     foot = math.log(max(value) / (1 - max(value)))
 
+    def apart(mark):
+        return value * np.log(value / mark) + (1 - value) * np.log((1 - value) / (1 - mark))
+
+    worth = observations * apart(max(value)) / (len(value) / 2) ** 3
+    demand = np.maximum(demand, np.log(np.maximum(worth, 1.0)))
+
     def missing(place):
         mark = 1 / (1 + math.exp(-foot - math.exp(place)))
-        apart = [v * math.log(v / mark) + (1 - v) * math.log((1 - v) / (1 - mark)) for v in value]
-        return np.array([max(demand / d - s, 0) for d, s in zip(apart, evidence, strict=True)])
+        return np.maximum(demand / apart(mark) - evidence, 0.0)
 
     place = brentq(lambda at: missing(at).sum() - decisions, -8.0, 3.0, xtol=1e-13)
     return missing(place) / missing(place).sum()
