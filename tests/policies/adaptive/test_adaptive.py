@@ -291,3 +291,17 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
         np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
+
+
+def test_an_arm_that_has_become_bad_is_left(seed):
+    """A good arm fails from some time on, after twenty times as many rows."""
+    policy, rng = make_policy("rcp-adaptive"), np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(2)), 2, rng)
+    for chance, rows in ((0.9, 2000), (0.1, 100)):
+        arm = (rng.random((2, rows)) < 0.1).astype(np.int64)
+        reward = (rng.random((2, rows)) < np.where(arm == 0, chance, 0.5)) * 1.0
+        feedback = Feedback(
+            np.zeros((2, rows, 0)), arm[..., None], reward, None, np.ones(arm.shape)
+        )
+        state = policy.update(policy.record(state, upcoming=100), feedback, rng)
+    assert np.all(policy.probabilities(state, np.zeros((2, 1, 0)))[:, 0, 1] > 0.9)
