@@ -1,10 +1,10 @@
 """Counts that forget at several rates, weighted by how well they predict the rewards that arrive.
 
 How fast a world changes is not known beforehand, so several answers are kept side by side. Each
-forgets as an arm whose chance of a reward walks at random: if an arm was observed N times and q is
-the variance of a step of the walk, divided by the variance of one reward, then an observation more
-or less is worth what it was when the arm is observed N / (1 + q N) times. A well-known arm forgets
-fast, a rarely tried one hardly; a discount would forget both alike and try bad arms again and again.
+supposes that the success probability of an arm is a random walk. If q is the variance of a step,
+divided by the variance of one reward, N observations of an arm are worth N / (1 + q N) after one
+more decision. Much that is known about an arm is forgotten fast, and little is forgotten slowly. A
+discount forgets both at the same rate, and bad arms are tried again and again.
 
 With q = 0 nothing is forgotten. An arm that is always chosen remembers about 1 / √q rows, so the
 rates below remember all rows, 1000, 316, 100 and 32.
@@ -18,11 +18,12 @@ Reference: West and Harrison (1997), Bayesian forecasting and dynamic models, fo
 Herbster and Warmuth (1998), Tracking the best expert, for the fixed share.
 """
 
-from typing import NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats, Integers
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
 
@@ -44,16 +45,24 @@ class MemoryRows(NamedTuple):
     weight: Floats
     importance: Floats
 
-    def parts(self) -> "list[MemoryRows]":
+    def parts(self) -> list[Self]:
         """Return the rows of positive weight in parts of at most ``TOGETHER`` rows."""
         rows, there = self, self.weight > 0
         if not there.all():
             # Absent rows go to the end, so they do not change which rows are learned together.
             order = np.argsort(~there, axis=1, kind="stable")[:, : there.sum(axis=1).max()]
             there = np.take_along_axis(there, order, axis=1)
-            rows = MemoryRows(*(_where(there, np.take_along_axis(x, order, 1)) for x in self))
+            rows = self._mapped(
+                lambda part: np.where(there, np.take_along_axis(part, order, axis=1), 0)
+            )
         firsts = range(0, rows.arm.shape[1], TOGETHER)
-        return [MemoryRows(*(x[:, first : first + TOGETHER] for x in rows)) for first in firsts]
+        return [rows._part(first) for first in firsts]
+
+    def _part(self, first: int) -> Self:
+        return self._mapped(lambda part: part[:, first : first + TOGETHER])
+
+    def _mapped(self, change: Callable[[Any], Any]) -> Self:
+        return type(self)(*map(change, self))
 
 
 @stored("memory-counts")
@@ -121,7 +130,3 @@ def _log_likelihood(counts: Floats, rows: MemoryRows, smoothing: Floats) -> Floa
         hits += (before * (level[:, :, None] == level[:, None])).sum(axis=2)[..., None]
     likelihood: Floats = (weight[:, None] @ np.log(hits / pulls))[:, 0]
     return likelihood
-
-
-def _where(there: Booleans, values: Floats | Integers) -> Floats | Integers:
-    return np.where(there, values, 0)

@@ -22,7 +22,8 @@ SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE = 1.0, 6.0
 GROWTH_DELAY = 5.0
 """κ is at least ln(t / (GROWTH_DELAY · N)), so that in the long run no action is given up."""
 FULL_HORIZON_ARMS = 2.0
-"""With K actions, κ of an action is at least ln(t kl / (K / FULL_HORIZON_ARMS)³)."""
+"""With K actions, κ of an action is at least ln(t kl / (K / FULL_HORIZON_ARMS)³). The power is such
+that ten or more actions are hardly affected. Chosen on tuning seeds, see docs/research."""
 SMALLEST_BATCH = 20.0
 """A batch of fewer decisions than this counts as this many; from the same search."""
 PLACE_TOLERANCE, TOTAL_TOLERANCE = 1e-12, 1e-4
@@ -93,12 +94,13 @@ class Tracking(Strategy):
     κ = 44 / (N^0.3 t^0.2), with t the observations so far, clipped to 1 … 6, and at least
     ln(t / 5N): decisions of the same batch cannot learn from each other, so a large batch asks for
     less; what is learned early pays for longest; in the long run no action is given up. N counts
-    as at least 20. With few actions a mistake is rare but lasts, and trying again costs little. So
-    with K actions, κ of an action is at least ln(t kl(v_a, v*) / (K/2)³), with v* the best value:
-    the number of observations after which what is left to gain from the action, if it is the best
-    after all, is worth no further one. κ is multiplied by ``confidence_scale``. The presets with networks have 0.3,
-    chosen among four values on tuning seeds. A guess why less is better there: training that stops
-    early makes the values of actions look more alike than they are.
+    as at least 20. With few actions the best one is rarely given up by mistake, but such a mistake
+    lasts, and trying again costs little. So with K actions, κ of an action is at least
+    ln(t kl(v_a, v*) / (K/2)³), where v* is the best value, see ``persistence``.
+
+    κ is multiplied by ``confidence_scale``. The presets with networks have 0.3, chosen among four
+    values on tuning seeds. A guess why less is better there: training that stops early makes the
+    values of actions look more alike than they are.
 
     v and s come from the table: with m_l the observations that π(· | l) is worth, s_a =
     Σ_l m_l π(a | l), and v_a is the mean of the levels weighted by these terms, scaled to 0 … 1.
