@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative, positive
+from submax.core.checks import instance_of, non_negative, positive
 from submax.core.conditioning.belief import Belief, sums_by_slot
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.marginalization import normalized, with_total
@@ -66,6 +66,8 @@ class Counting(Estimator[CountingParams]):
     memory: Memory | Literal["fitted"] = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
+        if self.memory != "fitted":
+            instance_of("memory", self.memory, Memory, "Memory() or 'fitted'")
         if self.smoothing != "fitted":
             # A fitted memory predicts rewards, and nothing may be impossible.
             (positive if self.memory == "fitted" else non_negative)("smoothing", self.smoothing)
