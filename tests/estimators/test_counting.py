@@ -266,8 +266,7 @@ def test_every_rate_forgets_and_is_weighted_by_what_it_predicts(seed):
     for row in range(60):
         params = estimator.fit(params, rows_of(feedback, slice(row, row + 1)), rng)
         arm, level = feedback.action[0, row, 0], int(feedback.reward[0, row])
-        weight = feedback.weight[0, row]
-        if weight == 0:
+        if (weight := feedback.weight[0, row]) == 0:
             continue
         for rate, kept in zip(RATES, counts, strict=True):
             kept /= 1 + rate * kept.sum(axis=0)
@@ -279,21 +278,14 @@ def test_every_rate_forgets_and_is_weighted_by_what_it_predicts(seed):
     assert np.allclose(params.counts, np.einsum("m,mla->la", weights, counts))
 
 
-def test_rows_that_are_predicted_together_are_exchangeable(seed):
+def test_rows_that_are_predicted_together_have_the_likelihood_of_their_counts(seed):
     problem, rng, estimator = Problem(Arms(3)), np.random.default_rng(seed), Counting(2.0, "fitted")
     first, more = (some_feedback(problem, 2, 40, number) for number in (seed, seed + 1))
     params = estimator.fit(estimator.init(problem, 2, rng), first, rng)
-    found, turned = (
-        estimator.fit(params, rows_of(more, order), rng).memories
-        for order in (slice(None), slice(None, None, -1))
-    )
-    assert np.allclose(found.weights, turned.weights)
-    before = params.memories.sums / (
-        1 + 40 * RATES[:, None, None] * params.memories.sums[:, :, :-1].sum(axis=2, keepdims=True)
-    )
-    likelihood = betaln(*np.moveaxis(found.sums[:, :, :-1] + 2, 2, 0)) - betaln(
-        *np.moveaxis(before[:, :, :-1] + 2, 2, 0)
-    )
-    expected = params.memories.weights * np.exp(likelihood.sum(axis=-1))
-    expected /= expected.sum(axis=1, keepdims=True)
+    weights, before = params.memories.weights, params.memories.sums[:, :, :-1]
+    before = before / (1 + 40 * RATES[:, None, None] * before.sum(axis=2, keepdims=True))
+    found = estimator.fit(params, more, rng).memories
+    after = found.sums[:, :, :-1]
+    high, low = (betaln(*np.moveaxis(one + 2, 2, 0)).sum(axis=-1) for one in (after, before))
+    expected = weights * np.exp(high - low) / np.sum(weights * np.exp(high - low), 1, keepdims=True)
     assert np.allclose(found.weights, expected, atol=2 * 40 * SWITCH_RATE)

@@ -46,7 +46,6 @@ def slow_demand(observations, decisions):
 
 
 def slow_demands(value, observations, decisions):
-    """The demand of each action; with few actions, those that look worse ask for more."""
     base, crowd = slow_demand(observations, decisions), (len(value) / 2) ** 3
     gaps = [divergence(v, max(value)) for v in value]
     return [max(base, math.log(max(observations * gap / crowd, 1.0))) for gap in gaps]

@@ -294,7 +294,6 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
 
 
 def test_an_arm_that_has_become_bad_is_left(seed):
-    """A good arm fails from some time on, after twenty times as many rows."""
     policy, rng = make_policy("rcp-adaptive"), np.random.default_rng(seed)
     state = policy.init(Problem(Arms(2)), 2, rng)
     for chance, rows in ((0.9, 2000), (0.1, 100)):
