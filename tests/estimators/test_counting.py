@@ -13,6 +13,7 @@ from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
+from submax.estimators.fitted_memory import FIRST_WEIGHTS, RATES, SWITCH_RATE
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.testing.rules.examples import fixed_levels, rows_of, some_feedback
 
@@ -253,3 +254,38 @@ def test_many_arms_are_fitted_too(seed):
     expected = counts[0].sum() / paid
     error = 1 / np.sqrt(paid) + 1e-3
     assert abs(np.log(found[0]) - np.log(expected)) <= ALLOWED * error
+
+
+def test_every_rate_forgets_and_is_weighted_by_what_it_predicts(seed):
+    """One row at a time on plain numbers, with rows that are absent in between."""
+    problem, rng, estimator = Problem(Arms(3)), np.random.default_rng(seed), Counting(0.5, "fitted")
+    feedback = some_feedback(problem, 1, 60, seed)
+    feedback = feedback._replace(weight=rng.choice([0.0, 0.5, 1.0], size=(1, 60)))
+    params = estimator.init(problem, 1, rng)
+    counts, weights = np.zeros((len(RATES), 2, 3)), FIRST_WEIGHTS
+    for row in range(60):
+        params = estimator.fit(params, rows_of(feedback, slice(row, row + 1)), rng)
+        arm, level = feedback.action[0, row, 0], int(feedback.reward[0, row])
+        if (weight := feedback.weight[0, row]) == 0:
+            continue
+        for rate, kept in zip(RATES, counts, strict=True):
+            kept /= 1 + rate * kept.sum(axis=0)
+        likelihood = (counts[:, level, arm] + 0.5) / (counts[:, :, arm].sum(axis=1) + 1)
+        weights = weights * likelihood**weight / np.sum(weights * likelihood**weight)
+        weights = (1 - SWITCH_RATE) * weights + SWITCH_RATE * FIRST_WEIGHTS
+        counts[:, level, arm] += weight
+    assert np.allclose(params.memories.weights, weights)
+    assert np.allclose(params.counts, np.einsum("m,mla->la", weights, counts))
+
+
+def test_rows_that_are_predicted_together_have_the_likelihood_of_their_counts(seed):
+    problem, rng, estimator = Problem(Arms(3)), np.random.default_rng(seed), Counting(2.0, "fitted")
+    first, more = (some_feedback(problem, 2, 40, number) for number in (seed, seed + 1))
+    params = estimator.fit(estimator.init(problem, 2, rng), first, rng)
+    weights, before = params.memories.weights, params.memories.sums[:, :, :-1]
+    before = before / (1 + 40 * RATES[:, None, None] * before.sum(axis=2, keepdims=True))
+    found = estimator.fit(params, more, rng).memories
+    after = found.sums[:, :, :-1]
+    high, low = (betaln(*np.moveaxis(one + 2, 2, 0)).sum(axis=-1) for one in (after, before))
+    expected = weights * np.exp(high - low) / np.sum(weights * np.exp(high - low), 1, keepdims=True)
+    assert np.allclose(found.weights, expected, atol=2 * 40 * SWITCH_RATE)

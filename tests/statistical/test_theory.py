@@ -32,7 +32,7 @@ from submax.simulation.simulate import simulate
 from submax.strategies.clipped import Clipped
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
-from submax.strategies.tracking import Tracking, confidence
+from submax.strategies.tracking import Divergence, Tracking, confidence, persistence
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "theory.md"
@@ -507,6 +507,12 @@ def filled(value, evidence, observations, decisions):
     )
 
 
+def demands(value, observed, decisions):
+    """κ of every arm, ``[count, arms]``."""
+    least = persistence(observed[:, None], Divergence.of(value))
+    return np.maximum(confidence(observed, decisions)[:, None], least)
+
+
 def beliefs(rng, count, arms=5, most=1e4):
     """Values and evidence such as counts and a prior leave behind, ``[count, arms]``."""
     pulls = np.floor(most ** rng.random((count, arms)))
@@ -534,7 +540,7 @@ def test_value_and_observations_are_those_of_the_posterior(seed):
         counts, added = state.params.counts, state.params.smoothing
         evidence = counts.sum(axis=1) + added.sum(axis=1, keepdims=True)
         value = (counts[:, 1] + added[:, 1:]) / evidence
-        expected = filled(value, evidence, counts.sum(axis=(1, 2)), np.full(10, 40.0))
+        expected = filled(value, evidence, state.decision_counts.received, np.full(10, 40.0))
         found = policy.probabilities(state, np.zeros((10, 1, 0)))[:, 0]
         seen = (counts.sum(axis=2) > 0).all(axis=1)
         assert np.allclose(found[seen], expected[seen])
@@ -545,8 +551,7 @@ def test_the_threshold_is_unique_and_uses_up_the_decisions(seed):
     value, evidence, observed = beliefs(rng, 150)
     decisions = np.exp(rng.uniform(0, 8, size=150)).round()
     found = filled(value, evidence, observed, decisions)
-    for row in range(150):
-        demand = confidence(observed[row : row + 1], decisions[row : row + 1])[0]
+    for row, demand in enumerate(demands(value, observed, decisions)):
 
         def missing(logit, row=row, demand=demand):
             entropy = xlogy(value[row], value[row]) + xlogy(1 - value[row], 1 - value[row])
@@ -585,7 +590,7 @@ def test_many_decisions_go_to_the_best_alone(seed):
     gap = np.where(others, kl(value, value.max(axis=1, keepdims=True)), np.inf)
     for decisions in (1e2, 1e4, 1e6):
         given = np.full(300, decisions)
-        demand = confidence(observed, given)[:, None]
+        demand = demands(value, observed, given)
         with np.errstate(divide="ignore"):
             bound = np.sum(demand / gap, axis=1) / decisions
         share = np.sum(filled(value, evidence, observed, given) * others, axis=1)
@@ -603,7 +608,7 @@ def test_an_arm_with_enough_observations_is_not_taken(seed):
         counts, added = state.params.counts, state.params.smoothing
         evidence = counts.sum(axis=1) + added.sum(axis=1, keepdims=True)
         estimate = (counts[:, 1] + added[:, 1:]) / evidence
-        demand = confidence(counts.sum(axis=(1, 2)), np.full(20, float(batch)))[:, None]
+        demand = demands(estimate, state.decision_counts.received, np.full(20, float(batch)))
         best = estimate.max(axis=1, keepdims=True)
         full = evidence * kl(estimate, best) >= demand
         found = policy.probabilities(state, np.zeros((20, 1, 0)))[:, 0]
@@ -618,12 +623,12 @@ def test_an_arm_with_enough_observations_is_not_taken(seed):
 def thresholds(value, evidence, observed, decisions):
     """The probabilities, κ and the threshold L, which the arm with the most decisions reveals."""
     found = filled(value, evidence, observed, decisions)
-    demand = confidence(observed, decisions)[:, None]
+    demand = demands(value, observed, decisions)
     most = found.argmax(axis=1)[:, None]
-    at_most, of_most, share = (
-        np.take_along_axis(array, most, axis=1) for array in (value, evidence, found)
+    at_most, of_most, share, asked = (
+        np.take_along_axis(array, most, axis=1) for array in (value, evidence, found, demand)
     )
-    return found, demand, upper_bound(at_most, demand / (share * decisions[:, None] + of_most))
+    return found, demand, upper_bound(at_most, asked / (share * decisions[:, None] + of_most))
 
 
 def test_an_arm_that_is_due_lacks_an_observation(seed):
@@ -671,10 +676,10 @@ def test_a_high_threshold_leaves_only_arms_with_few_observations(seed):
     found, demand, threshold = thresholds(value, evidence, observed, decisions)
     taken = (found > 1e-3) & (threshold < 1 - 1e-9)
     assert taken.any()
-    assert np.all((evidence * kl(value, threshold))[taken] < (demand * np.ones(5))[taken])
+    assert np.all((evidence * kl(value, threshold))[taken] < demand[taken])
     # Every arm lacks at most N observations, so that the threshold is high if one has few.
-    few = (evidence + decisions[:, None]).min(axis=1, keepdims=True)
-    apart = (1 - value) * demand / few - np.log(2)
+    few = ((evidence + decisions[:, None]) / demand).min(axis=1, keepdims=True)
+    apart = (1 - value) / few - np.log(2)
     bound = np.where(apart > 0, demand / np.where(apart > 0, apart, 1.0), np.inf)
     assert np.isfinite(bound).mean() > 0.5
     assert np.all(evidence[taken] < bound[taken] * (1 + 1e-3))
@@ -709,7 +714,7 @@ def test_the_confidence_grows_until_any_arm_is_taken_again():
     one = np.ones(1)
 
     def short(log_observed):
-        return confidence(np.exp([log_observed]), one)[0] - 30 * kl(0.05, 0.5)
+        return demands(value, np.exp([log_observed]), one)[0, 0] - 30 * kl(0.05, 0.5)
 
     due = brentq(short, np.log(1e4), 600)
     before, after = (

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative
+from submax.core.checks import instance_of, non_negative, positive
 from submax.core.conditioning.belief import Belief, sums_by_slot
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.marginalization import normalized, with_total
@@ -21,6 +21,7 @@ from submax.core.numerics.tally import tally
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
+from submax.estimators.fitted_memory import MemoryCounts, MemoryRows
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.strategies.observation_weights import ObservationWeights
 
@@ -33,7 +34,8 @@ class CountingParams(NamedTuple):
 
     ``history`` holds the rows if they have to be counted again, because the levels move with the
     rewards or because old rows are forgotten. ``smoothing [R, L]`` is the fitted smoothing
-    constant, None if the constant is given.
+    constant, None if the constant is given. ``memories`` are the counts that forget at several
+    rates, if the memory is fitted; ``counts`` and ``importance`` are then their weighted means.
     """
 
     problem: Problem
@@ -42,6 +44,7 @@ class CountingParams(NamedTuple):
     reward_encoding: RewardEncoding
     history: Buffer | None
     smoothing: Floats | None = None
+    memories: MemoryCounts | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class Counting(Estimator[CountingParams]):
 
     The context is not used. A reward counts at the nearest level. With c = 0 a level without data
     is uniform. With "fitted" every level has its own constant, fitted to the counts after each
-    update, see ``fitted_smoothing``. ``memory`` says which rows are kept.
+    update, see ``fitted_smoothing``. ``memory`` says which rows are kept. With "fitted" old rows
+    count less if this predicts the rewards better, see ``fitted_memory``; levels that move with the
+    rewards are then counted from all rows.
 
     *Departs from the paper:* the paper does not say how to treat an arm that was never rewarded.
     With c = 0 such an arm forces λ_max = 1, and the optimized policy equals the optimistic one; the
@@ -58,21 +63,25 @@ class Counting(Estimator[CountingParams]):
     """
 
     smoothing: float | Literal["fitted"] = 1.0
-    memory: Memory = field(default_factory=Memory)
+    memory: Memory | Literal["fitted"] = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
+        if self.memory != "fitted":
+            instance_of("memory", self.memory, Memory, "Memory() or 'fitted'")
         if self.smoothing != "fitted":
-            non_negative("smoothing", self.smoothing)
+            # A fitted memory predicts rewards, and nothing may be impossible.
+            (positive if self.memory == "fitted" else non_negative)("smoothing", self.smoothing)
 
     @property
     def facts(self) -> Facts:
-        return Facts(uses_context=False, forgets=self.memory.forgets)
+        return Facts(uses_context=False, forgets=self.memory == "fitted" or self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
         problem.space.check_listable("the counting estimator", INSTEAD)
         size = problem.space.size
         nothing = np.zeros((replicas, 0))
-        again = problem.scale.moves or self.memory.forgets
+        fitted = self.memory == "fitted" and not problem.scale.moves
+        again = problem.scale.moves or self._rows_kept.forgets
         return CountingParams(
             problem,
             np.zeros((replicas, problem.scale.levels, size)),
@@ -80,6 +89,7 @@ class Counting(Estimator[CountingParams]):
             problem.scale.reward_encoding(nothing, nothing),
             Buffer.empty(_without_context(problem), replicas) if again else None,
             np.ones((replicas, problem.scale.levels)) if self.smoothing == "fitted" else None,
+            MemoryCounts.empty(replicas, problem.scale.levels, size) if fitted else None,
         )
 
     def fit(
@@ -87,13 +97,21 @@ class Counting(Estimator[CountingParams]):
     ) -> CountingParams:
         problem, history = params.problem, params.history
         feedback.check(problem)
+        if params.memories is not None:
+            rows = _memory_rows(problem, params.reward_encoding, feedback)
+            memories = params.memories.after(rows, self._constants(params))
+            counts, importance = memories.mixed()
+            smoothing = self._fitted(counts, params)
+            return params._replace(
+                counts=counts, importance=importance, smoothing=smoothing, memories=memories
+            )
         if history is None:
             counts, importance = _counted(problem, params.reward_encoding, feedback)
             counts, importance = params.counts + counts, params.importance + importance
             smoothing = self._fitted(counts, params)
             return params._replace(counts=counts, importance=importance, smoothing=smoothing)
         context = np.zeros((*feedback.reward.shape, 0))
-        history = history.add(feedback._replace(context=context), self.memory, rng)
+        history = history.add(feedback._replace(context=context), self._rows_kept, rng)
         encoding = problem.scale.reward_encoding(history.reward, history.weight)
         counts, importance = _counted(problem, encoding, _as_feedback(history))
         smoothing = self._fitted(counts, params)
@@ -108,16 +126,14 @@ class Counting(Estimator[CountingParams]):
         for smoothing in (0.0, 0.1, 1.0):
             yield cls(smoothing)
         yield cls("fitted")
+        yield cls("fitted", memory="fitted")
         yield cls(memory=Memory(discount=0.9))
         yield cls(memory=Memory(window=10))
         yield cls(memory=Memory(reservoir=5))
 
     def smoothed(self, params: CountingParams) -> Floats:
         """Return the counts plus the smoothing constant, ``[R, L, A]``."""
-        if self.smoothing != "fitted":
-            return params.counts + self.smoothing
-        assert params.smoothing is not None, "these parameters are of another estimator"
-        return params.counts + params.smoothing[..., None]
+        return params.counts + self._constants(params)[..., None]
 
     def smoothed_by_slot(self, params: CountingParams) -> list[Floats]:
         """Return the same for the choices of each slot, ``[R, L, choices]``.
@@ -132,6 +148,18 @@ class Counting(Estimator[CountingParams]):
         if self.smoothing != "fitted":
             return [slot + self.smoothing for slot in counts]
         return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
+
+    @property
+    def _rows_kept(self) -> Memory:
+        """Which rows are stored, if they are counted again."""
+        return Memory() if self.memory == "fitted" else self.memory
+
+    def _constants(self, params: CountingParams) -> Floats:
+        """Return the smoothing constants of the levels, ``[R, L]``."""
+        if self.smoothing != "fitted":
+            return np.full(params.counts.shape[:2], float(self.smoothing))
+        assert params.smoothing is not None, "these parameters are of another estimator"
+        return params.smoothing
 
     def _fitted(self, counts: Floats, before: CountingParams) -> Floats | None:
         """Return the fitted constants; a replica without new counts keeps its constants."""
@@ -239,15 +267,27 @@ def _as_feedback(history: Buffer) -> Feedback:
 
 
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
-    """Return Σ w r / q of every arm, ``[R, size]``; rows with reward 0 do not need q."""
+    """Return Σ w r / q of every arm, ``[R, size]``."""
     replicas, rows = arm.shape
-    weight, reward = feedback.weight.ravel(), feedback.reward.ravel()
-    paid = np.flatnonzero((weight > 0) & (reward != 0))
-    if feedback.log_prob is None:
-        ratio = np.full(len(paid), np.nan)
-    else:
-        earned = weight.take(paid) * reward.take(paid)
-        ratio = earned * np.exp(-feedback.log_prob.ravel().take(paid))
+    paid, ratio = _ratios(feedback)
     place = paid // rows * size + arm.ravel().take(paid)
     sums = np.bincount(place, ratio, minlength=replicas * size)
     return sums.astype(np.float64, copy=False).reshape(replicas, size)
+
+
+def _ratios(feedback: Feedback) -> tuple[Integers, Floats]:
+    """Return where rows with a reward are, and their w r / q; other rows do not need q."""
+    weight, reward = feedback.weight.ravel(), feedback.reward.ravel()
+    paid = np.flatnonzero((weight > 0) & (reward != 0))
+    if feedback.log_prob is None:
+        return paid, np.full(len(paid), np.nan)
+    earned = weight.take(paid) * reward.take(paid)
+    return paid, earned * np.exp(-feedback.log_prob.ravel().take(paid))
+
+
+def _memory_rows(problem: Problem, encoding: RewardEncoding, feedback: Feedback) -> MemoryRows:
+    paid, ratio = _ratios(feedback)
+    importance = np.zeros(feedback.reward.shape)
+    importance.ravel()[paid] = ratio
+    level, arm = encoding.nearest(feedback.reward), problem.space.index(feedback.action)
+    return MemoryRows(level, arm, feedback.weight, importance)

@@ -21,6 +21,9 @@ SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE = 1.0, 6.0
 """Bounds of κ while there are few observations, from the same search."""
 GROWTH_DELAY = 5.0
 """κ is at least ln(t / (GROWTH_DELAY · N)), so that in the long run no action is given up."""
+FULL_HORIZON_ARMS = 2.0
+"""With K actions, κ of an action is at least ln(t kl / (K / FULL_HORIZON_ARMS)³). The power is such
+that ten or more actions are hardly affected. Chosen on tuning seeds, see docs/research."""
 SMALLEST_BATCH = 20.0
 """A batch of fewer decisions than this counts as this many; from the same search."""
 PLACE_TOLERANCE, TOTAL_TOLERANCE = 1e-12, 1e-4
@@ -91,9 +94,13 @@ class Tracking(Strategy):
     κ = 44 / (N^0.3 t^0.2), with t the observations so far, clipped to 1 … 6, and at least
     ln(t / 5N): decisions of the same batch cannot learn from each other, so a large batch asks for
     less; what is learned early pays for longest; in the long run no action is given up. N counts
-    as at least 20. κ is multiplied by ``confidence_scale``. The presets with networks have 0.3,
-    chosen among four values on tuning seeds. A guess why less is better there: training that stops
-    early makes the values of actions look more alike than they are.
+    as at least 20. With few actions the best one is rarely given up by mistake, but such a mistake
+    lasts, and trying again costs little. So with K actions, κ of an action is at least
+    ln(t kl(v_a, v*) / (K/2)³), where v* is the best value, see ``persistence``.
+
+    κ is multiplied by ``confidence_scale``. The presets with networks have 0.3, chosen among four
+    values on tuning seeds. A guess why less is better there: training that stops early makes the
+    values of actions look more alike than they are.
 
     v and s come from the table: with m_l the observations that π(· | l) is worth, s_a =
     Σ_l m_l π(a | l), and v_a is the mean of the levels weighted by these terms, scaled to 0 … 1.
@@ -119,10 +126,10 @@ class Tracking(Strategy):
             )
         estimates = _estimates(table, table.sample_sizes)
         decisions = np.maximum(table.sample_sizes.decisions, 1.0)[..., None]
-        kappa = self.confidence_scale * confidence(
-            table.sample_sizes.observations[..., None], decisions
-        )
-        missing = _missing(estimates, kappa, decisions)
+        observed = table.sample_sizes.observations[..., None]
+        divergences = Divergence.of(estimates.value)
+        kappa = np.maximum(confidence(observed, decisions), persistence(observed, divergences))
+        missing = _missing(estimates, divergences, self.confidence_scale * kappa, decisions)
         # If only one level was observed, nothing distinguishes the actions.
         forget = np.count_nonzero(table.prior, axis=-1) < 2
         return normalized(missing, forget=forget)
@@ -148,6 +155,22 @@ def confidence(observations: Floats, decisions: Floats) -> Floats:
     return kappa
 
 
+def persistence(observations: Floats, divergences: Divergence) -> Floats:
+    """Return the least κ of every action, which is large if there are few actions, ``[..., M]``.
+
+    A share e^−κ of t decisions adds up to 1 / kl observations, as many as it takes to notice an
+    error, if κ = ln(t kl). Thompson sampling (Agrawal and Goyal, 2012) tries an action that looks
+    worse about as often.
+
+    >>> persistence(np.array([10000.0]), Divergence.of(np.array([0.5, 0.3]))).round(2)
+    array([0.  , 6.71])
+    """
+    gap, _ = divergences.at(np.full_like(divergences.below[..., :1], LOWEST))
+    crowd = (gap.shape[-1] / FULL_HORIZON_ARMS) ** 3
+    least: Floats = np.log(np.maximum(np.maximum(observations, 1.0) * gap / crowd, 1.0))
+    return least
+
+
 def _estimates(table: Table, sizes: SampleSizes) -> ActionEstimates:
     mass = sizes.observation_weight[..., None] * table.probabilities
     observations = mass.sum(axis=-2)
@@ -159,30 +182,34 @@ def _estimates(table: Table, sizes: SampleSizes) -> ActionEstimates:
     return ActionEstimates(np.clip(value, EDGE, 1 - EDGE), observations)
 
 
-def _missing(estimates: ActionEstimates, kappa: Floats, decisions: Floats) -> Floats:
+def _missing(
+    estimates: ActionEstimates, divergences: Divergence, kappa: Floats, decisions: Floats
+) -> Floats:
     """Return the missing observations of every action, ``[..., M]``; they sum to the decisions.
 
-    The total falls as the threshold rises, about as the inverse square of the threshold's height
-    above the best value. In logarithms this is nearly a straight line, so that Newton's method
-    needs few steps.
+    The actions that lack observations shall have Σ κ / kl(v, L) of them together, and the others
+    keep theirs. This total falls as the threshold rises, about as the inverse square of the
+    threshold's height above the best value. In logarithms this is nearly a straight line, so
+    Newton's method needs few steps.
     """
     value, observations = estimates
     best = value.max(axis=-1, keepdims=True)
-    divergences = Divergence.of(value)
-    wanted = np.log(decisions)
+    wanted = observations.sum(axis=-1, keepdims=True) + decisions
 
     def excess(place: Floats) -> tuple[Floats, Floats]:
         divergence, rise = divergences.at(place)
         target = kappa / divergence
-        missing = np.maximum(target - observations, 0.0)
-        total = np.maximum(missing.sum(axis=-1, keepdims=True), TINY)
-        fall = ((missing > 0) * target * (rise / divergence)).sum(axis=-1, keepdims=True)
-        return np.log(total) - wanted, -fall / total
+        total = np.maximum(target, observations).sum(axis=-1, keepdims=True)
+        fall = ((target > observations) * target * (rise / divergence)).sum(axis=-1, keepdims=True)
+        # Relative to the decisions, of which the missing observations are a part.
+        scale = wanted / decisions
+        return scale * np.log(total / wanted), -scale * fall / total
 
     # The search starts where the best action alone would get all decisions, if kl is approximated
     # by its second-order expansion.
     leading = np.where(value == best, observations, 0.0).max(axis=-1, keepdims=True)
-    start = np.log(2 * kappa / (best * (1 - best) * (leading + decisions))) / 2
+    of_best = np.where(value == best, kappa, 0.0).max(axis=-1, keepdims=True)
+    start = np.log(2 * of_best / (best * (1 - best) * (leading + decisions))) / 2
     start = np.minimum(np.maximum(start, LOWEST), HIGHEST)
     bounds = np.full_like(start, LOWEST), np.full_like(start, HIGHEST)
     place = decreasing_root(excess, start, *bounds, PLACE_TOLERANCE, TOTAL_TOLERANCE)

@@ -71,10 +71,15 @@ def slow(good, bad, observations, decisions):
     demand = max(demand, math.log(observations / (5 * batch)))
     foot = math.log(max(value) / (1 - max(value)))
 
+    def apart(mark):
+        return value * np.log(value / mark) + (1 - value) * np.log((1 - value) / (1 - mark))
+
+    worth = observations * apart(max(value)) / (len(value) / 2) ** 3
+    demand = np.maximum(demand, np.log(np.maximum(worth, 1.0)))
+
     def missing(place):
         mark = 1 / (1 + math.exp(-foot - math.exp(place)))
-        apart = [v * math.log(v / mark) + (1 - v) * math.log((1 - v) / (1 - mark)) for v in value]
-        return np.array([max(demand / d - s, 0) for d, s in zip(apart, evidence, strict=True)])
+        return np.maximum(demand / apart(mark) - evidence, 0.0)
 
     place = brentq(lambda at: missing(at).sum() - decisions, -8.0, 3.0, xtol=1e-13)
     return missing(place) / missing(place).sum()
@@ -286,3 +291,16 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
         np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
+
+
+def test_an_arm_that_has_become_bad_is_left(seed):
+    policy, rng = make_policy("rcp-adaptive"), np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(2)), 2, rng)
+    for chance, rows in ((0.9, 2000), (0.1, 100)):
+        arm = (rng.random((2, rows)) < 0.1).astype(np.int64)
+        reward = (rng.random((2, rows)) < np.where(arm == 0, chance, 0.5)) * 1.0
+        feedback = Feedback(
+            np.zeros((2, rows, 0)), arm[..., None], reward, None, np.ones(arm.shape)
+        )
+        state = policy.update(policy.record(state, upcoming=100), feedback, rng)
+    assert np.all(policy.probabilities(state, np.zeros((2, 1, 0)))[:, 0, 1] > 0.9)

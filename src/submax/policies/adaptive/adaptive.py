@@ -28,8 +28,8 @@ from submax.strategies.tracking import Tracking
 class Adaptive(WrapperPolicy):
     """Decide by counts if there is no context, and by Bayesian regressions if there is one.
 
-    - For arms without context it is `RewardConditioned` with fitted counts and the strategy
-      `Tracking`.
+    - For arms without context it is `RewardConditioned` with counts whose smoothing and memory are
+      fitted, and the strategy `Tracking`.
     - For arms with a context it is `PosteriorSubMax`: the ``estimator`` predicts the reward of each
       action, and SubMax is applied ``depth`` times to each of its posterior draws. If rewards are 0
       or 1, it is a `PredictiveMixture` of this, of counts that ignore the context, and of
@@ -87,7 +87,7 @@ class Adaptive(WrapperPolicy):
 
     @cached_property
     def _without_context(self) -> Policy[Any]:
-        return RewardConditioned(Counting("fitted"), Tracking())
+        return RewardConditioned(Counting("fitted", memory="fitted"), Tracking())
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -37,7 +37,6 @@ from submax.policies.reward_conditioned.conditioned_policy import (
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.policies.reward_conditioned.unlisted import density, drawn
 from submax.policies.steppers.submax_stepper import SubMaxStepper
-from submax.policies.steppers.tracking_stepper import TrackingStepper
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -164,15 +163,13 @@ class RewardConditioned(ConditionedPolicy):
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
 
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        """Return the stepper of counts with SubMax or tracking; other parts have none."""
+        """Return the stepper of counts with SubMax; other parts have none."""
         estimator = self.estimator
         counts = isinstance(estimator, Counting) and not estimator.facts.forgets
         if not counts or problem.scale.moves:
             return None
         problem = self.init(problem, replicas, rng).problem
         fitted = estimator.smoothing == "fitted"  # type: ignore[attr-defined]  # it counts
-        if isinstance(self.strategy, Tracking) and fitted and problem.scale.levels == 2:
-            return TrackingStepper(problem, replicas, self.strategy.confidence_scale)
         if not isinstance(self.strategy, SubMax) or fitted or not self._lists(problem):
             return None
         return SubMaxStepper(problem, replicas, estimator.smoothing)  # type: ignore[attr-defined]
