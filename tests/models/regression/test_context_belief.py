@@ -5,6 +5,7 @@ import pytest
 from refusals import raises_code
 
 from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
+from submax.models.regression.feature_map import new_map
 from submax.models.regression.map_choice import (
     FEWEST_ROWS,
     LENGTHS,
@@ -214,3 +215,10 @@ def test_a_belief_for_deciding_has_the_same_draws_and_refuses_to_learn(seed):
     assert not stored.feature_map.whitening.size
     with raises_code("invalid-input"):
         stored.learned(rows, SETTINGS, np.random.default_rng(seed))
+
+
+def test_all_numbers_of_a_wide_context_stay_linear_features(seed):
+    context = np.random.default_rng(seed).standard_normal((200, 400))
+    found = new_map(context, np.ones(200), 288, np.random.default_rng(seed))
+    assert found.projection is None
+    assert (len(found.landmarks), found.width) == (48, 449)

@@ -12,6 +12,11 @@ from submax.models.regression.standardization import standardization, standardiz
 
 CONSTANT, LINEAR, KERNEL = 0, 1, 2
 """The groups of features; each group has its own prior variances."""
+LINEAR_TIMES = 3
+"""The numbers of a context may be up to this many times ``most`` and still all be linear features:
+with the default of 288, text embeddings of 768 numbers are not projected."""
+FEWEST_LANDMARKS = 48
+"""Kernels beside so many linear features, or half of ``most`` if that is less."""
 GROUPS = 3
 """Number of groups."""
 JITTER = 1e-6
@@ -170,16 +175,16 @@ def new_map(
     rng: np.random.Generator,
     kernels: bool = True,
 ) -> FeatureMap:
-    """Return a map with at most ``most`` features, made from the contexts ``[n, D]``.
+    """Return a map with about ``most`` features, made from the contexts ``[n, D]``.
 
     The kernels have length 1: two contexts whose standardized numbers differ by 1 on average have
-    the similarity exp(−1/2). If the context has more numbers than half of ``most``, the linear part
-    is a random projection of this width. Without ``kernels`` the linear part may take up all
-    features.
+    the similarity exp(−1/2). All numbers of the context stay linear features, even if they are up
+    to three times ``most``; there are 48 kernels at least, or half of ``most``. Wider contexts are
+    projected at random. Without ``kernels`` the linear part may take up all ``most`` features.
     """
     shift, scale = standardization(context, weight)
     width = context.shape[1]
-    linear = min(width, most // 2 if kernels else most - 1)
+    linear = min(width, LINEAR_TIMES * most if kernels else most - 1)
     projection = None
     if linear < width:
         # The expected squared norm of the projection is the squared norm of the context.
@@ -189,7 +194,8 @@ def new_map(
     plain = FeatureMap(shift, scale, projection, 1.0, reach, blank, none, np.zeros(0))
     if not kernels or not scale.any():
         return plain
-    landmarks = chosen_landmarks(plain.standardized(context), max(most - 1 - linear, 0), rng)
+    kernels_left = max(most - 1 - linear, min(FEWEST_LANDMARKS, most // 2))
+    landmarks = chosen_landmarks(plain.standardized(context), kernels_left, rng)
     return plain._replace(landmarks=landmarks * reach).of_length(1.0)
 
 

@@ -23,6 +23,10 @@ from submax.policies.reward_conditioned.reward_conditioned import RewardConditio
 from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Tracking
 
+MOST_MIXED_NUMBERS = 12
+"""Contexts with more numbers than this are left to the regressions on kernels alone. With more, the
+mixture loses a few per cent on tables before it knows which policy predicts best."""
+
 
 @dataclass(frozen=True)
 class Adaptive(WrapperPolicy):
@@ -32,8 +36,9 @@ class Adaptive(WrapperPolicy):
       fitted, and the strategy `Tracking`.
     - For arms with a context it is `PosteriorSubMax`: the ``estimator`` predicts the reward of each
       action, and SubMax is applied ``depth`` times to each of its posterior draws. If rewards are 0
-      or 1, it is a `PredictiveMixture` of this, of counts that ignore the context, and of
-      `LogisticSubMax`: the policy that predicted rewards best decides.
+      or 1 and the context has at most 12 numbers, it is a `PredictiveMixture` of this, of counts
+      that ignore the context, and of `LogisticSubMax`: the policy that predicted rewards best
+      decides.
     - For several slots, with or without context, it is `PosteriorSlots`, which does not list joint
       actions and does not use the ``estimator``.
     - For several slots that have a reward each, it is `PerSlot`: every slot is decided as arms are.
@@ -59,9 +64,13 @@ class Adaptive(WrapperPolicy):
             return self._with_slots
         if not problem.context_width:
             return self._without_context
-        # Only the estimator makes use of action features.
-        choosing = isinstance(problem.scale, Binary) and not problem.action_features
-        return self._choosing_by_predictions if choosing else self._with_context
+        mixed = (
+            isinstance(problem.scale, Binary)
+            and problem.context_width <= MOST_MIXED_NUMBERS
+            # Only the estimator makes use of action features.
+            and not problem.action_features
+        )
+        return self._choosing_by_predictions if mixed else self._with_context
 
     def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
         return self.wrapped(state.problem).expected_rewards(state, context)
