@@ -107,9 +107,6 @@ class Additive(Environment):
     def best_reward(self, world, context):
         best = np.mean([part.max(axis=1) for part in world], axis=0)
         return np.broadcast_to(best[:, None], context.shape[:2])
-    @classmethod
-    def examples(cls):
-        yield cls()
 
 name, count, repeats = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 lagged = name == "hill-climbing-thompson"

@@ -3,9 +3,9 @@
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,11 +90,6 @@ class Weekdays(Environment[Floats]):
     def best_reward(self, world: Floats, context: Floats) -> Floats:
         best: Floats = np.einsum("rnd,rdk->rnk", context, world).max(axis=2)
         return best
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield nothing: the conformance suite does not test benchmarks."""
-        yield from ()
 
 
 @dataclass(frozen=True)

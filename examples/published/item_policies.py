@@ -1,8 +1,7 @@
 """Thompson sampling and the upper confidence bound of Chapelle and Li (2011), by item."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +77,6 @@ class ItemThompson(ItemPolicy):
         pulls, successes = _known(state, context)
         return largest_beta(self.prior + successes, self.prior + pulls - successes)[:, None]
 
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()
-
 
 @dataclass(frozen=True)
 class ItemUCB(ItemPolicy):
@@ -97,10 +92,6 @@ class ItemUCB(ItemPolicy):
         mean, width = successes / tried, 0.5 * np.log(state.decisions + 1) / tried
         bound = np.where(pulls > 0, mean + np.sqrt(2 * mean * width) + 2 * width, np.inf)
         return np.eye(pulls.shape[1])[bound.argmax(axis=-1)][:, None]
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()
 
 
 def _known(state: ItemCounts, context: Floats) -> tuple[Floats, Floats]:

@@ -1,8 +1,7 @@
 """The changing set of news items of Chapelle and Li (2011), section 3, as an environment."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,11 +127,6 @@ class NewsItems(Environment[Items]):
                 f"{world.clock + count} decisions were asked for, and this environment allows "
                 f"{self.decisions}: give a larger number as decisions"
             )
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls(decisions=5000)
-        yield cls(items=2, retirement=0.5, decisions=5000)
 
 
 def _events(world: Items, count: int) -> range:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax import Binary, Continuous, Counts, Discrete, Policy
+from submax import Policy
 from submax.core.running.state_file import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
 from submax.estimators import (
@@ -15,7 +15,6 @@ from submax.policies import (
     POLICIES,
     Adaptive,
     FourierThompson,
-    GreedyRegression,
     NeuralEpsilonGreedy,
     NeuralUCB,
     PosteriorSlots,
@@ -34,15 +33,11 @@ from submax.testing import (
     check_scale,
     check_strategy,
 )
+from submax.testing.examples import SCALES, examples, examples_of
 from submax.testing.rules.examples import problems_of, some_contexts, some_feedback
 
-
-def examples(folder):
-    return [example for kind in folder.classes() for example in kind.examples()]
-
-
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeatures)
-EXAMPLES = examples(POLICIES)
+EXAMPLES = list(examples_of(POLICIES))
 # Presets that train or take long differ from the examples of their class in size alone.
 PRESETS = [
     one
@@ -82,7 +77,7 @@ PAPER = (RewardConditioned, SlotBySlot, NeuralEpsilonGreedy, NeuralUCB)
 """Policies of the paper, and two of its neural rivals."""
 RESEARCH = (Autoregressive, Denoising, VariationalContinual)
 """Estimators beyond the paper."""
-QUICK = [*GreedyRegression.examples()]
+QUICK = [*examples(POLICIES, "greedy-regression")]
 """Trees, which take no compilation."""
 
 
@@ -91,7 +86,9 @@ def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)
 
 
-@pytest.mark.parametrize("policy", together(next(kind.examples()) for kind in POLICIES.classes()))
+@pytest.mark.parametrize(
+    "policy", together(next(examples(POLICIES, kind)) for kind in POLICIES.homes)
+)
 def test_a_stored_state_decides_the_same(policy, seed):
     problem = problems_of(policy)[-1]
     state = policy.init(problem, 4, np.random.default_rng(seed))
@@ -110,44 +107,26 @@ def test_a_stored_state_decides_the_same(policy, seed):
     )
 
 
-@pytest.mark.parametrize("strategy", examples(STRATEGIES), ids=repr)
+@pytest.mark.parametrize("strategy", examples_of(STRATEGIES), ids=repr)
 def test_strategy_keeps_its_contract(strategy, seed):
     check_strategy(strategy, seed)
 
 
-@pytest.mark.parametrize("estimator", together(examples(ESTIMATORS)))
+@pytest.mark.parametrize("estimator", together(examples_of(ESTIMATORS)))
 def test_estimator_keeps_its_contract(estimator, seed):
     check_estimator(estimator, seed)
 
 
-@pytest.mark.parametrize("environment", examples(ENVIRONMENTS), ids=repr)
+@pytest.mark.parametrize("environment", examples_of(ENVIRONMENTS), ids=repr)
 def test_environment_keeps_its_contract(environment, seed):
     check_environment(environment, seed)
 
 
-@pytest.mark.parametrize(
-    "scale",
-    [one for kind in (Binary, Discrete, Continuous, Counts) for one in kind.examples()],
-    ids=repr,
-)
+@pytest.mark.parametrize("scale", SCALES, ids=repr)
 def test_scale_keeps_its_contract(scale, seed):
     check_scale(scale, seed)
 
 
-@pytest.mark.parametrize("delay", examples(DELAYS), ids=repr)
+@pytest.mark.parametrize("delay", examples_of(DELAYS), ids=repr)
 def test_delay_keeps_its_contract(delay):
     check_delay(delay)
-
-
-@pytest.mark.parametrize(
-    "folder",
-    [POLICIES, STRATEGIES, ESTIMATORS, ENVIRONMENTS, DELAYS],
-    ids=lambda folder: folder.word,
-)
-def test_every_class_of_a_folder_gives_examples_of_itself(folder):
-    kinds = list(folder.classes())
-    assert kinds
-    for kind in kinds:
-        instances = list(kind.examples())
-        assert instances
-        assert all(type(instance) is kind for instance in instances)

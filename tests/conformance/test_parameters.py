@@ -16,14 +16,19 @@ from submax.policies import (
     Thompson,
 )
 from submax.strategies import STRATEGIES
+from submax.testing.examples import examples
 
-KINDS = [kind for folder in (POLICIES, STRATEGIES, ESTIMATORS) for kind in folder.classes()]
+KINDS = [
+    pytest.param(registry, kind, id=kind)
+    for registry in (POLICIES, STRATEGIES, ESTIMATORS)
+    for kind in registry.homes
+]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_what_is_no_number_or_is_negative_is_refused(kind):
-    example = next(iter(kind.examples()))
-    for field in dataclasses.fields(kind):
+@pytest.mark.parametrize(("registry", "kind"), KINDS)
+def test_what_is_no_number_or_is_negative_is_refused(registry, kind):
+    example = next(examples(registry, kind))
+    for field in dataclasses.fields(example):
         if field.type not in (int, float):
             continue
         for value in (float("nan"), -1, "1", True):

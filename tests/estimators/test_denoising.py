@@ -8,12 +8,14 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
+from submax.estimators import ESTIMATORS
 from submax.estimators.denoising.denoising import Denoising
 from submax.models.networks.denoising_network import signal_shares
 from submax.models.nn.designs.design import Example
 from submax.models.nn.training.parameters import restored, unpacked
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.optimistic import Optimistic
+from submax.testing.examples import examples
 from submax.testing.rules.policy_densities import REAL, check_densities
 
 pytestmark = pytest.mark.xdist_group("Denoising")
@@ -106,4 +108,6 @@ def test_guidance_by_the_reward_finds_the_numbers_that_pay(seed):
 
 def test_choices_and_numbers_are_drawn_with_their_densities(seed):
     """The suite of policies on a space with a choice and a number: integrals and frequencies."""
-    check_densities(RewardConditioned(next(Denoising.examples()), Optimistic()), REAL[1], seed)
+    check_densities(
+        RewardConditioned(next(examples(ESTIMATORS, "denoising")), Optimistic()), REAL[1], seed
+    )

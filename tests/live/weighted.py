@@ -45,7 +45,3 @@ class Weighted(Policy[WeightedState]):
 
     def update(self, state, feedback, rng):
         return state._replace(rows=state.rows + feedback.weight.sum(axis=1))
-
-    @classmethod
-    def examples(cls):
-        yield cls((1.0, 2.0))

@@ -7,8 +7,9 @@ from refusals import raises_code
 
 from submax.policies import POLICIES, Gridded, Thompson, make_policy, presets
 from submax.policies.specification import PolicySpecification
+from submax.testing.examples import examples_of
 
-EXAMPLES = [one for kind in POLICIES.classes() for one in kind.examples()]
+EXAMPLES = list(examples_of(POLICIES))
 
 
 class Imported(Thompson):

@@ -60,10 +60,6 @@ class Numbered(Environment):
     def best_reward(self, world, context):
         return context[..., 0] + 1
 
-    @classmethod
-    def examples(cls):
-        yield cls()
-
 
 class SpyState(NamedTuple):
     problem: Problem
@@ -95,10 +91,6 @@ class Spy(Policy):
     def update(self, state, feedback, rng):
         self.received.append(feedback)
         return state._replace(received=state.received + feedback.reward.shape[1])
-
-    @classmethod
-    def examples(cls):
-        yield cls()
 
 
 @pytest.mark.parametrize("delay", DELAYS, ids=repr)

@@ -11,7 +11,7 @@ from docs.generators.markdown_tables import table
 from docs.generators.reference.meanings import meanings
 from docs.generators.reference.schema_words import cell
 
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.experiments.specification import MERGED, QUICK_REPLICAS, Specification
@@ -35,7 +35,7 @@ SCHEMA = """## A schema of a log
 is allowed in a log from a file with the keys `actions`, `action_features`, `context` and
 `rewards`, as they are [declared for a bandit](settings.md#of-a-bandit). What is not declared is
 taken from the values that occur in the log."""
-FOLDERS: dict[str, Folder[Any]] = {
+REGISTRIES: dict[str, Registry[Any]] = {
     "Environments": ENVIRONMENTS,
     "Delays": DELAYS,
     "Policies": POLICIES,
@@ -47,7 +47,7 @@ FOLDERS: dict[str, Folder[Any]] = {
 def page() -> str:
     """Return the text of the page."""
     parts = [INTRO, _keys(), SCHEMA, "## Kinds", "The keys of each `kind`, with their defaults."]
-    for title, folder in FOLDERS.items():
+    for title, folder in REGISTRIES.items():
         parts += [f"### {title}", _kinds(folder)]
     return "\n\n".join(parts) + "\n"
 
@@ -83,7 +83,7 @@ def _allowed(key: str) -> str:
     return f" One of: {', '.join(f'`{json.dumps(one)}`' for one in typing.get_args(hint))}."
 
 
-def _kinds(folder: Folder[Any]) -> str:
+def _kinds(folder: Registry[Any]) -> str:
     rows = [
         (f"`{name}`", cell(_first_line(found)), _parameters(found))
         for name in sorted(folder.names())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import submax
 from submax import environments, estimators, evaluation, plots, policies, simulation, strategies
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 
 WITH_ALL_METHODS = ("Bandit", "Client", "AsyncClient", "Log", "Comparison")
 """Classes whose inherited methods are listed too, because callers use all of them."""
@@ -160,7 +160,7 @@ def _exported(package: Any) -> list[PublicName]:
 
 
 def _folder_page(
-    title: str, intro: str, folder: Folder[Any], first: list[PublicName] | None = None
+    title: str, intro: str, folder: Registry[Any], first: list[PublicName] | None = None
 ) -> PythonPage:
     """Return a page with a section for each folder of classes."""
     classes = sorted(folder.classes(), key=lambda one: (_section(folder, one), one.__name__))
@@ -171,7 +171,7 @@ def _folder_page(
     return PythonPage(title, intro, {"": [*(first or []), *sections.pop("", [])], **sections})
 
 
-def _section(folder: Folder[Any], found: type) -> str:
+def _section(folder: Registry[Any], found: type) -> str:
     """Return the title of a class's section: its folder inside of the package, in words."""
     inside = found.__module__.removeprefix(f"{folder.package}.").split(".")[:-1]
     return " ".join(inside).replace("_", " ").capitalize()

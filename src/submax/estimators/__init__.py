@@ -3,9 +3,23 @@
 from typing import Any
 
 from submax.core.conditioning.estimator import Estimator
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 
-ESTIMATORS: Folder[Estimator[Any]] = Folder("submax.estimators", Estimator, "estimator")  # type: ignore[type-abstract]  # a contract is abstract
+ESTIMATORS: Registry[Estimator[Any]] = Registry(
+    "submax.estimators",
+    Estimator,  # type: ignore[type-abstract]  # a contract is abstract
+    "estimator",
+    {
+        "autoregressive": ".sequential.autoregressive:Autoregressive",
+        "bayesian-features": ".bayesian_features:BayesianFeatures",
+        "classifier": ".classifier:Classifier",
+        "counting": ".counting:Counting",
+        "cvae": ".cvae:CVAE",
+        "denoising": ".denoising.denoising:Denoising",
+        "softmax": ".softmax:Softmax",
+        "variational-continual": ".continual.variational_continual:VariationalContinual",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -13,4 +27,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(found.__name__ for found in ESTIMATORS.classes())])
+    return sorted([*globals(), *ESTIMATORS.class_names()])

@@ -1,7 +1,6 @@
 """Conditioned probabilities from Bayesian regressions on features of the context."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -160,13 +159,6 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     def belief(self, params: FeatureParams, context: Floats) -> "FeatureBelief":
         return FeatureBelief(params, context, self.draws, self.width)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield few features, linear features only, and a discount of old rows."""
-        yield cls(features=24, draws=8)
-        yield cls(features=24, draws=4, kernels=False)
-        yield cls(features=24, draws=4, memory=Memory(discount=0.9))
 
     def _counted(self, params: FeatureParams, feedback: Feedback) -> Floats:
         """Return the total weight of rows at each level, for scales with fixed levels."""

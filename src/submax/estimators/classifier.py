@@ -1,9 +1,9 @@
 """Conditioned probabilities by any classifier."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -128,13 +128,6 @@ class Classifier(Estimator[ClassifierParams]):
             if model is not None:
                 mass[replica] = model.expected_counts(features[replica], params.counts[replica])
         return normalized(mass + self.smoothing)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a linear classifier and two trees, with all encodings, one with a reservoir."""
-        yield cls("sklearn.linear_model.LogisticRegression", {"max_iter": 1000})
-        yield cls("sklearn.tree.DecisionTreeClassifier", {"max_depth": 3}, 0.1, "one-hot")
-        yield cls("sklearn.tree.ExtraTreeClassifier", encoding="value", memory=Memory(reservoir=9))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Classifier) and self._key == other._key

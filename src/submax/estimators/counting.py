@@ -1,8 +1,7 @@
 """Conditioned probabilities by counting."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -119,17 +118,6 @@ class Counting(Estimator[CountingParams]):
 
     def belief(self, params: CountingParams, context: Floats) -> "CountingBelief":
         return CountingBelief(self, params, context.shape[1])
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield several smoothing constants, and three kinds of forgetting."""
-        for smoothing in (0.0, 0.1, 1.0):
-            yield cls(smoothing)
-        yield cls("fitted")
-        yield cls("fitted", memory="fitted")
-        yield cls(memory=Memory(discount=0.9))
-        yield cls(memory=Memory(window=10))
-        yield cls(memory=Memory(reservoir=5))
 
     def smoothed(self, params: CountingParams) -> Floats:
         """Return the counts plus the smoothing constant, ``[R, L, A]``."""

@@ -1,8 +1,7 @@
 """Conditioned probabilities by a conditional variational auto-encoder."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -82,11 +81,3 @@ class CVAE(NetworkEstimator):
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
         levels = 1 if self.shared_draws else levels
         return rng.normal(size=(replicas, levels, self.draws, self.latent))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks: the default, separate draws for each level, and a reservoir."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(hidden=4, latent=2, draws=3, training=training)
-        yield cls(hidden=4, latent=2, draws=2, shared_draws=False, training=training)
-        yield cls(hidden=4, latent=2, draws=2, training=training, memory=Memory(reservoir=5))

@@ -1,8 +1,7 @@
 """Conditioned probabilities by a network with one softmax in each slot."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,8 +51,3 @@ class Softmax(NetworkEstimator):
 
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
         return np.zeros((replicas, 1, 1, 0))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
 from submax.core.errors import InputError
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification
 from submax.simulation import DELAYS
@@ -22,7 +22,7 @@ def configurations(
     )
 
 
-def _combinations(table: Mapping[str, Any], folder: Folder[Any]) -> Iterator[dict[str, Any]]:
+def _combinations(table: Mapping[str, Any], folder: Registry[Any]) -> Iterator[dict[str, Any]]:
     lists = _tuple_fields(table, folder)
     choices = [
         value if isinstance(value, list) and not _is_one_value(key, value, lists) else [value]
@@ -38,7 +38,7 @@ def _combinations(table: Mapping[str, Any], folder: Folder[Any]) -> Iterator[dic
         yield dict(zip(table, values, strict=True))
 
 
-def _tuple_fields(table: Mapping[str, Any], folder: Folder[Any]) -> dict[str, int]:
+def _tuple_fields(table: Mapping[str, Any], folder: Registry[Any]) -> dict[str, int]:
     """The fields whose value is itself a list, with the depth of the list, such as 1 for means."""
     kind = table.get("kind")
     found = folder.find(kind) if isinstance(kind, str) else None

@@ -8,12 +8,12 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES
 from submax.strategies import STRATEGIES
 
-FOLDERS: dict[type, Folder[Any]] = {
+REGISTRIES: dict[type, Registry[Any]] = {
     Policy: POLICIES,
     Estimator: ESTIMATORS,
     Strategy: STRATEGIES,
@@ -76,7 +76,7 @@ def read_value(text: str) -> Any:
 
 
 def _kind(part: object) -> str:
-    folder = next(folder for contract, folder in FOLDERS.items() if isinstance(part, contract))
+    folder = next(folder for contract, folder in REGISTRIES.items() if isinstance(part, contract))
     kind = folder.kind_of(type(part))
     if kind is None:
         raise InputError(
@@ -94,7 +94,7 @@ def _is_default(field: "dataclasses.Field[Any]", value: Any) -> bool:
 
 
 def _plain(value: Any, changed_only: bool) -> Any:
-    if isinstance(value, tuple(FOLDERS)):
+    if isinstance(value, tuple(REGISTRIES)):
         return table_of(value, changed_only=changed_only)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)

@@ -2,10 +2,20 @@
 
 from typing import Any
 
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 from submax.simulation.delay import Delay
 
-DELAYS: Folder[Delay] = Folder("submax.simulation", Delay, "delay")  # type: ignore[type-abstract]  # a contract is abstract
+DELAYS: Registry[Delay] = Registry(
+    "submax.simulation",
+    Delay,  # type: ignore[type-abstract]  # a contract is abstract
+    "delay",
+    {
+        "batch-flush": ".batch_flush:BatchFlush",
+        "geometric": ".random_delays.geometric:Geometric",
+        "lag": ".lag:Lag",
+        "pareto": ".random_delays.pareto:Pareto",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -13,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(found.__name__ for found in DELAYS.classes())])
+    return sorted([*globals(), *DELAYS.class_names()])

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.checks import whole_number
 from submax.simulation.delay import Delay, Step
@@ -37,9 +36,3 @@ class BatchFlush(Delay):
     @property
     def immediate(self) -> bool:
         return self.size == 1
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """No delay, and batches that do and do not divide a run."""
-        for size in (1, 4, 7):
-            yield cls(size)

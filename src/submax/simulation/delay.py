@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 
 class Step(NamedTuple):
@@ -37,8 +37,3 @@ class Delay(ABC):
     def one_by_one(self) -> bool:
         """Whether, once rewards come back, exactly one decision is taken between two of them."""
         return self.immediate
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Instances that the conformance suite runs."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.checks import whole_number
 from submax.simulation.delay import Delay, Step
@@ -41,9 +40,3 @@ class Lag(Delay):
     @property
     def one_by_one(self) -> bool:
         return True
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """No lag, a short one, and one longer than most runs."""
-        for steps in (0, 3, 1000):
-            yield cls(steps)

@@ -3,9 +3,25 @@
 from typing import Any
 
 from submax.core.conditioning.strategy import Strategy
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 
-STRATEGIES: Folder[Strategy] = Folder("submax.strategies", Strategy, "strategy")  # type: ignore[type-abstract]  # a contract is abstract
+STRATEGIES: Registry[Strategy] = Registry(
+    "submax.strategies",
+    Strategy,  # type: ignore[type-abstract]  # a contract is abstract
+    "strategy",
+    {
+        "advantage": ".advantage:Advantage",
+        "clipped": ".clipped:Clipped",
+        "iterated": ".iterated:Iterated",
+        "linear-program": ".linear_program:LinearProgram",
+        "optimistic": ".optimistic:Optimistic",
+        "optimized": ".optimized:Optimized",
+        "submax": ".submax:SubMax",
+        "target": ".target:Target",
+        "tilted": ".tilted:Tilted",
+        "tracking": ".tracking:Tracking",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -13,4 +29,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(found.__name__ for found in STRATEGIES.classes())])
+    return sorted([*globals(), *STRATEGIES.class_names()])

@@ -1,8 +1,6 @@
 """SubMax over many reward levels."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -36,7 +34,3 @@ class Advantage(WeightedStrategy):
         apart = table.levels[..., :, None] - table.levels[..., None, :]
         weights: Floats = table.prior * np.einsum("...k,...lk->...l", table.prior, apart)
         return weights
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

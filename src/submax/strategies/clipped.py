@@ -1,8 +1,6 @@
 """The clipped-λ policy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative
@@ -26,9 +24,3 @@ class Clipped(WeightedStrategy):
 
     def weights(self, table: Table) -> Floats:
         return ends(table, 1.0 - self.weight, self.weight)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield λ from below the optimistic policy to near SubMax."""
-        for weight in (0.5, 1.0, 4.0, 1e6):
-            yield cls(weight)

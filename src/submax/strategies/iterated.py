@@ -1,9 +1,7 @@
 """Iterated SubMax."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Self
 
 import numpy as np
 
@@ -48,12 +46,6 @@ class Iterated(Strategy):
         for _ in range(self.depth):
             mass = improved(normalized(mass), value)
         return normalized(mass, forget=unseen(table, ends(table, -1.0, 1.0)))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """One step, the default and a deep one."""
-        for depth in (1, 2, 5):
-            yield cls(depth)
 
 
 def improved(policy: Floats, value: Floats) -> Floats:

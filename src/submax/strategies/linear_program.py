@@ -1,8 +1,7 @@
 """The linear program over all reward levels."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -90,10 +89,6 @@ class LinearProgram(WeightedStrategy):
             )
             fall_back(UnsolvedWarning, message, unsolved)
         return weights
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()
 
 
 def _spread(observed: Booleans, actions: int) -> Booleans:

@@ -1,8 +1,6 @@
 """The optimistic policy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.marginalization import ends
@@ -19,7 +17,3 @@ class Optimistic(WeightedStrategy):
 
     def weights(self, table: Table) -> Floats:
         return ends(table, 0.0, 1.0)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

@@ -1,8 +1,7 @@
 """The optimized policy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,10 +41,6 @@ class Optimized(WeightedStrategy):
         lowest, highest = bounds(low, high)
         chosen = np.where(table.values[..., -1] >= table.values[..., 0], highest, lowest)
         return ends(table, 1.0 - chosen, chosen)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()
 
 
 def check_values(name: str, table: Table) -> None:

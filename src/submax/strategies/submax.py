@@ -1,8 +1,6 @@
 """The SubMax policy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.marginalization import ends
@@ -34,7 +32,3 @@ class SubMax(WeightedStrategy):
 
     def weights(self, table: Table) -> Floats:
         return ends(table, -1.0, 1.0)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

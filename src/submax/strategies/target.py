@@ -1,8 +1,7 @@
 """The marginalized policy of Kumar et al."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
@@ -49,10 +48,3 @@ class Target(WeightedStrategy):
                 f"distribution has {len(self.distribution)} probabilities, "
                 f"but the problem has {levels} reward levels"
             )
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield distributions over two levels: the default, the negative and the optimistic one."""
-        for distribution in ((0.1, 0.9), (1.0, 0.0), (0.0, 1.0)):
-            yield cls(distribution)
-        yield cls("observed")

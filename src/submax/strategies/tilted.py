@@ -1,8 +1,6 @@
 """The observed distribution of rewards, tilted towards high rewards."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -49,9 +47,3 @@ class Tilted(WeightedStrategy):
         mass = table.prior * np.exp(power - power.max(axis=-1, keepdims=True))
         weights: Floats = mass / mass.sum(axis=-1, keepdims=True)
         return weights
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield temperatures from near the optimistic policy to near the logging policy."""
-        for temperature in (0.01, 0.5, 100.0):
-            yield cls(temperature)

@@ -1,6 +1,5 @@
 """The tracking strategy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -133,12 +132,6 @@ class Tracking(Strategy):
         # If only one level was observed, nothing distinguishes the actions.
         forget = np.count_nonzero(table.prior, axis=-1) < 2
         return normalized(missing, forget=forget)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield the default, and the scale that networks use."""
-        yield cls()
-        yield cls(0.3)
 
 
 def confidence(observations: Floats, decisions: Floats) -> Floats:

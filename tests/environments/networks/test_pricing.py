@@ -3,7 +3,9 @@ import pytest
 from scipy import special
 from scipy.optimize import minimize_scalar
 
+from submax.environments import ENVIRONMENTS
 from submax.environments.networks.pricing import Demand, Pricing
+from submax.testing.examples import examples
 
 
 def test_means_by_hand():
@@ -15,7 +17,7 @@ def test_means_by_hand():
     assert np.allclose(Pricing().mean_reward(world, context, action), expected)
 
 
-@pytest.mark.parametrize("environment", list(Pricing.examples()), ids=repr)
+@pytest.mark.parametrize("environment", list(examples(ENVIRONMENTS, "pricing")), ids=repr)
 def test_the_best_price_is_that_of_a_numerical_search(environment, seed):
     rng = np.random.default_rng(seed)
     world = environment.reset(8, rng)
@@ -74,7 +76,7 @@ def test_rewards_are_the_price_or_nothing_as_often_as_the_chance_says(seed):
     assert np.all(np.abs((reward > 0).mean(axis=1) - chance) < 6 * error + 12 / 10_000)
 
 
-@pytest.mark.parametrize("environment", list(Pricing.examples()), ids=repr)
+@pytest.mark.parametrize("environment", list(examples(ENVIRONMENTS, "pricing")), ids=repr)
 def test_the_best_price_is_usually_inside_the_range(environment, seed):
     rng = np.random.default_rng(seed)
     world = environment.reset(2000, rng)

@@ -6,9 +6,10 @@ from refusals import raises_code
 
 from submax.evaluation.logs.sessions import trajectory_weights
 from submax.evaluation.off_policy import OFF_POLICY, make_off_policy, off_policy_estimators
+from submax.testing.examples import examples_of
 
 SEEDS = range(2)
-EXAMPLES = [example for one in OFF_POLICY.classes() for example in one.examples()]
+EXAMPLES = list(examples_of(OFF_POLICY))
 
 
 def value(specification, evidence):

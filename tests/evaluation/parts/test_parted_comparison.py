@@ -8,8 +8,9 @@ from pyarrow import parquet
 from refusals import raises_code
 
 from submax.evaluation import Log, PartedLog, compare
-from submax.evaluation.off_policy import off_policy_estimators
+from submax.evaluation.off_policy import OFF_POLICY
 from submax.evaluation.parts import parted_comparison, parted_log, unit
+from submax.testing.examples import examples_of
 
 ROWS = 1200
 POLICIES = {"counts": "rcp-submax", "greedy": "linucb@greedy"}
@@ -94,7 +95,7 @@ def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, in
     options = {"interval": interval, "baseline": baseline}
     if interval == "normal":
         # All estimators whose terms can be added up, with thresholds that are given or chosen.
-        made = [one for kind in off_policy_estimators().values() for one in kind.examples()]
+        made = list(examples_of(OFF_POLICY))
         options["estimators"] = [{"kind": one.short, **asdict(one)} for one in made if one.adds_up]
     parts, whole = (compare(one, policies, **options) for one in (parted, log))
     check_same(parts, whole)

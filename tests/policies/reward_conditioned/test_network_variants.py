@@ -36,7 +36,9 @@ def test_without_a_context_it_is_conditioned_on_the_reward(seed):
 
 
 def test_advantages_are_rewards_less_the_value_of_the_context(problem, value, seed):
-    policy = AdvantageConditioned(next(Softmax.examples()), levels=3, hidden=4, training=BRIEF)
+    policy = AdvantageConditioned(
+        Softmax(hidden=4, training=BRIEF), levels=3, hidden=4, training=BRIEF
+    )
     rng = np.random.default_rng(seed)
     feedback = some_feedback(problem, 4, 10, seed)
     state = policy.update(policy.init(problem, 4, rng), feedback, rng)

@@ -7,13 +7,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 
 WIDTH = 100
 """Characters of a line if the terminal is narrower or its width is not known."""
 
 
-def print_listing(title: str, folder: Folder[Any]) -> None:
+def print_listing(title: str, folder: Registry[Any]) -> None:
     """Print every class of a folder by its kind, with its first sentence and its parameters."""
     table = Table(box=None, title=title, title_justify="left")
     table.add_column("kind", style="bold", no_wrap=True)

@@ -1,8 +1,7 @@
 """Contract of an estimator."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -42,8 +41,3 @@ class Estimator(ABC, Generic[Params]):
     def facts(self) -> Facts:
         """What callers have to know about the estimator, see `Facts`."""
         return Facts()
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield instances that the conformance suite tests."""

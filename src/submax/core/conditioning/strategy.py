@@ -1,8 +1,7 @@
 """Contract of a strategy."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.strategy_facts import StrategyFacts
@@ -24,8 +23,3 @@ class Strategy(ABC):
 
     def check_levels(self, levels: int) -> None:  # noqa: B027  # most take any number
         """Raise an InputError if the strategy cannot work with this number of reward levels."""
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield instances that the conformance suite tests."""

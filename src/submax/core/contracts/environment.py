@@ -1,8 +1,7 @@
 """Base class of environments."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -111,8 +110,3 @@ class Environment(ABC, Generic[World]):
     def advance(self, world: World, count: int, rng: np.random.Generator) -> World:
         """Return the world after ``count`` more decisions. By default it does not change."""
         return world
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield instances for the conformance suite."""

@@ -1,7 +1,6 @@
 """Contract of a policy."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -125,13 +124,3 @@ class Policy(ABC, Generic[State]):
     def facts(self) -> Facts:
         """What callers rely on beyond the decisions."""
         return Facts()
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Instances that the conformance suite runs."""
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Instances with a name of their own, on the command line, in TOML and over HTTP."""
-        return {}

@@ -1,6 +1,5 @@
 """Rewards that are 0 or 1."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -43,7 +42,3 @@ class Binary(Scale):
 
     def with_levels(self, levels: int) -> Self:
         return self
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

@@ -1,8 +1,6 @@
 """Real-valued rewards."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -52,8 +50,3 @@ class Continuous(QuantileScale):
         if self.high is not None:
             fits &= reward <= self.high
         return fits
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()
-        yield cls(low=-5.0, high=50.0, quantiles=(0.0, 1.0), asked=4, bin_edges=3)

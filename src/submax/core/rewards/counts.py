@@ -1,8 +1,6 @@
 """Rewards that are counts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -37,8 +35,3 @@ class Counts(QuantileScale):
     def contains(self, reward: Floats) -> Booleans:
         fits: Booleans = np.isfinite(reward) & (reward >= 0) & (reward == np.floor(reward))
         return fits
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()
-        yield cls(quantiles=(0.0, 1.0), asked=4, bin_edges=2)

@@ -1,6 +1,5 @@
 """Rewards with a finite list of values."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -73,8 +72,3 @@ class Discrete(Scale):
 
     def with_levels(self, levels: int) -> Self:
         return replace(self, asked=min(levels, len(self.values)))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls((-1.0, 0.0, 2.0))
-        yield cls((1.0, 2.0, 3.0, 4.0, 5.0), asked=3)

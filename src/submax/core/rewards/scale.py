@@ -1,8 +1,6 @@
 """Base class of reward scales."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Self
 
 import numpy as np
 
@@ -64,8 +62,3 @@ class Scale(ABC):
                 "use a scale with both, such as Continuous(low=0.0, high=1.0)"
             )
         return self.bounds
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield instances for the conformance suite."""

@@ -1,6 +1,6 @@
 """Bernoulli arms."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -53,11 +53,3 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
 
     def arm_means(self, world: Floats) -> Floats:
         return world
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """One arm, few dense arms, many sparse ones, and given means."""
-        yield cls(1)
-        yield cls(3)
-        yield cls(20, alpha=1.0, beta=9.0)
-        yield cls.of([0.9, 0.8, 0.7])

@@ -1,8 +1,6 @@
 """A few good arms among many bad ones."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -44,9 +42,3 @@ class FewGood(BinaryArmEnvironment[Floats]):
 
     def arm_means(self, world: Floats) -> Floats:
         return world
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """One good arm of some, and several of many."""
-        yield cls(30)
-        yield cls(20, good=4, high=0.9, low=0.0)

@@ -1,6 +1,6 @@
 """Arms with normally distributed rewards."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -63,11 +63,3 @@ class Gaussian(ArmEnvironment[Floats]):
     ) -> Outcome:
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, much noise, none, and given means."""
-        yield cls(4)
-        yield cls(10, spread=0.5, noise=3.0)
-        yield cls(1, noise=0.0)
-        yield cls.of([1.0, -1.0])

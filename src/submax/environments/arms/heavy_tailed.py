@@ -1,8 +1,6 @@
 """Arms whose rewards have heavy tails."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -67,10 +65,3 @@ class HeavyTailed(ArmEnvironment[Floats]):
     ) -> Outcome:
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_t(self.degrees, mean.shape), mean)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Finite variance, infinite variance, and given means."""
-        yield cls(4)
-        yield cls(3, degrees=1.5)
-        yield cls(means=(0.0, 1.0), noise=0.5)

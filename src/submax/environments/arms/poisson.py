@@ -1,8 +1,6 @@
 """Arms whose rewards are counts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -47,9 +45,3 @@ class Poisson(ArmEnvironment[Floats]):
     ) -> Outcome:
         rate = self.mean_reward(world, context, action)
         return Outcome(rng.poisson(rate).astype(np.float64), rate)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and high counts of arms that are nearly alike."""
-        yield cls(4)
-        yield cls(3, shape=20.0, mean=50.0)

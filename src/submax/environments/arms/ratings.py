@@ -1,9 +1,7 @@
 """Arms whose rewards are ratings, such as one to five stars."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Self
 
 import numpy as np
 
@@ -63,13 +61,6 @@ class Ratings(ArmEnvironment[Floats]):
     def _mean(self, probability: Floats) -> Floats:
         mean: Floats = probability @ np.array(self.values, dtype=np.float64)
         return mean
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Stars, values at unequal distances, and two of them."""
-        yield cls(4)
-        yield cls(3, values=(-2.0, 0.0, 0.5, 10.0), concentration=0.2)
-        yield cls(1, values=(0.0, 1.0))
 
 
 def _probabilities(world: Floats, action: Actions) -> Floats:

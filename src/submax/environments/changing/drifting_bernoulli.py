@@ -1,8 +1,7 @@
 """Bernoulli arms whose success probabilities drift."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -74,10 +73,3 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
             return power
         quantile: Floats = scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
         return quantile
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield slow drift with many rewards, fast drift with few rewards, and a single arm."""
-        yield cls(3)
-        yield cls(20, alpha=1.0, beta=9.0, memory=100.0)
-        yield cls(1, alpha=0.5, beta=0.5)

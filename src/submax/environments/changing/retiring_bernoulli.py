@@ -1,8 +1,6 @@
 """Bernoulli arms that retire and are replaced by new ones."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -45,9 +43,3 @@ class RetiringBernoulli(BinaryArmEnvironment[Floats]):
 
     def arm_means(self, world: Floats) -> Floats:
         return world
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Long lives, and arms that are there for one decision."""
-        yield cls(4)
-        yield cls(3, lifetime=1.0, beta=9.0)

@@ -1,8 +1,7 @@
 """Bernoulli arms of which only some are eligible in each decision."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,9 +76,3 @@ class SleepingBernoulli(BinaryArmEnvironment[SleepingWorld]):
         numbers = range(world.decisions, world.decisions + context.shape[1])
         best = [world.probability[:, self.eligible(one)[0]].max(axis=1) for one in numbers]
         return np.stack(best, axis=1) if best else np.zeros(context.shape[:2])
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Two sets that take turns, and one arm that is alone at times."""
-        yield cls(((0, 1, 2), (0, 1)), means=(0.05, 0.5, 0.9))
-        yield cls(((0,), (0, 1, 2, 3)), arms=4)

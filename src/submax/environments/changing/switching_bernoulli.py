@@ -1,8 +1,7 @@
 """Bernoulli arms whose success probabilities change abruptly."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,9 +54,3 @@ class SwitchingBernoulli(BinaryArmEnvironment[SwitchingWorld]):
 
     def _drawn(self, replicas: int, rng: np.random.Generator) -> Floats:
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Rare changes, and one after every decision."""
-        yield cls(4)
-        yield cls(3, period=1, beta=9.0)

@@ -1,8 +1,6 @@
 """Arms that are described by features, on which their mean rewards depend linearly."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -68,9 +66,3 @@ class DescribedArms(ArmEnvironment[Floats]):
     ) -> Outcome:
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Drawn features, and given ones."""
-        yield cls()
-        yield cls(arms=2, dimension=1, features=((1.0,), (-1.0,)), noise=0.0)

@@ -1,8 +1,6 @@
 """Arms whose mean rewards are linear in a context."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -53,10 +51,3 @@ class LinearContextual(LinearEnvironment):
     ) -> Outcome:
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, no noise, and given parameters."""
-        yield cls()
-        yield cls(arms=1, dimension=1, noise=0.0)
-        yield cls(arms=2, dimension=2, parameters=((1.0, 0.0), (0.0, 1.0)))

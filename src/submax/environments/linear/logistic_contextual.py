@@ -1,8 +1,6 @@
 """Arms whose success probabilities are logistic in a context."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import scipy
@@ -55,10 +53,3 @@ class LogisticContextual(LinearEnvironment):
         probability = self.mean_reward(world, context, action)
         success = rng.random(probability.shape) < probability
         return Outcome(success.astype(np.float64), probability)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, rare rewards, and given parameters."""
-        yield cls()
-        yield cls(arms=3, dimension=1, shift=-4.0)
-        yield cls(arms=2, dimension=2, parameters=((2.0, 0.0), (0.0, 2.0)))

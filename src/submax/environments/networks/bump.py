@@ -1,9 +1,8 @@
 """Real-valued actions with one best point that depends on the context."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -134,14 +133,6 @@ class Bump(Environment[Bumps]):
         """The index of a choice among the C choices of all slots: ``[..., S] -> [..., S]``."""
         index: Integers = choice + np.cumsum((0, *self.sizes[:-1]))
         return index
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A line, a box without contexts, a line and a plane with slots."""
-        yield cls()
-        yield cls(3, context=0, width=0.3)
-        yield cls(1, sizes=(3,), context=0, noise=0.0)
-        yield cls(2, sizes=(2, 4), context=3)
 
 
 def _rows_of(table: Floats, index: Integers) -> Floats:

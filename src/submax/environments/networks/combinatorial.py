@@ -1,8 +1,6 @@
 """Several choices made jointly; the reward's probability depends on them and on a context."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.errors import InputError
 from submax.core.spaces.slots import Slots
@@ -43,10 +41,3 @@ class Combinatorial(NetworkEnvironment):
     @property
     def space(self) -> Slots:
         return Slots(self.sizes)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The paper's, one that is listed and one slot alone."""
-        yield cls()
-        yield cls((3, 2, 4), dimension=3, shift=0.0, hidden=8)
-        yield cls((5,), dimension=2)

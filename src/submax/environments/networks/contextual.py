@@ -1,8 +1,6 @@
 """Arms whose success probabilities depend on a context."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.checks import whole_number
 from submax.core.spaces.arms import Arms
@@ -38,10 +36,3 @@ class Contextual(NetworkEnvironment):
     @property
     def space(self) -> Arms:
         return Arms(self.arms)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The paper's, dense and sparse, and the smallest."""
-        yield cls()
-        yield cls(shift=-4.0)
-        yield cls(arms=1, dimension=1, hidden=1)

@@ -1,8 +1,6 @@
 """Arms whose success probabilities depend on a context, in a way that drifts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -43,9 +41,3 @@ class DriftingContextual(NetworkEnvironment):
         fresh = self.reset(len(world.output_weight), rng)
         parts = zip(world, fresh, strict=True)
         return TruthNetwork(*(drifted(old, new, count, self.memory) for old, new in parts))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Slow and dense, fast and sparse."""
-        yield cls()
-        yield cls(arms=3, dimension=2, shift=-2.0, hidden=8, memory=50.0)

@@ -1,8 +1,7 @@
 """Setting a price: the action is the price, the reward is the revenue."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -109,13 +108,6 @@ class Pricing(Environment[Demand]):
         """The mean reward and the probability of a sale at each price, both ``[R, n]``."""
         sale = scipy.special.expit(_log_odds(world, context) - world.slope[:, None] * price)
         return price * sale, sale
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, no contexts, and a range from 0 on."""
-        yield cls()
-        yield cls(context=0)
-        yield cls(low=0.0, high=1.0, context=5)
 
 
 def _log_odds(world: Demand, context: Floats) -> Floats:

@@ -1,8 +1,6 @@
 """Cascading clicks: people look from top to bottom and click once."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -55,10 +53,3 @@ class Cascade(SlateEnvironment):
         reached = np.concatenate([np.ones_like(passed[..., :1]), passed[..., :-1]], axis=-1)
         mean: Floats = (reached * attraction) @ self.payments()
         return mean
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and a single position."""
-        yield cls()
-        yield cls(items=3, positions=1)
-        yield cls(items=4, positions=4, beta=1.0)

@@ -1,8 +1,6 @@
 """Duels: two arms are shown, and one of them wins."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -150,12 +148,3 @@ class Dueling(Environment[Floats]):
         of_arms = loss[np.arange(len(world))[:, None, None], action]
         found: Floats = of_arms.min(axis=-1) if self.weak else of_arms.mean(axis=-1)
         return found
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Drawn utilities, given ones, and a cycle, which has no Condorcet winner."""
-        yield cls(4)
-        yield cls(utilities=(0.5, 0.0, -1.0), weak=True)
-        cycle = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
-        yield cls(preferences=cycle, winner="borda")
-        yield cls(preferences=cycle, winner="copeland")

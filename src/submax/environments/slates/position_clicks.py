@@ -1,8 +1,6 @@
 """Slates whose items are looked at less the lower they are."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -50,10 +48,3 @@ class PositionClicks(SlateEnvironment):
     def mean_of(self, attraction: Floats) -> Floats:
         mean: Floats = attraction @ self.looked_at()
         return mean
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, every position looked at, and only the first."""
-        yield cls()
-        yield cls(items=4, positions=2, decay=1.0)
-        yield cls(items=3, positions=2, decay=0.0)

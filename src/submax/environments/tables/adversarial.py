@@ -1,7 +1,6 @@
 """Rewards that are fixed in advance, decision by decision."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -119,8 +118,3 @@ class Adversarial(Environment[Position]):
         # After the last decision of a run the world moves on once more.
         row: Floats = self.rewards[min(world.row, len(self.rewards) - 1)]
         return row
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Two arms that are good in turn."""
-        yield cls.of(np.tile([[1.0, 0.0], [0.0, 0.5]], (20, 1)))

@@ -1,7 +1,6 @@
 """A classification data set as a contextual bandit."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -192,17 +191,6 @@ class Classification(Environment[int | RowOrders]):
                     parameter=name,
                 )
         _check_pays(self.pays)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Distinct and repeated features, with and without replacement, labels of all types."""
-        rng = np.random.default_rng(0)
-        yield cls.of(rng.standard_normal((100, 3)), rng.integers(4, size=100))
-        repeated = rng.integers(3, size=(200, 3)).astype(np.float64)
-        yield cls.of(repeated, rng.choice(["bad", "good"], size=200), standardize=False)
-        yield cls.of(rng.standard_normal((50, 2)), rng.integers(3, size=50), replacement=False)
-        labels = rng.integers(3, size=200)
-        yield cls.of(repeated, labels, replacement=False, pays=(0.01, 0.1))
 
 
 def _check_pays(pays: object) -> None:

@@ -1,7 +1,7 @@
 """A design space in which every combination of choices was measured."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -135,12 +135,3 @@ class Designs(Environment[int]):
                 f"minimize must be true or false, without quotes, not {self.minimize!r}",
                 parameter="minimize",
             )
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Three slots, one of them with a single choice, without and with noise."""
-        rng = np.random.default_rng(0)
-        first, second = np.divmod(np.arange(12), 4)
-        columns = {"first": first, "fixed": ["same"] * 12, "second": second}
-        yield cls.of({**columns, "value": rng.standard_normal(12)})
-        yield cls.of({**columns, "value": np.arange(12.0)}, noise=0.5, minimize=True)

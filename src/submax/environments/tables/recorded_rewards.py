@@ -1,7 +1,7 @@
 """Arms whose rewards were recorded in a log."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -130,12 +130,6 @@ class RecordedRewards(Environment[int]):
         log = self.by_arm
         means: Floats = np.add.reduceat(log.rewards, log.first) / log.rows
         return means
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Binary rewards, and others."""
-        yield cls.of([0, 1, 0, 1, 1], [1.0, 0.0, 0.0, 1.0, 1.0])
-        yield cls.of(["a", "b", "b"], [2.5, -1.0, 4.0])
 
 
 def _by_arm(actions: list[Any], rewards: Floats) -> RewardsByArm:

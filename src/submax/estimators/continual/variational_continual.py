@@ -1,8 +1,7 @@
 """Conditioned probabilities by a network whose last posterior is the next prior."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -164,8 +163,3 @@ class VariationalContinual(NetworkEstimator):
         models: list[Any] = [design.drawn(np.random.default_rng(seed)) for seed in seeds]
         vectors = [np.concatenate([np.ravel(x) for x in jax.tree.leaves(m)]) for m in models]
         return unpacked(design, np.stack(vectors))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(next(Softmax.examples()))

@@ -1,8 +1,7 @@
 """Conditioned probabilities by removing noise from actions, guided by the reward."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -101,9 +100,3 @@ class Denoising(NetworkEstimator):
             return self.importance_values(params)
 
         return DenoisedBelief(params, context, self.guidance, self.spread, values)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(hidden=4, noise_steps=3, draws=3, spread=0.3, training=training)

@@ -1,8 +1,7 @@
 """Conditioned probabilities by a network that chooses one slot after the other."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -71,8 +70,3 @@ class Autoregressive(NetworkEstimator):
 
     def belief(self, params: NetworkParams, context: Floats) -> SequenceBelief:
         return SequenceBelief(params, context, 0, lambda: self.importance_values(params))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))

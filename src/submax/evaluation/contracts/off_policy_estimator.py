@@ -1,8 +1,7 @@
 """The contract of off-policy estimators."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.terms import Terms
@@ -30,8 +29,3 @@ class OffPolicyEstimator(ABC):
     @abstractmethod
     def terms(self, evidence: Evidence) -> Terms:
         """Return the terms whose mean, or ratio of means, is the estimate."""
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield instances on which the conformance tests run."""

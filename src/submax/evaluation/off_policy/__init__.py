@@ -5,13 +5,28 @@ from typing import Any
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
 
-OFF_POLICY: Folder[OffPolicyEstimator] = Folder(
+OFF_POLICY: Registry[OffPolicyEstimator] = Registry(
     "submax.evaluation.off_policy",
     OffPolicyEstimator,  # type: ignore[type-abstract]  # a contract is abstract
     "off-policy estimator",
+    {
+        "clipped-inverse-propensity": ".clipped_inverse_propensity:ClippedInversePropensity",
+        "direct-method": ".direct_method:DirectMethod",
+        "doubly-robust": ".doubly_robust:DoublyRobust",
+        "inverse-propensity": ".inverse_propensity:InversePropensity",
+        "marginalized-inverse-propensity": ".marginalized_inverse_propensity:MarginalizedInversePropensity",
+        "per-decision": ".per_decision:PerDecision",
+        "pseudo-inverse": ".pseudo_inverse:PseudoInverse",
+        "replay": ".replay:Replay",
+        "self-normalized": ".self_normalized:SelfNormalized",
+        "self-normalized-doubly-robust": ".self_normalized_doubly_robust:SelfNormalizedDoublyRobust",
+        "shrunk-doubly-robust": ".shrunk_doubly_robust:ShrunkDoublyRobust",
+        "switch-doubly-robust": ".switch_doubly_robust:SwitchDoublyRobust",
+        "trajectory": ".trajectory:Trajectory",
+    },
 )
 
 

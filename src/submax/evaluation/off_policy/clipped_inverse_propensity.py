@@ -1,8 +1,7 @@
 """Inverse propensity scoring with clipped weights."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,9 +51,3 @@ class ClippedInversePropensity(OffPolicyEstimator):
         reach = evidence.reach(np.array([0.0, chosen]))
         plain = InversePropensity().terms(evidence)
         return Terms(kept, None, reach, chosen, plain, evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls(2.0)
-        yield cls()
-        yield cls(tuning="slope")

@@ -1,8 +1,7 @@
 """The direct method."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
@@ -25,7 +24,3 @@ class DirectMethod(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         return Terms(evidence.expected, counts=evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

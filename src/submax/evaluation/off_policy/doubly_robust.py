@@ -1,8 +1,7 @@
 """The doubly robust estimator."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
@@ -28,7 +27,3 @@ class DoublyRobust(OffPolicyEstimator):
         reach = evidence.reach(evidence.weight, corrects_model=True)
         terms = evidence.expected + evidence.weight * error
         return Terms(terms, reach=reach, counts=evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

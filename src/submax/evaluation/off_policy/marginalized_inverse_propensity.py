@@ -1,8 +1,7 @@
 """Inverse propensity scoring with weights of groups of actions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.core.errors import InputError
 from submax.evaluation.contracts.evidence import Evidence
@@ -36,7 +35,3 @@ class MarginalizedInversePropensity(OffPolicyEstimator):
                 "(action_features), or use another estimator, such as dr"
             )
         return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

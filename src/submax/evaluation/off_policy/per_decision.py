@@ -1,8 +1,7 @@
 """Per-decision importance sampling of sessions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.core.errors import InputError
 from submax.evaluation.contracts.evidence import Evidence
@@ -35,7 +34,3 @@ class PerDecision(OffPolicyEstimator):
                 "the column, --column session=NAME, or leave the estimator out"
             )
         return Terms(weights.through * evidence.reward, weights.before, counts=evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

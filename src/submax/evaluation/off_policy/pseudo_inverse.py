@@ -1,8 +1,7 @@
 """The pseudo-inverse estimator for slots."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.core.errors import InputError
 from submax.evaluation.contracts.evidence import Evidence
@@ -34,7 +33,3 @@ class PseudoInverse(OffPolicyEstimator):
             )
         weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
         return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

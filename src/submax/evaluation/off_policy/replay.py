@@ -1,8 +1,7 @@
 """The replay estimator."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
@@ -27,7 +26,3 @@ class Replay(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.probability)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

@@ -1,8 +1,7 @@
 """Self-normalized inverse propensity scoring."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
@@ -26,7 +25,3 @@ class SelfNormalized(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         return weighted_mean(evidence, evidence.weight)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

@@ -1,8 +1,7 @@
 """The doubly robust estimator with weights that are divided by their sum."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.contracts.off_policy_estimator import OffPolicyEstimator
@@ -39,7 +38,3 @@ class SelfNormalizedDoublyRobust(OffPolicyEstimator):
             expected=evidence.expected + correction,
         )
         return DoublyRobust().terms(shifted)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

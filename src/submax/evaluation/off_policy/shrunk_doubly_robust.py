@@ -1,8 +1,7 @@
 """The doubly robust estimator with shrunk weights."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -62,9 +61,3 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
         kept, _ = terms_and_lost(root)
         plain = DoublyRobust().terms(evidence)
         return Terms(kept, None, reach, used, plain, evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls(4.0)
-        yield cls()
-        yield cls(tuning="slope")

@@ -1,8 +1,7 @@
 """The switch doubly robust estimator."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,9 +52,3 @@ class SwitchDoublyRobust(OffPolicyEstimator):
         kept, _ = terms_and_lost(chosen)
         plain = DoublyRobust().terms(evidence)
         return Terms(kept, None, reach, chosen, plain, evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls(2.0)
-        yield cls()
-        yield cls(tuning="slope")

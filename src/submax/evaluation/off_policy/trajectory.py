@@ -1,8 +1,7 @@
 """Importance sampling of whole sessions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from submax.core.errors import InputError
 from submax.evaluation.contracts.evidence import Evidence
@@ -33,7 +32,3 @@ class Trajectory(OffPolicyEstimator):
                 "the column, --column session=NAME, or leave the estimator out"
             )
         return Terms(weights.whole * evidence.reward, weights.whole, counts=evidence.counts)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        yield cls()

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from submax.core.errors import InputError
-from submax.core.folder import Folder
+from submax.core.registry import Registry
 from submax.estimators import ESTIMATORS
 from submax.live.declaring.guard_rails import GuardRails
 from submax.policies import POLICIES
@@ -45,7 +45,7 @@ def refuse_misplaced(word: str, value: object) -> None:
             )
 
 
-def _kinds_with(folder: Folder[Any], word: str) -> list[str]:
+def _kinds_with(folder: Registry[Any], word: str) -> list[str]:
     """The kinds of a folder that have a parameter of this name; those with few parameters first."""
     found = []
     for kind in folder.classes():

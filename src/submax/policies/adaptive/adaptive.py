@@ -1,9 +1,8 @@
 """The default policy, which has no hyper-parameter that has to be set."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from submax.core.arrays import Floats
 from submax.core.checks import whole_number
@@ -97,12 +96,3 @@ class Adaptive(WrapperPolicy):
     @cached_property
     def _without_context(self) -> Policy[Any]:
         return RewardConditioned(Counting("fitted", memory="fitted"), Tracking())
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield an instance with few features, which is fast."""
-        yield cls(BayesianFeatures(features=24, draws=8))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        return {"rcp-adaptive": cls()}

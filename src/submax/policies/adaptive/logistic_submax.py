@@ -1,6 +1,5 @@
 """SubMax on posterior draws of logistic regressions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -126,9 +125,3 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
                 belief = belief.learned(rows, size, discount, stream)
             beliefs.append(belief)
         return state._replace(beliefs=tuple(beliefs))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield the default, and a discount of old rows."""
-        yield cls()
-        yield cls(depth=1, width=2.0, memory=Memory(discount=0.9))

@@ -1,8 +1,7 @@
 """A policy of its own for every slot, each of which learns from its own reward."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -131,11 +130,6 @@ class PerSlot(Policy[PerSlotState]):
             for slot, inner in enumerate(state.slots)
         ]
         return state._replace(slots=tuple(slots))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield the default, whose copies count."""
-        yield cls()
 
 
 def _problem_of(problem: Problem, slot: int) -> Problem:

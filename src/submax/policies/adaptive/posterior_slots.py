@@ -1,6 +1,5 @@
 """SubMax on posterior draws of the effects of choices, slot by slot."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -187,16 +186,6 @@ class PosteriorSlots(Policy[SlotsState]):
                 value = effect + _pair_rewards(slot, policies, pairs)
                 policies[slot] = submax_of(value, self.depth)
         return policies
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield few draws, with pairs and without."""
-        yield cls(draws=6)
-        yield cls(draws=4, pairs=False, depth=4)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        return {"posterior-slots": cls()}
 
 
 def _pair_rewards(

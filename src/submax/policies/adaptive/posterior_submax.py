@@ -1,6 +1,5 @@
 """SubMax on posterior draws of the expected rewards."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -106,13 +105,3 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
             size = state.problem.space.size
             return np.full(size, 1 / size)
         return mean_submax_of(belief.drawn_contrasts_alone(context[0, 0]), self.depth)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small instances with two steps and with five."""
-        yield cls(BayesianFeatures(features=24, draws=8))
-        yield cls(BayesianFeatures(features=24, draws=4, kernels=False), depth=5)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        return {"posterior-submax": cls()}

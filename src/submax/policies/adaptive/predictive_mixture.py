@@ -1,6 +1,5 @@
 """Policies side by side, weighted by how well they predicted rewards."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple, Self
@@ -19,10 +18,7 @@ from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
-from submax.estimators.counting import Counting
 from submax.policies.listed import drawn_one
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.submax import SubMax
 
 SUREST = 0.01
 """Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so that no single surprise
@@ -256,11 +252,6 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
             for policy, member in zip(self.policies, state.members, strict=True)
         ]
         return state._replace(members=tuple(members))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a mixture of two ways to count."""
-        yield cls((RewardConditioned(Counting(), SubMax()), RewardConditioned(Counting(0.1))))
 
 
 def _joined(first: Feedback | None, second: Feedback) -> Feedback:

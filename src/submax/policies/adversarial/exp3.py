@@ -1,8 +1,6 @@
 """Exponential weights for exploration and exploitation."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, probability
@@ -39,14 +37,3 @@ class EXP3(ExponentialWeights):
 
     def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
         return gain / probability
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Little and full exploration."""
-        yield cls()
-        yield cls(exploration=1.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"exp3": cls()}

@@ -1,8 +1,6 @@
 """Exponential weights with implicit exploration."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -45,14 +43,3 @@ class EXP3IX(ExponentialWeights):
     def _rate(self, number: Floats, arms: int) -> Floats:
         rate: Floats = self.learning_rate * np.sqrt(2 * np.log(max(arms, 2)) / (arms * number))
         return rate
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and a slower rate."""
-        yield cls()
-        yield cls(learning_rate=0.1)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"exp3-ix": cls()}

@@ -1,8 +1,6 @@
 """Upper confidence bounds by quantiles of the posterior."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import scipy
@@ -40,19 +38,3 @@ class BayesUCB(IndexPolicy):
         return np.asarray(
             scipy.special.betainccinv(successes * growth, failures * growth, tail), np.float64
         )
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a flat and a sparse prior, and pending pulls."""
-        yield cls()
-        yield cls(1.0, 9.0)
-        yield cls(pending=True)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the priors of the comparison, without and with pending pulls."""
-        priors = (1, 9, 99)
-        return {
-            **{f"bayes-ucb-1-{beta}": cls(1.0, float(beta)) for beta in priors},
-            **{f"bayes-ucb-1-{beta}-pending": cls(1.0, float(beta), True) for beta in priors},
-        }

@@ -1,8 +1,6 @@
 """ε-greedy."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -61,14 +59,3 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
         no_context = np.zeros((replicas, 1, 0))
         return ListedStepper(problem, replicas, lambda arms: self.probabilities(arms, no_context))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Greedy, the default, and uniform."""
-        for epsilon in (0.0, 0.1, 1.0):
-            yield cls(epsilon)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The values of ε in the paper's comparison."""
-        return {f"epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in (0.01, 0.05, 0.1, 0.2)}

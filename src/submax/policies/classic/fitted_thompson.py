@@ -1,6 +1,5 @@
 """Thompson sampling with a prior that is fitted to the counts of all arms."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -86,13 +85,3 @@ class FittedThompson(ListingPolicy[FittedThompsonState]):
         counts = np.stack([arms.pulls - successes, successes], axis=1)
         a, b = (counts + fitted_smoothing(counts)[..., None])[:, ::-1].swapaxes(0, 1)
         return FittedThompsonState(state.problem, arms, a, b)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A sharper posterior than that of Thompson sampling, by the same code."""
-        yield cls(4.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The two baselines of rcp-adaptive."""
-        return {"thompson-fitted": cls(), "thompson-sharpened": cls(4.0)}

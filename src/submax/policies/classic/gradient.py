@@ -1,6 +1,5 @@
 """The gradient bandit: softmax preferences learned by stochastic gradient ascent."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -81,17 +80,6 @@ class Gradient(ListingPolicy[GradientState]):
         of_all = advantage.sum(axis=-1, keepdims=True) * _softmax(state.preferences)
         preferences = state.preferences + self.step * (of_chosen - of_all)
         return GradientState(state.problem, preferences, rewards, observed)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A small and a large step."""
-        yield cls()
-        yield cls(step=2.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The policy-gradient baseline."""
-        return {"gradient": cls()}
 
 
 def _softmax(preferences: Floats) -> Floats:

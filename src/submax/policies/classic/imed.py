@@ -1,8 +1,6 @@
 """Indexed minimum empirical divergence."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -29,14 +27,3 @@ class IMED(IndexPolicy):
         pulls = np.maximum(counts.pulls, 1.0)
         index = pulls * divergence(counts.means, counts.best) + np.log(pulls)
         return np.where(counts.pulls > 0, -index, np.inf)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield both variants."""
-        yield cls()
-        yield cls(pending=True)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return both variants."""
-        return {"imed": cls(), "imed-pending": cls(pending=True)}

@@ -1,8 +1,7 @@
 """Information-directed sampling."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,17 +94,6 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
             size=(self.draws, len(successes)),
         )
         return least_information_ratio(*regret_and_information(drawn))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a flat prior and a prior for rare rewards."""
-        yield cls()
-        yield cls(1.0, 9.0, draws=50)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the priors of the comparison."""
-        return {f"information-directed-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}
 
 
 def regret_and_information(drawn: Floats) -> tuple[Floats, Floats]:

@@ -1,8 +1,6 @@
 """Upper confidence bounds by the Bernoulli divergence."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -35,15 +33,3 @@ class KLUCB(IndexPolicy):
         level = logarithm + self.exploration * np.log(np.maximum(logarithm, 1.0))
         bound = upper_bound(counts.means, level / np.maximum(counts.pulls, 1.0))
         return np.where(counts.pulls > 0, bound, np.inf)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield both variants, and one with more exploration."""
-        yield cls()
-        yield cls(pending=True)
-        yield cls(exploration=3.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return both variants."""
-        return {"kl-ucb": cls(), "kl-ucb-pending": cls(pending=True)}

@@ -1,8 +1,6 @@
 """The minimax optimal strategy in the stochastic case."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -35,15 +33,3 @@ class MOSS(IndexPolicy):
         pulls = np.maximum(counts.pulls, 1.0)
         width = np.log(np.maximum(horizon / (counts.arms * pulls), 1.0)) / pulls
         return np.where(counts.pulls > 0, counts.means + np.sqrt(width), np.inf)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield both variants, and one with a horizon."""
-        yield cls()
-        yield cls(pending=True)
-        yield cls(horizon=1000)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return both variants."""
-        return {"moss": cls(), "moss-pending": cls(pending=True)}

@@ -1,8 +1,6 @@
 """Greedy decisions on the posterior mean."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -51,14 +49,3 @@ class PosteriorGreedy(ListingPolicy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a flat and a sparse prior."""
-        yield cls()
-        yield cls(1.0, 9.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the priors of the comparison."""
-        return {f"posterior-greedy-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}

@@ -1,6 +1,5 @@
 """The uniform policy."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -59,13 +58,3 @@ class Random(Policy[RandomState]):
     ) -> RandomState:
         feedback.check(state.problem)
         return state
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The only instance."""
-        yield cls()
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The baseline of every figure."""
-        return {"random": cls()}

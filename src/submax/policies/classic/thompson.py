@@ -1,8 +1,6 @@
 """Thompson sampling with Beta posteriors."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -88,17 +86,6 @@ class Thompson(Policy[ArmStatistics]):
 
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
         return ThompsonStepper(problem, replicas, self.alpha, self.beta)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a flat prior and a U-shaped prior."""
-        yield cls()
-        yield cls(0.5, 0.5)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The priors of the paper's comparison."""
-        return {f"thompson-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}
 
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")

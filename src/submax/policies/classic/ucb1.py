@@ -1,8 +1,6 @@
 """Upper confidence bounds."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -37,15 +35,3 @@ class UCB1(IndexPolicy):
         pulls = np.maximum(counts.pulls, 1.0)
         width = np.sqrt(self.exploration * np.log(np.maximum(counts.total, 1.0)) / pulls)
         return np.where(counts.pulls > 0, counts.means + width, np.inf)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield both variants, and one without exploration."""
-        yield cls()
-        yield cls(pending=True)
-        yield cls(exploration=0.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return both variants."""
-        return {"ucb1": cls(), "ucb1-pending": cls(pending=True)}

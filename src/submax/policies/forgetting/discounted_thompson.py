@@ -1,8 +1,6 @@
 """Thompson sampling with discounted feedback."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -40,13 +38,3 @@ class DiscountedThompson(ForgettingThompson):
         self, state: ForgettingState, feedback: Feedback, rng: np.random.Generator
     ) -> ForgettingState:
         return state.discounted(feedback, self.discount)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A short memory."""
-        yield cls(discount=0.9)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"discounted-thompson": cls()}

@@ -1,8 +1,6 @@
 """Upper confidence bounds with discounted feedback."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -39,14 +37,3 @@ class DiscountedUCB(ForgettingUCB):
         self, state: ForgettingState, feedback: Feedback, rng: np.random.Generator
     ) -> ForgettingState:
         return state.discounted(feedback, self.discount)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A long and a short memory."""
-        yield cls()
-        yield cls(discount=0.5)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"discounted-ucb": cls()}

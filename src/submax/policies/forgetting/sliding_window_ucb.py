@@ -1,8 +1,6 @@
 """Upper confidence bounds of the last rows."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -38,14 +36,3 @@ class SlidingWindowUCB(ForgettingUCB):
         self, state: ForgettingState, feedback: Feedback, rng: np.random.Generator
     ) -> ForgettingState:
         return state.windowed(feedback, self.window, rng)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A long and a short memory."""
-        yield cls()
-        yield cls(window=5)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"sliding-window-ucb": cls()}

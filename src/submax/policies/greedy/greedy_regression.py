@@ -1,10 +1,9 @@
 """The action with the highest reward that a regressor predicts."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -159,21 +158,3 @@ class GreedyRegression(ListingPolicy[RegressionState]):
     @property
     def _key(self) -> tuple[Any, ...]:
         return self.regressor, repr(sorted(self.parameters.items())), self.memory
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a linear regressor and a small tree with a reservoir."""
-        yield cls("sklearn.linear_model.LinearRegression")
-        tree = "sklearn.tree.ExtraTreeRegressor"
-        yield cls((tree, tree), {"max_depth": 3}, Memory(reservoir=9))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        if find_spec("sklearn") is None:
-            return {}
-        kept = Memory(reservoir=MOST_ROWS)
-        return {
-            "boosted-greedy": cls(BOOSTED, memory=kept),
-            "forest-greedy": cls(FOREST, {"min_samples_leaf": 2}, kept),
-            "trees-greedy": cls((BOOSTED, FOREST), memory=kept),
-        }

@@ -1,8 +1,7 @@
 """A sharper or softer variant of another policy."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,6 @@ from submax.core.contracts.stepper import Stepper
 from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.core.numerics.categorical import draw, log_prob_of
 from submax.core.numerics.sharpening import sharpened
-from submax.estimators.counting import Counting
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.submax import SubMax
 
 
 @dataclass(frozen=True)
@@ -54,9 +50,3 @@ class Tempered(WrapperPolicy):
 
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
         return None
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a greedy variant and a sharper one."""
-        yield cls(RewardConditioned(Counting(), SubMax()))
-        yield cls(RewardConditioned(Counting(), SubMax()), 0.5)

@@ -1,6 +1,5 @@
 """Successive elimination of arms."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -90,13 +89,3 @@ class SuccessiveElimination(BestArmPolicy[EliminationState]):
     def _means(self, arms: ArmStatistics) -> Floats:
         successes = arms.successes("successive elimination")
         return successes / np.where(arms.pulls > 0, arms.pulls, 1.0)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default."""
-        yield cls()
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"successive-elimination": cls()}

@@ -1,8 +1,7 @@
 """Top-two Thompson sampling."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,13 +91,3 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
         """Return the posterior probability that each arm is the best, ``[R, A]``."""
         successes = arms.successes("top-two Thompson sampling")
         return largest_beta(self.alpha + successes, self.beta + arms.pulls - successes)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default."""
-        yield cls()
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"top-two-thompson": cls()}

@@ -1,8 +1,7 @@
 """Track-and-Stop."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,16 +96,6 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
         ratio[replica, best] = np.inf
         found: Floats = ratio.min(axis=-1)
         return found
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default."""
-        yield cls()
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"track-and-stop": cls()}
 
 
 def _means(arms: ArmStatistics) -> Floats:

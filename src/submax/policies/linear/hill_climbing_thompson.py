@@ -1,7 +1,6 @@
 """Thompson sampling for joint choices, with hill climbing instead of listing them."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -156,17 +155,6 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     def for_single_decisions(self) -> Self:
         """Return the policy with one draw at each update: a single decision uses no other."""
         return replace(self, draws=1)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Few draws, without and with context effects."""
-        yield cls(draws=20, restarts=2)
-        yield cls(draws=10, restarts=1, sweeps=2, context_effects=True)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"hill-climbing-thompson": cls()}
 
     def _effects(self, problem: Problem) -> SlotEffects:
         return SlotEffects.of(problem, self.context_effects)

@@ -1,6 +1,5 @@
 """Upper confidence bounds of linear regressions that share a part of their coefficients."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -121,16 +120,6 @@ class HybridLinUCB(ListingPolicy[HybridState]):
         value = np.einsum("rnp,rp->rn", rows, state.mean)
         score: Floats = value + self.alpha * np.sqrt(np.maximum(variance, 0.0))
         return score
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default."""
-        yield cls()
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"hybrid-linucb": cls()}
 
 
 def shared_features(problem: Problem) -> Floats:

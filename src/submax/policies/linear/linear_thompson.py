@@ -1,8 +1,6 @@
 """Thompson sampling with Bayesian linear regressions."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -74,16 +72,6 @@ class LinearThompson(ListingPolicy[LinearBeliefs]):
         self, state: LinearBeliefs, feedback: Feedback, rng: np.random.Generator
     ) -> LinearBeliefs:
         return state.learned(feedback, self.draws, self.width, rng)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A narrow posterior with few draws; the default runs the same code."""
-        yield cls(width=0.5, draws=8)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"linear-thompson": cls()}
 
 
 def _shares(belief: ContextBelief, context: Floats) -> Floats:

@@ -1,6 +1,5 @@
 """Upper confidence bounds of linear regressions."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -110,17 +109,6 @@ class LinUCB(ListingPolicy[LinUCBState]):
             )
         )
         return state._replace(linear=linear, roots=roots)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and no exploration."""
-        yield cls()
-        yield cls(alpha=0.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"linucb": cls()}
 
     def _scores(self, belief: ContextBelief, roots: Floats, context: Floats) -> Floats:
         """The upper bounds relative to the belief's mean reward: ``[n, D] -> [n, K]``."""

@@ -1,8 +1,6 @@
 """Thompson sampling with logistic regressions."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -62,13 +60,3 @@ class LogisticThompson(Policy[LogisticBelief]):
         self, state: LogisticBelief, feedback: Feedback, rng: np.random.Generator
     ) -> LogisticBelief:
         return state.learned(feedback)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default."""
-        yield cls()
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"logistic-thompson": cls()}

@@ -1,6 +1,5 @@
 """Thompson sampling by Monte Carlo dropout, by climbing over joint choices."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -129,17 +128,6 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
         shape = (replicas, self.masks, self.hidden)
         first, second = dropout_masks(shape, self.dropout, rng)
         return first, second, problem.space.uniform((replicas, self.climbs), rng)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(masks=3, climbs=1, sweeps=2, hidden=4, training=training)
-
-    @classmethod
-    def presets(cls) -> dict[str, Self]:
-        """Return the policy with its defaults."""
-        return {"climbing-dropout-thompson": cls()}
 
 
 def _learned(state: ClimbingDropoutState) -> Booleans:

@@ -1,6 +1,5 @@
 """ε-greedy on a value network, by climbing over joint choices."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -106,18 +105,6 @@ class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
         with np.errstate(divide="ignore"):
             log_prob: Floats = np.log(np.where(_learned(state), mixed, uniform))
         return log_prob
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(0.2, climbs=2, sweeps=2, hidden=4, dropout=0.0, training=training)
-
-    @classmethod
-    def presets(cls) -> dict[str, Self]:
-        """Return the ε of the paper's experiments."""
-        sweep = (0.01, 0.05, 0.1, 0.2)
-        return {f"climbing-epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in sweep}
 
 
 def _learned(state: ClimbingGreedyState) -> Booleans:

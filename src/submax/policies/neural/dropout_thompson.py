@@ -1,6 +1,5 @@
 """Thompson sampling by Monte Carlo dropout."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -112,14 +111,3 @@ class DropoutThompson(Policy[DropoutState]):
 
     def _masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, Mask]:
         return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A small network, trained briefly."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(masks=10, hidden=4, training=training)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"dropout-thompson": cls()}

@@ -1,8 +1,6 @@
 """ε-greedy on a value network."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 
@@ -55,15 +53,3 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
         self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
     ) -> ValueBelief:
         return state.trained(feedback, self.training, self.dropout, rng)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A small network, trained briefly."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(0.2, hidden=4, dropout=0.0, training=training)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The values of ε in the paper's comparison."""
-        sweep = (0.01, 0.05, 0.1, 0.2)
-        return {f"neural-epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in sweep}

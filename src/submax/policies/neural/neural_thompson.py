@@ -1,15 +1,12 @@
 """Thompson sampling on a value network with gradient features."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative
 from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.memory.training import Training
 from submax.core.numerics.categorical import log_prob_of
 from submax.policies.neural.gradient_belief import GradientBelief
 from submax.policies.neural.gradient_feature_policy import GradientFeaturePolicy
@@ -52,13 +49,3 @@ class NeuralThompson(GradientFeaturePolicy):
     def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
         logit, deviation = state.scores(context)
         return largest_normal(logit, self.scale * deviation)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A small network, trained briefly."""
-        yield cls(scale=0.5, hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"neural-thompson": cls()}

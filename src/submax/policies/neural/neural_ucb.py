@@ -1,13 +1,10 @@
 """Upper confidence bounds on a value network."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative
 from submax.core.contracts.listing_policy import ListingPolicy
-from submax.core.memory.training import Training
 from submax.policies.neural.gradient_belief import GradientBelief
 from submax.policies.neural.gradient_feature_policy import GradientFeaturePolicy
 from submax.policies.neural.highest import highest
@@ -34,13 +31,3 @@ class NeuralUCB(GradientFeaturePolicy, ListingPolicy[GradientBelief]):
     def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
         logit, deviation = state.scores(context)
         return highest(logit + self.width * deviation)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """A small network, trained briefly."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"neural-ucb": cls()}

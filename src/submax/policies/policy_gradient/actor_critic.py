@@ -1,11 +1,8 @@
 """A policy network that learns from a value network alone."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.contracts.facts import Facts
-from submax.core.memory.training import Training
 from submax.policies.policy_gradient.critic_policy import CriticPolicy
 
 
@@ -28,13 +25,3 @@ class ActorCritic(CriticPolicy):
     @property
     def facts(self) -> Facts:
         return Facts(trains_models=True)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"actor-critic": cls()}

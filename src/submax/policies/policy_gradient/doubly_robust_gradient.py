@@ -1,12 +1,9 @@
 """Policy gradient with a value network as control variate."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
-from submax.core.memory.training import Training
 from submax.policies.policy_gradient.advantages import Advantages
 from submax.policies.policy_gradient.critic_policy import CriticPolicy
 from submax.policies.policy_gradient.policy_network import PolicyNetwork
@@ -45,14 +42,3 @@ class DoublyRobustGradient(CriticPolicy):
         assert state.critic is not None, "init gives the state a critic"
         residual = advantages.above(state.critic.values_of(state.buffer))
         return residual, state.buffer.log_prob
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(hidden=4, training=training, largest_weight=1.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"doubly-robust-gradient": cls()}

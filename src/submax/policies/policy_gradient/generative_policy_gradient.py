@@ -1,15 +1,13 @@
 """Policy gradient through the decoder of a generative model."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
 from submax.policies.policy_gradient.advantages import weighted_advantages
 from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
@@ -83,14 +81,3 @@ class GenerativePolicyGradient(PolicyNetworkPolicy):
         """Return (r − b) / s and log q of every row: ``[R, rows, 2]``."""
         problem = state.problem
         return weighted_advantages(problem.scale, problem.space, state.buffer)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(hidden=4, latent=2, draws=2, components=2, training=training)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"generative-policy-gradient": cls()}

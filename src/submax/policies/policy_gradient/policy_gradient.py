@@ -1,15 +1,13 @@
 """Policy gradient in context, with a baseline and importance weights."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, positive
 from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
 from submax.policies.policy_gradient.advantages import weighted_advantages
 from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
@@ -63,13 +61,3 @@ class PolicyGradient(PolicyNetworkPolicy):
         """Return (r − b) / s and log q of every row: ``[R, rows, 2]``."""
         problem = state.problem
         return weighted_advantages(problem.scale, problem.space, state.buffer)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"policy-gradient": cls()}

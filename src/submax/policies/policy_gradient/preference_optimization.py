@@ -1,8 +1,7 @@
 """Direct preference optimization on pairs of logged decisions."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
 from submax.core.contracts.problem import Problem
 from submax.core.memory.context_scaling import ContextScaling
-from submax.core.memory.training import Training
 from submax.policies.policy_gradient.near_pairs import NearPairs
 from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
@@ -61,13 +59,3 @@ class PreferenceOptimization(PolicyNetworkPolicy):
         difference = buffer.log_prob - pairs.of(buffer.log_prob)
         last = np.stack([difference, pairs.sign], axis=-1)
         return np.concatenate([pairs.of(context), pairs.of(buffer.action), last], axis=-1)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"preference-optimization": cls()}

@@ -1,8 +1,7 @@
 """Thompson sampling with a Gaussian process, approximated by random Fourier features."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,16 +168,6 @@ class FourierThompson(Policy[FourierState]):
         highest = self._highest(state, table, each, drawn).reshape(replicas, rows, self.draws)
         share: Floats = (highest == index[..., None]).mean(axis=-1)
         return share
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Few points, features and draws."""
-        yield cls(points=3, features=8, draws=5)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"fourier-thompson": cls()}
 
 
 def _inputs(scaled: Actions, sizes: tuple[int, ...]) -> Floats:

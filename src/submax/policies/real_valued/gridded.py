@@ -1,8 +1,7 @@
 """A policy for discrete actions, used on a grid of real-valued actions."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Choices
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
-from submax.policies.classic.thompson import Thompson
-from submax.policies.linear.linear_thompson import LinearThompson
 from submax.policies.real_valued.cells import Cells
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 
 
 @stored("gridded-state")
@@ -97,20 +93,3 @@ class Gridded(WrapperPolicy):
 
     def _cells(self, state: GriddedState) -> Cells:
         return Cells(state.problem.space, self.points)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Few cells, with policies that learn in different ways."""
-        yield cls(EpsilonGreedy(0.3), points=3)
-        yield cls(Thompson(), points=4)
-        yield cls(RewardConditioned(), points=1)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The baselines for real-valued actions."""
-        return {
-            "grid-epsilon-greedy-0.1": cls(EpsilonGreedy(0.1)),
-            "grid-thompson-1-1": cls(Thompson()),
-            "grid-linear-thompson": cls(LinearThompson()),
-            "grid-rcp-submax": cls(RewardConditioned()),
-        }

@@ -1,8 +1,7 @@
 """The policy that is conditioned on the advantage of a decision instead of its reward."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.running.stored import stored
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.space import Choices
-from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
 from submax.policies.neural.value_belief import ValueBelief, reward_shares
 from submax.policies.reward_conditioned.conditioned_policy import check_parts
@@ -120,14 +118,3 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
             state.conditioned, feedback._replace(reward=advantage), rng
         )
         return AdvantageConditionedState(state.problem, baseline, conditioned)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(next(Softmax.examples()), levels=3, hidden=4, training=training)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with a softmax network, and with a CVAE for slots and numbers."""
-        return {"advantage-conditioned": cls(), "advantage-conditioned-cvae": cls(CVAE())}

@@ -1,8 +1,7 @@
 """The reward-conditioned policy as a product of a reward model and a behaviour policy."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from submax.estimators.level_probabilities import level_probabilities
 from submax.estimators.softmax import Softmax
 from submax.policies.neural.value_belief import ValueBelief, reward_bounds
 from submax.policies.reward_conditioned.restricted_belief import RestrictedBelief
-from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
 
 
@@ -133,17 +131,6 @@ class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
         alike = feedback._replace(reward=np.zeros(feedback.reward.shape))
         behaviour = self.estimator.fit(state.behaviour, alike, rng)
         return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(SubMax(), next(Softmax.examples()), hidden=4, training=training)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with SubMax, and as in the paper with the highest reward."""
-        return {"bayes-submax": cls(), "bayes-optimistic": cls(Optimistic())}
 
 
 def _without_reward(problem: Problem) -> Problem:

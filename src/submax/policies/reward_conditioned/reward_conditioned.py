@@ -1,8 +1,7 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +18,10 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
 from submax.core.errors import InputError
-from submax.core.memory.training import Training
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
-from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.estimators.denoising.denoising import Denoising
-from submax.estimators.sequential.autoregressive import Autoregressive
-from submax.estimators.softmax import Softmax
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
     ConditionedPolicy,
@@ -37,13 +30,7 @@ from submax.policies.reward_conditioned.conditioned_policy import (
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.policies.reward_conditioned.unlisted import density, drawn
 from submax.policies.steppers.submax_stepper import SubMaxStepper
-from submax.strategies.clipped import Clipped
-from submax.strategies.iterated import Iterated
-from submax.strategies.optimistic import Optimistic
-from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
-from submax.strategies.target import Target
-from submax.strategies.tracking import Tracking
 
 LISTED_NUMBERS = 2**21
 """About this many probabilities are held in memory at a time: 16 MB."""
@@ -205,41 +192,6 @@ class RewardConditioned(ConditionedPolicy):
         table = self.table(state, belief)
         weights = self.strategy.weights(table)
         return weights, ~state.informed[:, None] | unseen(table, weights)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield the strategies with counting, and small networks, by listing and by rejection."""
-        yield from (policy for policy in cls.presets().values() if not policy.facts.trains_models)
-        yield cls(Counting(0.1), Clipped(4.0))
-        yield cls(Counting(1.0), Target((0.3, 0.7)))
-        yield cls(Counting("fitted"), Tracking())
-        yield cls(Counting(1.0), Clipped(4.0), listing_limit=1)
-        yield cls(Counting(1.0), Target((0.3, 0.7)), listing_limit=1)
-        # Further examples of networks are tested by the suite of estimators.
-        yield cls(next(Softmax.examples()), Optimized())
-        yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return counting and networks with the strategies of the paper, and iterated SubMax."""
-        strategies: dict[str, Strategy] = {
-            "optimistic": Optimistic(),
-            "optimized": Optimized(),
-            "submax": SubMax(),
-        }
-        return {
-            **{f"rcp-{name}": cls(Counting(), strategy) for name, strategy in strategies.items()},
-            "rcp-marginalized": cls(Counting(), Target("observed")),
-            "rcp-iterated-2": cls(Counting(), Iterated(2)),
-            **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
-            "rcp-softmax-submax": cls(Softmax(), SubMax()),
-            "rcp-softmax-converged": cls(Softmax(128, training=Training("converged")), SubMax()),
-            "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
-            "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
-            "rcp-denoising-optimistic": cls(Denoising(), Optimistic()),
-            "rcp-denoising-submax": cls(Denoising(), SubMax()),
-            "rcp-continual-submax": cls(VariationalContinual(), SubMax()),
-        }
 
 
 def _mixture_of_one(weights: Floats, table: Table, belief: Belief) -> Floats:

@@ -1,8 +1,7 @@
 """A slate CVAE that is conditioned on a response for each slot."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
-from submax.core.memory.training import Training
 from submax.core.rewards.quantile_levels import quantile_encoding
 from submax.policies.neural.value_belief import ValueBelief
 from submax.policies.policy_gradient.policy_network import PolicyNetwork
@@ -126,14 +124,3 @@ class SlateCVAE(PolicyNetworkPolicy):
             columns.append(encoding.encoded(response))
             asked.append(encoding.encoded(encoding.levels[:, -1:]))
         return np.concatenate(columns, axis=-1), np.concatenate(asked, axis=-1)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks with few training steps."""
-        training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(hidden=4, latent=2, draws=2, alternatives=2, training=training)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"slate-cvae": cls()}

@@ -1,8 +1,7 @@
 """The reward-conditioned policy that chooses slot by slot."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,6 @@ from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import Space
 from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.estimators.softmax import Softmax
 from submax.models.networks.slot_choices import first_choices, joint_probabilities
 from submax.policies.listed import joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
@@ -25,7 +22,6 @@ from submax.policies.reward_conditioned.conditioned_policy import (
 )
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.strategies.submax import SubMax
-from submax.strategies.tracking import Tracking
 
 ROWS_PER_PART = 2560
 """Rows of all replicas that are decided at a time, to bound memory."""
@@ -135,23 +131,6 @@ class SlotBySlot(ConditionedPolicy):
         how = draw_grouped if self.grouped_draws else draw
         action = np.stack([how(slot, rows, rng) for slot in chosen], axis=-1)
         return ChosenActions(action, _log_prob_of(chosen, action))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield counting, and small networks."""
-        yield cls()
-        yield cls(Counting("fitted"), Tracking())
-        yield cls(next(Softmax.examples()), Tracking(NETWORK_CONFIDENCE))
-        yield cls(next(CVAE.examples()))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return SubMax by slots, and tracking with networks."""
-        return {
-            "rcp-cvae-submax-by-slot": cls(CVAE()),
-            "rcp-softmax-adaptive": cls(Softmax(), Tracking(NETWORK_CONFIDENCE)),
-            "rcp-cvae-adaptive": cls(CVAE(), Tracking(NETWORK_CONFIDENCE)),
-        }
 
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:

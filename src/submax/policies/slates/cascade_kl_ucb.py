@@ -1,8 +1,6 @@
 """Upper confidence bounds by the Bernoulli divergence, for cascading clicks."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -34,14 +32,3 @@ class CascadeKLUCB(CascadePolicy):
         # Below e the second logarithm is negative; 1e-6 keeps it finite in the first round.
         level = logarithm + self.exploration * np.log(np.maximum(logarithm, 1e-6))
         return upper_bound(share, np.maximum(level, 0.0) / looked)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and the bound without the second logarithm."""
-        yield cls()
-        yield cls(exploration=0.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"cascade-kl-ucb": cls()}

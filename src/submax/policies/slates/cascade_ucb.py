@@ -1,8 +1,6 @@
 """Upper confidence bounds for cascading clicks."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -29,14 +27,3 @@ class CascadeUCB(CascadePolicy):
 
     def bound(self, share: Floats, looked: Floats, rounds: Floats) -> Floats:
         return share + np.sqrt(self.exploration * np.log(rounds) / looked)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and no exploration."""
-        yield cls()
-        yield cls(exploration=0.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"cascade-ucb": cls()}

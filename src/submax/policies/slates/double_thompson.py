@@ -1,6 +1,5 @@
 """Double Thompson sampling, for duels."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -99,17 +98,6 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
             index = first * arms + second
             shares += tally(index, np.ones(index.shape), arms**2)
         return shares / self.draws
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Few draws, and a single one with more exploration."""
-        yield cls(draws=40)
-        yield cls(exploration=2.0, draws=1)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"double-thompson": cls()}
 
 
 def _first_arms(

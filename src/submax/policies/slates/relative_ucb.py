@@ -1,8 +1,7 @@
 """Relative upper confidence bounds, for duels."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,17 +72,6 @@ class RelativeUCB(ListingPolicy[RelativeUCBState]):
         return RelativeUCBState(
             counts.problem, counts, np.where(alone, candidates, best & candidates)
         )
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """The default, and more exploration."""
-        yield cls()
-        yield cls(exploration=2.0)
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """The default."""
-        return {"relative-ucb": cls()}
 
 
 def _candidates(upper: Floats) -> Booleans:

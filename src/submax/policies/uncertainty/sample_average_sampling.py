@@ -1,15 +1,12 @@
 """Sampling of values with sample-average uncertainty."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative
 from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.memory.training import Training
 from submax.core.numerics.categorical import log_prob_of
 from submax.policies.neural.largest_normal import largest_normal
 from submax.policies.uncertainty.residual_belief import ResidualBelief
@@ -51,13 +48,3 @@ class SampleAverageSampling(SampleAveragePolicy):
     def probabilities(self, state: ResidualBelief, context: Floats) -> Floats:
         value, error = state.scores(context)
         return largest_normal(value, np.broadcast_to(self.scale * error, value.shape))
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy of the paper."""
-        return {"sample-average-sampling": cls()}

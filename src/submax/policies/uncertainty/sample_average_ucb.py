@@ -1,15 +1,12 @@
 """Upper confidence bounds with sample-average uncertainty."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative
 from submax.core.contracts.listing_policy import ListingPolicy
-from submax.core.memory.training import Training
 from submax.policies.neural.highest import highest
 from submax.policies.uncertainty.residual_belief import ResidualBelief
 from submax.policies.uncertainty.sample_average_policy import SampleAveragePolicy
@@ -36,13 +33,3 @@ class SampleAverageUCB(SampleAveragePolicy, ListingPolicy[ResidualBelief]):
         value, error = state.scores(context)
         total = np.maximum(state.counts.sum(axis=1), 1.0)[:, None, None]
         return highest(value + self.width * np.sqrt(np.log(total)) * error)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield a small network with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy of the paper."""
-        return {"sample-average-ucb": cls()}

@@ -1,8 +1,6 @@
 """Upper confidence bounds whose width a second network predicts."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 
@@ -54,13 +52,3 @@ class VarianceNetworkUCB(ListingPolicy[VarianceBelief]):
         self, state: VarianceBelief, feedback: Feedback, rng: np.random.Generator
     ) -> VarianceBelief:
         return state.trained(feedback, self.training, self.dropout, rng)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield small networks with few training steps."""
-        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
-
-    @classmethod
-    def presets(cls) -> Mapping[str, Self]:
-        """Return the policy with its defaults."""
-        return {"variance-network-ucb": cls()}

@@ -1,8 +1,6 @@
 """Delays with a geometric distribution."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -32,10 +30,3 @@ class Geometric(RandomDelay):
 
     def _check_mean(self, name: str, value: object) -> None:
         non_negative(name, value)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Short, long with missing rewards, and by action."""
-        yield cls(2.0)
-        yield cls(100.0, missing=0.3)
-        yield cls(5.0, means=(0.0, 50.0, 5.0))

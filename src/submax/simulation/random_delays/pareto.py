@@ -1,8 +1,6 @@
 """Delays with a heavy tail."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -43,10 +41,3 @@ class Pareto(RandomDelay):
 
     def _check_mean(self, name: str, value: object) -> None:
         non_negative(name, value)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Infinite variance, finite variance with missing rewards, and by action."""
-        yield cls(5.0)
-        yield cls(20.0, missing=0.1, shape=3.0)
-        yield cls(5.0, means=(0.0, 50.0, 5.0))

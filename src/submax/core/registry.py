@@ -1,11 +1,10 @@
-"""Registries: the classes of a package that implement a contract, found by name."""
+"""Registries: the classes that implement a contract, found by name."""
 
 import dataclasses
 import hashlib
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 import sys
 import types
 import typing
@@ -27,10 +26,13 @@ FILE_MODULE = "submax_file_"
 
 
 @dataclass(frozen=True)
-class Folder(Generic[Kind]):
-    """The classes of one package, by the name of their file: ``batch_flush.py`` is `batch-flush`.
+class Registry(Generic[Kind]):
+    """The classes that implement a ``contract``, by name.
 
-    ``contract`` is the abstract class that they implement, ``word`` what error messages call them.
+    ``homes`` maps the name of each built-in class to ``module:Class``, with a module that begins
+    with a dot within the ``package``; it is imported when one of its classes is first asked for.
+    ``word`` is what error messages call these classes.
+
     A class of the user's own is named by its file and class, ``my_policy.py:MyPolicy``, or by its
     module and class, ``my_package.my_policy:MyPolicy``. An installed package can add classes under
     names of its own by an entry point, whose group is the name of the ``package``. If such a name
@@ -40,15 +42,16 @@ class Folder(Generic[Kind]):
     package: str
     contract: type[Kind]
     word: str
+    homes: Mapping[str, str] = dataclasses.field(hash=False, repr=False)
 
     def names(self) -> list[str]:
-        """The names of all classes in the folder, and of those that installed packages add."""
-        built_in = [name for name in _files(self.package) if _class_in(self, name) is not None]
+        """The names of all built-in classes, and of those that installed packages add."""
         _warn_of_hidden_plugins(self)
-        return built_in + [name for name in _plugins(self.package) if name not in built_in]
+        plugins = _plugins(self.package)
+        return [*self.homes, *(name for name in plugins if name not in self.homes)]
 
     def classes(self) -> Iterator[type[Kind]]:
-        """All classes in the folder, and those of installed packages that can be imported."""
+        """All built-in classes, and those of installed packages that can be imported."""
         for name in self.names():
             try:
                 yield self.find(name)
@@ -56,24 +59,20 @@ class Folder(Generic[Kind]):
                 warnings.warn(f"{error}; it is left out", PluginWarning, stacklevel=2)
 
     def knows(self, name: str) -> bool:
-        """Whether there is a class with this name; no other file is imported."""
-        built_in = name in _files(self.package) and _class_in(self, name) is not None
-        return built_in or name in _plugins(self.package)
+        """Whether there is a class with this name; nothing is imported."""
+        return name in self.homes or name in _plugins(self.package)
 
     def find(self, name: str) -> type[Kind]:
-        """The class with this name; no other file is imported."""
+        """The class with this name; no other module is imported."""
         if ":" in name:
             return self._from_file(name)
         _warn_of_hidden_plugins(self)
-        found = _class_in(self, name) if name in _files(self.package) else None
-        if found is None and name in _plugins(self.package):
+        if name in self.homes:
+            return self._built_in(name)
+        if name in _plugins(self.package):
             return self._from_plugin(name)
-        if found is None:
-            one_of(
-                self.word, name, self.names(), listed_by=f"whose classes dir({self.package}) lists"
-            )
-            raise AssertionError(f"{self.package} changed while it was read")
-        return found
+        one_of(self.word, name, self.names(), listed_by=f"whose classes dir({self.package}) lists")
+        raise AssertionError("one_of refuses unknown names")
 
     def kind_of(self, found: type[Kind]) -> str | None:
         """The name by which ``find`` finds a class; None if it has no such name.
@@ -82,8 +81,9 @@ class Folder(Generic[Kind]):
         run again.
         """
         module, name = found.__module__, found.__qualname__
-        if module.startswith(f"{self.package}."):
-            return module.rpartition(".")[2].replace("_", "-")
+        for built_in, home in self.homes.items():
+            if home in (f"{module}:{name}", f"{module.removeprefix(self.package)}:{name}"):
+                return built_in
         for plugin, entry in _plugins(self.package).items():
             if entry.value == f"{module}:{name}":
                 return plugin
@@ -94,11 +94,11 @@ class Folder(Generic[Kind]):
             return f"{getattr(loaded, '__file__', '')}:{name}"
         return f"{module}:{name}"
 
-    def build(self, table: Mapping[str, Any], nested: Mapping[str, "Folder[Any]"]) -> Kind:
+    def build(self, table: Mapping[str, Any], nested: Mapping[str, "Registry[Any]"]) -> Kind:
         """Make an instance from a table with ``kind`` and the fields of the class.
 
         If the name of a field is in ``nested`` and its value is a table, or a kind alone, the
-        folder there builds the value.
+        registry there builds the value.
         """
         if not isinstance(table.get("kind"), str):
             raise InputError(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
@@ -139,12 +139,10 @@ class Folder(Generic[Kind]):
             ) from None
 
     def exported(self, class_name: str) -> type[Kind]:
-        """The class of this name in the folder, for ``from submax.policies import Thompson``."""
-        for name in _files(self.package):
-            if name.replace("-", "") == class_name.lower():
-                found = _class_in(self, name)
-                if found is not None and found.__name__ == class_name:
-                    return found
+        """The built-in class of this name, for ``from submax.policies import Thompson``."""
+        for name, home in self.homes.items():
+            if home.endswith(f":{class_name}"):
+                return self._built_in(name)
         raise AttributeError(f"module {self.package!r} has no attribute {class_name!r}")
 
     def classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
@@ -153,6 +151,15 @@ class Folder(Generic[Kind]):
             here = value.__module__ == module.__name__
             if here and issubclass(value, self.contract) and not inspect.isabstract(value):
                 yield value
+
+    def class_names(self) -> list[str]:
+        """The names of the built-in classes, as Python spells them."""
+        return [home.rpartition(":")[2] for home in self.homes.values()]
+
+    def _built_in(self, name: str) -> type[Kind]:
+        module, _, class_name = self.homes[name].partition(":")
+        found: type[Kind] = getattr(importlib.import_module(module, self.package), class_name)
+        return found
 
     def _from_plugin(self, name: str) -> type[Kind]:
         entry = _plugins(self.package)[name]
@@ -230,20 +237,6 @@ class PluginWarning(UserWarning):
     """A class or preset that an installed package adds was left out."""
 
 
-def classes_within(folder: Folder[Kind], name: str) -> Iterator[type[Kind]]:
-    """The built-in classes whose names are parts of this one, as `thompson` is of `thompson-1-9`.
-
-    No other file is imported. If installed packages add classes to the folder, nothing is found:
-    the caller must then go through ``classes``, which warns of plugins that are left out.
-    """
-    if _plugins(folder.package):
-        return
-    for part in _files(folder.package):
-        found = _class_in(folder, part) if f"-{part}-" in f"-{name}-" else None
-        if found is not None:
-            yield found
-
-
 @cache
 def _plugins(package: str) -> dict[str, EntryPoint]:
     """The classes that installed packages add to a package, by name."""
@@ -251,38 +244,17 @@ def _plugins(package: str) -> dict[str, EntryPoint]:
 
 
 @cache
-def _warn_of_hidden_plugins(folder: "Folder[Any]") -> None:
+def _warn_of_hidden_plugins(registry: "Registry[Any]") -> None:
     """Warn, once in a process, of plugins that have the name of a built-in class."""
-    files = _files(folder.package)
-    for name, entry in _plugins(folder.package).items():
-        if name in files and _class_in(folder, name) is not None:
+    for name, entry in _plugins(registry.package).items():
+        if name in registry.homes:
             warnings.warn(
-                f"an installed package adds the {folder.word} {name!r} ({entry.value}), which is "
+                f"an installed package adds the {registry.word} {name!r} ({entry.value}), which is "
                 "the name of a built-in one, so that the built-in one is used: rename the entry "
                 "point of the package",
                 PluginWarning,
                 stacklevel=3,
             )
-
-
-@cache
-def _files(package: str) -> dict[str, str]:
-    """The modules of a package and of the packages in it, by the names of their files."""
-    path = importlib.import_module(package).__path__
-    found = [info.name for info in pkgutil.walk_packages(path, f"{package}.") if not info.ispkg]
-    named = {module.rpartition(".")[2].replace("_", "-"): module for module in found}
-    assert len(named) == len(found), f"two files of {package} have the same name"
-    return dict(sorted(named.items()))
-
-
-@cache
-def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
-    """The class of a file of the folder; None if no class in it implements the contract."""
-    module = importlib.import_module(_files(folder.package)[name])
-    found = list(folder.classes_of(module))
-    if len(found) > 1:
-        raise InputError(f"{module.__name__} must hold one {folder.word}, not {found}")
-    return found[0] if found else None
 
 
 def _loaded(path: Path) -> types.ModuleType | None:

@@ -10,13 +10,10 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.core.conditioning.strategy import Strategy
-from submax.core.folder import Folder
 from submax.environments import ENVIRONMENTS
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import POLICIES, make_policy
 from submax.policies.classic.thompson import Thompson
-from submax.simulation.delay import Delay
 from submax.strategies import STRATEGIES
 from submax.strategies.submax import SubMax
 from submax.testing import check_policy
@@ -58,10 +55,6 @@ MY_POLICY = """
 
         def update(self, state, feedback, rng):
             return state
-
-        @classmethod
-        def examples(cls) -> Iterator[Self]:
-            yield cls()
 """
 
 
@@ -72,14 +65,14 @@ def my_file(request, tmp_path):
     return path
 
 
-def test_names_are_those_of_the_files():
+def test_every_class_is_found_by_its_name():
     names = STRATEGIES.names()
     assert {"clipped", "iterated", "optimistic", "optimized", "submax", "target"} <= set(names)
     assert names == sorted(set(names))
     assert STRATEGIES.find("submax") is SubMax
-    assert {"batch-flush", "lag"} <= set(Folder("submax.simulation", Delay, "delay").names())
-    # Abstract classes have no name.
-    assert Folder("submax.core", Strategy, "strategy").names() == []
+    for registry in (POLICIES, STRATEGIES, ENVIRONMENTS):
+        for name in registry.homes:
+            assert registry.kind_of(registry.find(name)) == name
 
 
 def test_a_value_without_default_must_be_given():
@@ -176,12 +169,15 @@ PLUGIN = """
 from submax.policies import Thompson
 from submax.strategies import SubMax
 
+PRESETS = {"added-by-a-package": {"kind": "added", "alpha": 3.0}, "ucb1": {"kind": "added"}}
+
+
 class Added(Thompson):
-    @classmethod
-    def presets(cls):
-        return {"added-by-a-package": cls(alpha=3.0), "ucb1": cls()}
+    pass
 """
 ENTRY_POINTS = """
+[submax.presets]
+added = a_plugin:PRESETS
 [submax.policies]
 added = a_plugin:Added
 thompson = a_plugin:Added
@@ -204,6 +200,7 @@ with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     found = {
         "names": POLICIES.names(),
+        "classes": len(list(POLICIES.classes())),
         "added": repr(make_policy({"kind": "added", "beta": 2.0})),
         "preset": repr(make_policy("added-by-a-package")),
         "built in": [POLICIES.find("thompson").__module__, type(make_policy("ucb1")).__name__],
@@ -221,7 +218,8 @@ def test_an_installed_package_adds_policies_and_replaces_none(tmp_path):
     facts.mkdir()
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: a-plugin\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text(ENTRY_POINTS)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-c", USER]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
