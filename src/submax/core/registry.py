@@ -29,8 +29,8 @@ FILE_MODULE = "submax_file_"
 class Registry(Generic[Kind]):
     """The classes that implement a ``contract``, by name.
 
-    ``homes`` maps the name of each built-in class to ``module:Class``, with a module that begins
-    with a dot within the ``package``; it is imported when one of its classes is first asked for.
+    ``homes`` maps the name of each built-in class to ``module:Class``; the module is imported when
+    one of its classes is first asked for.
     ``word`` is what error messages call these classes.
 
     A class of the user's own is named by its file and class, ``my_policy.py:MyPolicy``, or by its
@@ -82,7 +82,7 @@ class Registry(Generic[Kind]):
         """
         module, name = found.__module__, found.__qualname__
         for built_in, home in self.homes.items():
-            if home in (f"{module}:{name}", f"{module.removeprefix(self.package)}:{name}"):
+            if home == f"{module}:{name}":
                 return built_in
         for plugin, entry in _plugins(self.package).items():
             if entry.value == f"{module}:{name}":
@@ -158,7 +158,7 @@ class Registry(Generic[Kind]):
 
     def _built_in(self, name: str) -> type[Kind]:
         module, _, class_name = self.homes[name].partition(":")
-        found: type[Kind] = getattr(importlib.import_module(module, self.package), class_name)
+        found: type[Kind] = getattr(importlib.import_module(module), class_name)
         return found
 
     def _from_plugin(self, name: str) -> type[Kind]:

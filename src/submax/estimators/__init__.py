@@ -10,14 +10,14 @@ ESTIMATORS: Registry[Estimator[Any]] = Registry(
     Estimator,  # type: ignore[type-abstract]  # a contract is abstract
     "estimator",
     {
-        "autoregressive": ".sequential.autoregressive:Autoregressive",
-        "bayesian-features": ".bayesian_features:BayesianFeatures",
-        "classifier": ".classifier:Classifier",
-        "counting": ".counting:Counting",
-        "cvae": ".cvae:CVAE",
-        "denoising": ".denoising.denoising:Denoising",
-        "softmax": ".softmax:Softmax",
-        "variational-continual": ".continual.variational_continual:VariationalContinual",
+        "autoregressive": "submax.estimators.sequential.autoregressive:Autoregressive",
+        "bayesian-features": "submax.estimators.bayesian_features:BayesianFeatures",
+        "classifier": "submax.estimators.classifier:Classifier",
+        "counting": "submax.estimators.counting:Counting",
+        "cvae": "submax.estimators.cvae:CVAE",
+        "denoising": "submax.estimators.denoising.denoising:Denoising",
+        "softmax": "submax.estimators.softmax:Softmax",
+        "variational-continual": "submax.estimators.continual.variational_continual:VariationalContinual",
     },
 )
 

@@ -10,10 +10,10 @@ DELAYS: Registry[Delay] = Registry(
     Delay,  # type: ignore[type-abstract]  # a contract is abstract
     "delay",
     {
-        "batch-flush": ".batch_flush:BatchFlush",
-        "geometric": ".random_delays.geometric:Geometric",
-        "lag": ".lag:Lag",
-        "pareto": ".random_delays.pareto:Pareto",
+        "batch-flush": "submax.simulation.batch_flush:BatchFlush",
+        "geometric": "submax.simulation.random_delays.geometric:Geometric",
+        "lag": "submax.simulation.lag:Lag",
+        "pareto": "submax.simulation.random_delays.pareto:Pareto",
     },
 )
 

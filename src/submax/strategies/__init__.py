@@ -10,16 +10,16 @@ STRATEGIES: Registry[Strategy] = Registry(
     Strategy,  # type: ignore[type-abstract]  # a contract is abstract
     "strategy",
     {
-        "advantage": ".advantage:Advantage",
-        "clipped": ".clipped:Clipped",
-        "iterated": ".iterated:Iterated",
-        "linear-program": ".linear_program:LinearProgram",
-        "optimistic": ".optimistic:Optimistic",
-        "optimized": ".optimized:Optimized",
-        "submax": ".submax:SubMax",
-        "target": ".target:Target",
-        "tilted": ".tilted:Tilted",
-        "tracking": ".tracking:Tracking",
+        "advantage": "submax.strategies.advantage:Advantage",
+        "clipped": "submax.strategies.clipped:Clipped",
+        "iterated": "submax.strategies.iterated:Iterated",
+        "linear-program": "submax.strategies.linear_program:LinearProgram",
+        "optimistic": "submax.strategies.optimistic:Optimistic",
+        "optimized": "submax.strategies.optimized:Optimized",
+        "submax": "submax.strategies.submax:SubMax",
+        "target": "submax.strategies.target:Target",
+        "tilted": "submax.strategies.tilted:Tilted",
+        "tracking": "submax.strategies.tracking:Tracking",
     },
 )
 

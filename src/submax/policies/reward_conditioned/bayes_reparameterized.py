@@ -1,7 +1,7 @@
 """The reward-conditioned policy as a product of a reward model and a behaviour policy."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
