@@ -21,7 +21,7 @@ from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.extras import require_extra
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_belief import NetworkBelief
-from submax.estimators.network_params import NetworkParams, TrainedNetwork
+from submax.estimators.network_params import NetworkParams
 from submax.models.networks.density_head import outputs
 from submax.models.networks.replicas import Parameters, parameters_where
 from submax.models.networks.slot_network import SlotNetwork
@@ -205,7 +205,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         levels = encoding.encoded(encoding.levels).astype(np.float32)
         return design.exported(restored(design, parameters), levels, latent)
 
-    def silent_network(self, problem: Problem, replicas: int, levels: int) -> TrainedNetwork:
+    def silent_network(self, problem: Problem, replicas: int, levels: int) -> Any:
         """Return a network whose outputs are all 0, so that all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)

@@ -1,6 +1,6 @@
 """What an estimator that trains a network has learned."""
 
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 from submax.core.arrays import Floats
 from submax.core.contracts.problem import Problem
@@ -8,20 +8,16 @@ from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
-from submax.models.networks.autoregressive_network import AutoregressiveNetwork
-from submax.models.networks.denoising_network import DenoisingNetwork
 from submax.models.networks.replicas import Parameters
 from submax.models.networks.single_network import SingleNetwork
 from submax.models.networks.slot_network import SlotNetwork
-
-TrainedNetwork: TypeAlias = SlotNetwork | AutoregressiveNetwork | DenoisingNetwork
-"""The networks that estimators train, as plain arrays."""
 
 
 @stored("network-params")
 class NetworkParams(NamedTuple):
     """The stored rows, the trained parameters by name, and the network as plain arrays.
 
+    ``network`` is a `SlotNetwork`, or a network of another design with its own belief;
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
     [R, L or 1, Z, J]`` are the draws of the latent variable; ``level_share [R, 1, L]`` is how often
     each level was observed; ``single`` is the network in a form that is fast for single decisions,
@@ -32,7 +28,7 @@ class NetworkParams(NamedTuple):
     problem: Problem
     buffer: Buffer
     parameters: Parameters
-    network: TrainedNetwork
+    network: Any
     reward_encoding: RewardEncoding
     latent: Floats
     level_share: Floats

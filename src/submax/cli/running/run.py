@@ -20,7 +20,8 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import missing_extra, require_extra
 from submax.experiments.running.cells import Cell, cells, policy_of, rehearse
-from submax.experiments.running.run import run_illustration, run_offline, run_sweep, unfinished
+from submax.experiments.running.reproduce import run_illustration, run_offline, write_claims
+from submax.experiments.running.run import run_sweep, unfinished
 from submax.experiments.running.selection import select, without_more
 from submax.experiments.specification import Specification
 from submax.experiments.storing.directory import (
@@ -190,8 +191,11 @@ def _run(plan: RunPlan, executor: Executor, meter: Meter, console: Console) -> N
     if todo:
         console.print(f"{name}: {len(todo)} cells to run.")
     with progress(name, todo, meter, console, refits=plan.trains_networks) as finished:
-        run = run_offline if plan.specification.experiment == "offline" else run_sweep
-        run(plan.specification, plan.chosen, plan.directory, executor, finished)
+        arguments = (plan.specification, plan.chosen, plan.directory, executor, finished)
+        if plan.specification.experiment == "offline":
+            run_offline(*arguments)
+        else:
+            run_sweep(*arguments, write_more=write_claims)
 
 
 def _replicas_in(plan: RunPlan) -> int:

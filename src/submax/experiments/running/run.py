@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from submax.experiments.comparing.paired_comparison import Finals
 from submax.experiments.running.cells import Cell, cells, run_cell
-from submax.experiments.running.illustration import illustrate
 from submax.experiments.running.replica_blocks import (
     BLOCKS,
     all_in_blocks,
@@ -15,13 +13,6 @@ from submax.experiments.running.replica_blocks import (
     replica_blocks,
 )
 from submax.experiments.specification import Specification
-from submax.experiments.statements.environment_check import (
-    environment_checks,
-    write_environment_checks,
-)
-from submax.experiments.statements.illustration_statements import illustration_statements
-from submax.experiments.statements.statement import write_statements
-from submax.experiments.statements.statements import statements_of
 from submax.experiments.storing.directory import claim_directory, close_directory
 from submax.experiments.storing.results import FinishedCell, write_results
 from submax.experiments.storing.rows_store import RowsStore
@@ -51,10 +42,12 @@ def run_sweep(
     directory: Path,
     executor: Executor,
     finished: Callable[[str, CellResult], None],
+    write_more: Callable[[Specification, Path], None] | None = None,
 ) -> None:
     """Run the chosen cells, then write result files for all finished cells of the experiment.
 
-    If the directory has fewer replicas, only the further ones are run.
+    If the directory has fewer replicas, only the further ones are run. ``write_more`` writes what
+    else follows from the results, such as verdicts on claims.
     """
     begin = time.perf_counter()
     counts = replica_blocks(directory, specification)
@@ -63,42 +56,10 @@ def run_sweep(
     blocks = all_in_blocks(chosen, counts)
     sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
     write_results(directory, _stored(specification, counts, store))
-    section, finals = specification.statements, Finals.read(directory)
-    write_statements(directory, statements_of(section, finals))
-    write_environment_checks(
-        directory, list(environment_checks(section, finals, specification.observations))
-    )
+    if write_more is not None:
+        write_more(specification, directory)
     seconds = round(time.perf_counter() - begin, 2)
     close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
-
-
-def run_offline(
-    specification: Specification,
-    chosen: Sequence[Cell],
-    directory: Path,
-    executor: Executor,
-    finished: Callable[[str, object], None],
-) -> None:
-    """Run the chosen cells on logs, then write result files for all finished cells."""
-    # Imported only here: other experiments need nothing of the evaluation of logs.
-    from submax.experiments.running.offline import estimate_cell, write_offline
-
-    begin = time.perf_counter()
-    claim_directory(directory, specification)
-    store = RowsStore(directory / CELLS)
-    sweep({cell.key: cell for cell in chosen}, estimate_cell, store, executor, finished)
-    keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
-    write_offline(directory, [row for key in keys for row in store.read(key)])
-    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
-
-
-def run_illustration(specification: Specification, directory: Path) -> None:
-    """Compute the illustration and write its result files."""
-    begin = time.perf_counter()
-    claim_directory(directory, specification)
-    illustrate(specification, directory)
-    write_statements(directory, illustration_statements(directory))
-    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
 def _stored(
