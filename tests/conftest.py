@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from hypothesis import settings
 
-from submax.core.running.single_thread import prefer_single_thread
+from submax.core.processes import prefer_single_thread
 
 settings.register_profile("submax", deadline=None, derandomize=True, database=None)
 settings.load_profile("submax")
@@ -82,7 +82,7 @@ import requirements  # noqa: E402 (found on the path that the line above extends
 @pytest.fixture
 def short_training(monkeypatch) -> None:
     """Programs are not optimized: that would take longer than to run them for a few steps."""
-    monkeypatch.setattr("submax.models.nn.training.compiling.CPU_LEVEL", 0)
+    monkeypatch.setattr("submax.models.nn.training.CPU_LEVEL", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -25,9 +25,9 @@ import submax
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring.claim import print_table
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.delays import BatchFlush
 
 PARTS = (1, 4, 16, 64)
 DECISIONS = (64_000, 640_000)

@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import print_table
 from submax.core.arrays import Floats, Integers
-from submax.environments.tables.keel_set import load_keel
+from submax.environments.tables import load_keel
 from submax.evaluation.choosing.best_policy import (
     CHOOSING_SHARE,
     QUARTERS,

@@ -26,7 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
-from submax.core.running.single_thread import SINGLE_THREAD
+from submax.core.processes import SINGLE_THREAD
 
 ACTIONS, NUMBERS = 10, 4
 FILE_ROWS = 1_000_000

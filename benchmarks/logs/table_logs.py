@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from submax.core.arrays import Floats, Integers
-from submax.environments.tables.keel_set import load_keel
+from submax.environments.tables import load_keel
 
 LOGGING_CERTAINTY, POLICY_CERTAINTY = 0.7, 0.9
 """Probability of the predicted class, instead of a uniform one, in the log and by the policy."""

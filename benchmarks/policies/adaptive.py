@@ -25,12 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.policy import Policy
+from submax.core.problem import ChosenActions, Feedback
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.policies.arm_statistics import ArmStatistics
 
 WORLDS = Bernoulli(100, 1.0, 9.0)
 BATCH = 100

@@ -60,7 +60,7 @@ def run(
     """
     from recalled_best import recalling
 
-    from submax.experiments.running.cells import make_environment
+    from submax.simulation.runner import make_environment
 
     met = recalling(make_environment(environment), folder)
     trace = simulated(table, met, replicas, observations)
@@ -73,7 +73,7 @@ def store_best(
     """Store the best rewards of joint choices in one block of decisions."""
     from recalled_best import BestOfBlock, recalling
 
-    from submax.experiments.running.cells import make_environment
+    from submax.simulation.runner import make_environment
 
     met = recalling(make_environment(environment), folder)
     one = BestOfBlock(**dataclasses.asdict(met), block=block)
@@ -83,8 +83,8 @@ def store_best(
 
 def simulated(table: dict[str, Any], environment: Any, replicas: int, observations: int) -> Any:
     """Return the trace of a policy, with the seed and the delay of all candidates."""
-    from submax.experiments.running.cells import policy_of
-    from submax.simulation.batch_flush import BatchFlush
+    from submax.simulation.delays import BatchFlush
+    from submax.simulation.runner import policy_of
     from submax.simulation.simulate import simulate
 
     return simulate(
@@ -189,7 +189,7 @@ def finish(
 
 def write_rows(out: Path, rows: Iterable[dict[str, str]]) -> None:
     """Replace the file by one with these rows; a call that is stopped here loses none."""
-    from submax.core.running.whole_file import whole_file
+    from submax.core.serialization import whole_file
 
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

@@ -30,9 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring.claim import Claim, print_claims, print_table
 from measuring.stopwatch import seconds
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms
 from submax.policies import make_policy
 
 NUMBERS = 20

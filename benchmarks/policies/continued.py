@@ -7,15 +7,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from measuring.claim import Claim, print_table
-from submax.core.memory.training import Training
-from submax.core.numerics.standard_error import standard_error
-from submax.environments.networks.contextual import Contextual
-from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.running.timed import Timed
-from submax.simulation.simulate import simulate
-from submax.strategies.submax import SubMax
+from submax.core.numerics import standard_error
+from submax.environments.contextual import Contextual
+from submax.estimators.network import CVAE
+from submax.models.training import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.simulation.delays import BatchFlush
+from submax.simulation.simulate import Timed, simulate
+from submax.strategies.weighted import SubMax
 
 REPLICAS = 20
 TRAININGS = {

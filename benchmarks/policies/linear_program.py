@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.conditioning.table import Table
+from submax.core.conditioning import Table
 from submax.strategies.linear_program import LinearProgram
 
 CONTEXTS = 1000

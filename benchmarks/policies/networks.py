@@ -11,18 +11,14 @@ from matplotlib.figure import Figure
 
 from measuring.claim import Claim, print_table
 from measuring.peer_runs import HERE, PeerUnavailableError, run_peer
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.buffer import Buffer
-from submax.core.memory.minibatches import Minibatches
-from submax.core.memory.training import Training
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
-from submax.core.spaces.slots import Slots
-from submax.estimators.cvae import CVAE
-from submax.models.nn.training.training import train
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.submax import SubMax
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms, Box, Slots
+from submax.estimators.network import CVAE
+from submax.models.memory import Buffer, Minibatches
+from submax.models.nn.training import train
+from submax.models.training import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.strategies.weighted import SubMax
 
 REPLICAS, ROWS, ROUNDS = 32, 3000, 3
 DECISIONS = 2000

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.environments.networks.combinatorial import Combinatorial
+from submax.environments.contextual import Combinatorial
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,13 +34,8 @@ def measure(experiment: str, place: int) -> None:
 
     import jax  # noqa: F401  # random choice must have the memory of JAX, too
 
-    from submax.experiments.running.cells import (
-        configurations,
-        make_delay,
-        make_environment,
-        policy_of,
-    )
-    from submax.experiments.specification import load_named, policy_name
+    from submax.simulation.experiment import load_named, policy_name
+    from submax.simulation.runner import configurations, make_delay, make_environment, policy_of
     from submax.simulation.simulate import simulate
 
     warnings.simplefilter("ignore")
@@ -87,7 +82,7 @@ def main() -> None:
 
 def write(out: Path, experiments: Iterable[str], jobs: int | None) -> None:
     """Measure all policies of the experiments, and write a row as soon as it is known."""
-    from submax.experiments.specification import load_named
+    from submax.simulation.experiment import load_named
 
     tasks = [
         (name, place) for name in experiments for place in range(len(load_named(name).policies))

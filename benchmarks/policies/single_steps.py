@@ -21,10 +21,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring.peer_runs import PeerUnavailableError, ask, bandit_peers
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.wrapper_policy import WrapperPolicy
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.policy import Policy, WrapperPolicy
+from submax.core.problem import Feedback
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
 from submax.simulation.simulate import simulate
 from submax.simulation.trace import Recorder
@@ -82,11 +81,11 @@ def microseconds(run: Callable[[], None], observations: int) -> float:
 TIMED = """
 import sys, time
 from submax.policies import make_policy
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.core.contracts.environment import Environment
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.slots import Slots
-from submax.simulation.lag import Lag
+from submax.environments.arms import Bernoulli
+from submax.core.environment import Environment
+from submax.core.problem import Problem
+from submax.core.spaces import Slots
+from submax.simulation.delays import Lag
 from submax.simulation.simulate import simulate
 import numpy as np
 

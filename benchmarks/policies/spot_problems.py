@@ -10,22 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.contracts.environment import Environment
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
-from submax.core.contracts.wrapper_policy import WrapperPolicy
+from submax.core.environment import Environment
 from submax.core.errors import InputError
-from submax.core.spaces.arms import Arms
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.arms.gaussian import Gaussian
-from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
-from submax.environments.changing.sleeping_bernoulli import SleepingBernoulli
-from submax.environments.linear.logistic_contextual import LogisticContextual
-from submax.environments.networks.combinatorial import Combinatorial
-from submax.environments.networks.contextual import Contextual
-from submax.environments.tables.classification import Classification
+from submax.core.policy import Policy, WrapperPolicy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.spaces import Arms
+from submax.environments.arms import Bernoulli, Gaussian
+from submax.environments.changing import DriftingBernoulli, SleepingBernoulli
+from submax.environments.contextual import Combinatorial, Contextual
+from submax.environments.linear import LogisticContextual
+from submax.environments.tables import Classification
 from submax.policies import make_policy
 
 DEFAULT = "rcp-adaptive"

@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.contracts.feedback import Feedback
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.problem import Feedback
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.policies.classic.arm_statistics import ArmStatistics
-from submax.policies.classic.thompson import Thompson
+from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.thompson import Thompson
 
 ARMS = 500
 REPLICAS = 100

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.peer_runs import PeerRate, PeerUnavailableError, ask, bandit_peers, install
 from peers.problem import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.delays import BatchFlush
 from submax.simulation.simulate import simulate
 
 POLICIES = (

@@ -32,9 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from policies.spot_problems import AUDIT, DEFAULT, KEEL, NETWORKS, SHARE, SPOTS, Timed, made
 from submax.core.arrays import Floats
-from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.executors import available_cores, local_executor
+from submax.core.errors import ContextIgnoredWarning
+from submax.simulation.delays import BatchFlush
+from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
 from submax.simulation.trace import Trace
 

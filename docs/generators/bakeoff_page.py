@@ -29,7 +29,7 @@ from bakeoff_scores import (
 )
 from markdown_tables import table
 
-from submax.experiments.storing.directory import write_csv
+from submax.simulation.results import write_csv
 
 EXPERIMENTS = {DENSE: "bakeoff-dense", RARE: "bakeoff-rare"}
 INTRODUCTION = """# Contextual bake-off

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.numerics.standard_error import standard_error
+from submax.core.numerics import standard_error
 
 DENSE, RARE = "dense", "rare"
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")

@@ -10,13 +10,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from submax.experiments.specification import (
+from submax.simulation.experiment import (
     bakeoff_experiments,
     beyond_experiments,
     paper_experiments,
     rival_experiments,
 )
-from submax.experiments.storing.directory import read_manifest
+from submax.simulation.results import read_manifest
 
 RESULTS = Path(__file__).parents[1] / "results"
 TABLES = ("summary.csv", "statements.csv", "calibration.csv")

@@ -6,7 +6,7 @@ from pathlib import Path
 from markdown_tables import table
 from published import RESULTS, group_of, is_published, rows_of, settings_of
 
-from submax.experiments.specification import (
+from submax.simulation.experiment import (
     bakeoff_experiments,
     beyond_experiments,
     paper_experiments,

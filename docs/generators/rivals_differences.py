@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import published
 
-from submax.core.numerics.standard_error import standard_error
-from submax.experiments.comparing.paired_comparison import DECISIVE_ERRORS, Finals
-from submax.experiments.storing.directory import write_csv
-from submax.experiments.storing.results import FINAL_TABLE
+from submax.core.numerics import standard_error
+from submax.simulation.compare import DECISIVE_ERRORS, Finals
+from submax.simulation.results import write_csv
+from submax.simulation.runner import FINAL_TABLE
 
 ADAPTIVE = "rcp-adaptive"
 RECOMMENDED = {"pricing-rivals": "fourier-thompson"}

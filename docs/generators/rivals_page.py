@@ -16,7 +16,7 @@ from markdown_tables import number, table, with_error
 from rivals_differences import differences_of, is_paired, publish_differences, recommended
 from rivals_tables import against_plain, of_all_tables, overview
 
-from submax.experiments.specification import load_named, rival_experiments
+from submax.simulation.experiment import load_named, rival_experiments
 
 INTRODUCTION = """# Methods of the related work
 

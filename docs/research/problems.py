@@ -4,10 +4,9 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from submax.core.contracts.environment import Environment
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.arms.few_good import FewGood
-from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
+from submax.core.environment import Environment
+from submax.environments.arms import Bernoulli, FewGood
+from submax.environments.changing import DriftingBernoulli
 
 BASIC = (
     "epsilon-greedy-0.01",

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent))
 from problems import BASIC, SETS, Problem, classic
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.policies import make_policy
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.executors import available_cores, local_executor
+from submax.simulation.delays import BatchFlush
+from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
 
 FILE = Path(__file__).with_name("classics.csv")

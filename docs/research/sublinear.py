@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.arms.few_good import FewGood
+from submax.environments.arms import Bernoulli, FewGood
 from submax.policies import make_policy
-from submax.policies.classic.bernoulli_divergence import divergence
-from submax.simulation.batch_flush import BatchFlush
+from submax.policies.ucb import divergence
+from submax.simulation.delays import BatchFlush
 from submax.simulation.simulate import simulate
 
 FILE = Path(__file__).with_name("sublinear.csv")

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax import Facts, Feedback, ListingPolicy, Problem
-from submax.core.contracts.chosen_actions import ChosenActions
-from submax.policies.classic.largest_beta import largest_beta
+from submax.core.problem import ChosenActions
+from submax.policies.thompson import largest_beta
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax import Arms, Environment, InputError, Problem
-from submax.core.contracts.environment import Outcome
+from submax.core.environment import Outcome
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

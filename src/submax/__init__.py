@@ -17,77 +17,57 @@ if TYPE_CHECKING:
     from submax import sklearn as sklearn
     from submax import strategies as strategies
     from submax import testing as testing
-    from submax.core.conditioning.belief import Belief as Belief
-    from submax.core.conditioning.estimator import Estimator as Estimator
-    from submax.core.conditioning.listed_belief import ListedBelief as ListedBelief
-    from submax.core.conditioning.strategy import Strategy as Strategy
-    from submax.core.conditioning.strategy_facts import StrategyFacts as StrategyFacts
-    from submax.core.conditioning.table import Table as Table
-    from submax.core.conditioning.weighted_strategy import WeightedStrategy as WeightedStrategy
-    from submax.core.contracts.chosen_actions import ChosenActions as ChosenActions
-    from submax.core.contracts.context_ignored_warning import (
-        ContextIgnoredWarning as ContextIgnoredWarning,
-    )
-    from submax.core.contracts.environment import Environment as Environment
-    from submax.core.contracts.facts import Facts as Facts
-    from submax.core.contracts.feedback import Feedback as Feedback
-    from submax.core.contracts.listing_policy import ListingPolicy as ListingPolicy
-    from submax.core.contracts.policy import Policy as Policy
-    from submax.core.contracts.problem import Problem as Problem
-    from submax.core.contracts.stepper import Stepper as Stepper
-    from submax.core.contracts.wrapper_policy import WrapperPolicy as WrapperPolicy
+    from submax.core.conditioning import Belief as Belief
+    from submax.core.conditioning import Estimator as Estimator
+    from submax.core.conditioning import ListedBelief as ListedBelief
+    from submax.core.conditioning import Strategy as Strategy
+    from submax.core.conditioning import StrategyFacts as StrategyFacts
+    from submax.core.conditioning import Table as Table
+    from submax.core.conditioning import WeightedStrategy as WeightedStrategy
+    from submax.core.environment import Environment as Environment
     from submax.core.errors import ConflictError as ConflictError
+    from submax.core.errors import ContextIgnoredWarning as ContextIgnoredWarning
+    from submax.core.errors import FallbackWarning as FallbackWarning
     from submax.core.errors import InputError as InputError
     from submax.core.errors import MissingExtraError as MissingExtraError
     from submax.core.errors import NotFoundError as NotFoundError
     from submax.core.errors import StoreError as StoreError
     from submax.core.errors import SubmaxError as SubmaxError
-    from submax.core.memory.memory import Memory as Memory
-    from submax.core.memory.training import Training as Training
-    from submax.core.rewards.binary import Binary as Binary
-    from submax.core.rewards.continuous import Continuous as Continuous
-    from submax.core.rewards.counts import Counts as Counts
-    from submax.core.rewards.discrete import Discrete as Discrete
-    from submax.core.running.fallback import FallbackWarning as FallbackWarning
-    from submax.core.running.stored import stored as stored
-    from submax.core.spaces.arms import Arms as Arms
-    from submax.core.spaces.box import Box as Box
-    from submax.core.spaces.mixed import Mixed as Mixed
-    from submax.core.spaces.slots import Slots as Slots
-    from submax.environments.arms.bernoulli import Bernoulli as Bernoulli
-    from submax.environments.arms.few_good import FewGood as FewGood
-    from submax.environments.arms.gaussian import Gaussian as Gaussian
-    from submax.environments.arms.heavy_tailed import HeavyTailed as HeavyTailed
-    from submax.environments.arms.poisson import Poisson as Poisson
-    from submax.environments.arms.ratings import Ratings as Ratings
-    from submax.environments.changing.drifting_bernoulli import (
-        DriftingBernoulli as DriftingBernoulli,
-    )
-    from submax.environments.changing.retiring_bernoulli import (
-        RetiringBernoulli as RetiringBernoulli,
-    )
-    from submax.environments.changing.switching_bernoulli import (
-        SwitchingBernoulli as SwitchingBernoulli,
-    )
-    from submax.environments.linear.described_arms import DescribedArms as DescribedArms
-    from submax.environments.linear.linear_contextual import LinearContextual as LinearContextual
-    from submax.environments.linear.logistic_contextual import (
-        LogisticContextual as LogisticContextual,
-    )
-    from submax.environments.networks.bump import Bump as Bump
-    from submax.environments.networks.combinatorial import Combinatorial as Combinatorial
-    from submax.environments.networks.contextual import Contextual as Contextual
-    from submax.environments.networks.drifting_contextual import (
-        DriftingContextual as DriftingContextual,
-    )
-    from submax.environments.networks.pricing import Pricing as Pricing
-    from submax.environments.slates.cascade import Cascade as Cascade
-    from submax.environments.slates.dueling import Dueling as Dueling
-    from submax.environments.slates.position_clicks import PositionClicks as PositionClicks
-    from submax.environments.tables.adversarial import Adversarial as Adversarial
-    from submax.environments.tables.classification import Classification as Classification
-    from submax.environments.tables.designs import Designs as Designs
-    from submax.environments.tables.recorded_rewards import RecordedRewards as RecordedRewards
+    from submax.core.policy import Facts as Facts
+    from submax.core.policy import ListingPolicy as ListingPolicy
+    from submax.core.policy import Policy as Policy
+    from submax.core.policy import Stepper as Stepper
+    from submax.core.policy import WrapperPolicy as WrapperPolicy
+    from submax.core.problem import ChosenActions as ChosenActions
+    from submax.core.problem import Feedback as Feedback
+    from submax.core.problem import Problem as Problem
+    from submax.core.rewards import Binary as Binary
+    from submax.core.rewards import Continuous as Continuous
+    from submax.core.rewards import Counts as Counts
+    from submax.core.rewards import Discrete as Discrete
+    from submax.core.serialization import stored as stored
+    from submax.core.spaces import Arms as Arms
+    from submax.core.spaces import Box as Box
+    from submax.core.spaces import Mixed as Mixed
+    from submax.core.spaces import Slots as Slots
+    from submax.environments.arms import Bernoulli as Bernoulli
+    from submax.environments.arms import FewGood as FewGood
+    from submax.environments.arms import Gaussian as Gaussian
+    from submax.environments.arms import HeavyTailed as HeavyTailed
+    from submax.environments.arms import Poisson as Poisson
+    from submax.environments.arms import Ratings as Ratings
+    from submax.environments.changing import DriftingBernoulli as DriftingBernoulli
+    from submax.environments.changing import RetiringBernoulli as RetiringBernoulli
+    from submax.environments.changing import SwitchingBernoulli as SwitchingBernoulli
+    from submax.environments.contextual import Combinatorial as Combinatorial
+    from submax.environments.contextual import Contextual as Contextual
+    from submax.environments.contextual import DriftingContextual as DriftingContextual
+    from submax.environments.designs import Designs as Designs
+    from submax.environments.linear import DescribedArms as DescribedArms
+    from submax.environments.linear import LinearContextual as LinearContextual
+    from submax.environments.linear import LogisticContextual as LogisticContextual
+    from submax.environments.tables import Classification as Classification
+    from submax.environments.tables import RecordedRewards as RecordedRewards
     from submax.live.bandits.bandit import Bandit as Bandit
     from submax.live.bandits.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.live.declaring.guard_rails import GuardRails as GuardRails
@@ -98,99 +78,107 @@ if TYPE_CHECKING:
     from submax.live.serving.unknown_decision_warning import (
         UnknownDecisionWarning as UnknownDecisionWarning,
     )
+    from submax.models.memory import Memory as Memory
+    from submax.models.training import Training as Training
     from submax.policies import make_policy as make_policy
+    from submax.research.beyond.adversarial import Adversarial as Adversarial
+    from submax.research.beyond.duels import Dueling as Dueling
+    from submax.research.beyond.identification import identify as identify
+    from submax.research.beyond.real_valued import Bump as Bump
+    from submax.research.beyond.real_valued import Pricing as Pricing
+    from submax.research.beyond.slates import Cascade as Cascade
+    from submax.research.beyond.slates import PositionClicks as PositionClicks
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
-    from submax.simulation.batch_flush import BatchFlush as BatchFlush
-    from submax.simulation.identify import identify as identify
-    from submax.simulation.lag import Lag as Lag
-    from submax.simulation.random_delays.geometric import Geometric as Geometric
-    from submax.simulation.random_delays.pareto import Pareto as Pareto
+    from submax.simulation.delays import BatchFlush as BatchFlush
+    from submax.simulation.delays import Geometric as Geometric
+    from submax.simulation.delays import Lag as Lag
+    from submax.simulation.delays import Pareto as Pareto
     from submax.simulation.simulate import simulate as simulate
-    from submax.strategies.observation_weights import ObservationWeights as ObservationWeights
+    from submax.strategies.tracking import ObservationWeights as ObservationWeights
     from submax.web.server.client.async_client import AsyncClient as AsyncClient
     from submax.web.server.client.client import Client as Client
 
 _HOME = {
-    "Adversarial": "submax.environments.tables.adversarial",
-    "Arms": "submax.core.spaces.arms",
+    "Adversarial": "submax.research.beyond.adversarial",
+    "Arms": "submax.core.spaces",
     "AsyncClient": "submax.web.server.client.async_client",
     "Bandit": "submax.live.bandits.bandit",
-    "BatchFlush": "submax.simulation.batch_flush",
-    "Belief": "submax.core.conditioning.belief",
-    "Bernoulli": "submax.environments.arms.bernoulli",
-    "Binary": "submax.core.rewards.binary",
-    "Box": "submax.core.spaces.box",
-    "Bump": "submax.environments.networks.bump",
-    "Cascade": "submax.environments.slates.cascade",
+    "BatchFlush": "submax.simulation.delays",
+    "Belief": "submax.core.conditioning",
+    "Bernoulli": "submax.environments.arms",
+    "Binary": "submax.core.rewards",
+    "Box": "submax.core.spaces",
+    "Bump": "submax.research.beyond.real_valued",
+    "Cascade": "submax.research.beyond.slates",
     "Category": "submax.schema.context_schema",
-    "ChosenActions": "submax.core.contracts.chosen_actions",
-    "Classification": "submax.environments.tables.classification",
+    "ChosenActions": "submax.core.problem",
+    "Classification": "submax.environments.tables",
     "Client": "submax.web.server.client.client",
-    "Combinatorial": "submax.environments.networks.combinatorial",
+    "Combinatorial": "submax.environments.contextual",
     "ConflictError": "submax.core.errors",
-    "ContextIgnoredWarning": "submax.core.contracts.context_ignored_warning",
-    "Contextual": "submax.environments.networks.contextual",
-    "Continuous": "submax.core.rewards.continuous",
-    "Counts": "submax.core.rewards.counts",
-    "DescribedArms": "submax.environments.linear.described_arms",
-    "Designs": "submax.environments.tables.designs",
-    "Discrete": "submax.core.rewards.discrete",
-    "DriftingBernoulli": "submax.environments.changing.drifting_bernoulli",
-    "DriftingContextual": "submax.environments.networks.drifting_contextual",
-    "Dueling": "submax.environments.slates.dueling",
-    "Environment": "submax.core.contracts.environment",
-    "Estimator": "submax.core.conditioning.estimator",
-    "Facts": "submax.core.contracts.facts",
-    "FallbackWarning": "submax.core.running.fallback",
-    "Feedback": "submax.core.contracts.feedback",
-    "FewGood": "submax.environments.arms.few_good",
-    "Gaussian": "submax.environments.arms.gaussian",
+    "ContextIgnoredWarning": "submax.core.errors",
+    "Contextual": "submax.environments.contextual",
+    "Continuous": "submax.core.rewards",
+    "Counts": "submax.core.rewards",
+    "DescribedArms": "submax.environments.linear",
+    "Designs": "submax.environments.designs",
+    "Discrete": "submax.core.rewards",
+    "DriftingBernoulli": "submax.environments.changing",
+    "DriftingContextual": "submax.environments.contextual",
+    "Dueling": "submax.research.beyond.duels",
+    "Environment": "submax.core.environment",
+    "Estimator": "submax.core.conditioning",
+    "Facts": "submax.core.policy",
+    "FallbackWarning": "submax.core.errors",
+    "Feedback": "submax.core.problem",
+    "FewGood": "submax.environments.arms",
+    "Gaussian": "submax.environments.arms",
     "GuardRailWarning": "submax.live.operating.guard_rail_warning",
-    "Geometric": "submax.simulation.random_delays.geometric",
+    "Geometric": "submax.simulation.delays",
     "GuardRails": "submax.live.declaring.guard_rails",
-    "HeavyTailed": "submax.environments.arms.heavy_tailed",
+    "HeavyTailed": "submax.environments.arms",
     "InputError": "submax.core.errors",
-    "Lag": "submax.simulation.lag",
+    "Lag": "submax.simulation.delays",
     "LateRewardWarning": "submax.live.serving.late_rewards",
     "LearningWarning": "submax.live.fitting.learning_warning",
     "LiftReport": "submax.live.monitoring.lift.lift_report",
-    "LinearContextual": "submax.environments.linear.linear_contextual",
-    "ListedBelief": "submax.core.conditioning.listed_belief",
-    "ListingPolicy": "submax.core.contracts.listing_policy",
-    "LogisticContextual": "submax.environments.linear.logistic_contextual",
-    "Memory": "submax.core.memory.memory",
+    "LinearContextual": "submax.environments.linear",
+    "ListedBelief": "submax.core.conditioning",
+    "ListingPolicy": "submax.core.policy",
+    "LogisticContextual": "submax.environments.linear",
+    "Memory": "submax.models.memory",
     "MissingExtraError": "submax.core.errors",
-    "Mixed": "submax.core.spaces.mixed",
+    "Mixed": "submax.core.spaces",
     "NotFoundError": "submax.core.errors",
     "Number": "submax.schema.context_schema",
-    "ObservationWeights": "submax.strategies.observation_weights",
-    "Pareto": "submax.simulation.random_delays.pareto",
-    "Poisson": "submax.environments.arms.poisson",
-    "Policy": "submax.core.contracts.policy",
-    "PositionClicks": "submax.environments.slates.position_clicks",
-    "Pricing": "submax.environments.networks.pricing",
-    "Problem": "submax.core.contracts.problem",
-    "Ratings": "submax.environments.arms.ratings",
-    "RecordedRewards": "submax.environments.tables.recorded_rewards",
-    "RetiringBernoulli": "submax.environments.changing.retiring_bernoulli",
-    "Slots": "submax.core.spaces.slots",
-    "Stepper": "submax.core.contracts.stepper",
+    "ObservationWeights": "submax.strategies.tracking",
+    "Pareto": "submax.simulation.delays",
+    "Poisson": "submax.environments.arms",
+    "Policy": "submax.core.policy",
+    "PositionClicks": "submax.research.beyond.slates",
+    "Pricing": "submax.research.beyond.real_valued",
+    "Problem": "submax.core.problem",
+    "Ratings": "submax.environments.arms",
+    "RecordedRewards": "submax.environments.tables",
+    "RetiringBernoulli": "submax.environments.changing",
+    "Slots": "submax.core.spaces",
+    "Stepper": "submax.core.policy",
     "StoreError": "submax.core.errors",
-    "Strategy": "submax.core.conditioning.strategy",
-    "StrategyFacts": "submax.core.conditioning.strategy_facts",
+    "Strategy": "submax.core.conditioning",
+    "StrategyFacts": "submax.core.conditioning",
     "SubmaxError": "submax.core.errors",
-    "SwitchingBernoulli": "submax.environments.changing.switching_bernoulli",
-    "Table": "submax.core.conditioning.table",
-    "Training": "submax.core.memory.training",
+    "SwitchingBernoulli": "submax.environments.changing",
+    "Table": "submax.core.conditioning",
+    "Training": "submax.models.training",
     "UnknownDecisionWarning": "submax.live.serving.unknown_decision_warning",
-    "WeightedStrategy": "submax.core.conditioning.weighted_strategy",
-    "WrapperPolicy": "submax.core.contracts.wrapper_policy",
-    "identify": "submax.simulation.identify",
+    "WeightedStrategy": "submax.core.conditioning",
+    "WrapperPolicy": "submax.core.policy",
+    "identify": "submax.research.beyond.identification",
     "make_policy": "submax.policies",
     "open": "submax.live.bandits.open",
     "simulate": "submax.simulation.simulate",
-    "stored": "submax.core.running.stored",
+    "stored": "submax.core.serialization",
 }
 """Where each public name lives; it is imported when it is first used, so that starting is fast."""
 

@@ -1,7 +1,7 @@
 """``python -m submax`` is the command line."""
 
 from submax.cli import main
-from submax.core.running.quick_end import end_without_collection
+from submax.core.processes import end_without_collection
 
 
 def run() -> None:

@@ -25,7 +25,7 @@ LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """
 from dataclasses import dataclass
 from pathlib import Path
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 Path(__file__).with_name("was-run").touch()
 

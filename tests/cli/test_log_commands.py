@@ -8,7 +8,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from submax.core.running import extras
+from submax.core import optional as extras
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimator_choice import USUAL

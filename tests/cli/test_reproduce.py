@@ -9,11 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from waiting import wait_until
 
-from submax.experiments.specification import (
-    beyond_experiments,
-    paper_experiments,
-    rival_experiments,
-)
+from submax.simulation.experiment import beyond_experiments, paper_experiments, rival_experiments
 
 from .conftest import SMALL
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax import Policy
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.serialization import read_state, state_bytes
 from submax.environments import ENVIRONMENTS
 from submax.estimators import (
     ESTIMATORS,
@@ -34,7 +34,7 @@ from submax.testing import (
     check_strategy,
 )
 from submax.testing.examples import SCALES, examples, examples_of
-from submax.testing.rules.examples import problems_of, some_contexts, some_feedback
+from submax.testing.problems import problems_of, some_contexts, some_feedback
 
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeatures)
 EXAMPLES = list(examples_of(POLICIES))

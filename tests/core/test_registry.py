@@ -11,11 +11,11 @@ from refusals import raises_code
 
 import submax
 from submax.environments import ENVIRONMENTS
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.environments.arms import Bernoulli
 from submax.policies import POLICIES, make_policy
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 from submax.strategies import STRATEGIES
-from submax.strategies.submax import SubMax
+from submax.strategies.weighted import SubMax
 from submax.testing import check_policy
 
 MY_POLICY = """
@@ -25,10 +25,10 @@ MY_POLICY = """
 
     import numpy as np
 
-    from submax.core.contracts.chosen_actions import ChosenActions
-    from submax.core.contracts.facts import Facts
-    from submax.core.contracts.policy import Policy
-    from submax.policies.classic.random import RandomState
+    from submax.core.problem import ChosenActions
+    from submax.core.policy import Facts
+    from submax.core.policy import Policy
+    from submax.policies.epsilon_greedy import RandomState
 
 
     @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def test_an_error_in_the_users_file_names_its_line_and_can_be_mended(tmp_path, l
 
 
 def test_a_class_is_named_by_its_module_too():
-    found = make_policy({"kind": "submax.policies.classic.thompson:Thompson", "alpha": 2.0})
+    found = make_policy({"kind": "submax.policies.thompson:Thompson", "alpha": 2.0})
     assert found == Thompson(alpha=2.0)
 
 
@@ -227,7 +227,7 @@ def test_an_installed_package_adds_policies_and_replaces_none(tmp_path):
     assert found["names"].count("thompson") == 1
     assert found["added"] == "Added(alpha=1.0, beta=2.0)"
     assert found["preset"].startswith("Added(alpha=3.0")
-    assert found["built in"] == ["submax.policies.classic.thompson", "UCB1"]
+    assert found["built in"] == ["submax.policies.thompson", "UCB1"]
     assert found["codes"] == ["broken-plugin"] * 2
     for name in ("thompson", "ucb1", "missing", "strategy"):
         assert sum(f"'{name}'" in sentence for sentence in found["warned of"]) == 1

@@ -6,8 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from submax.experiments.running.cells import configurations
-from submax.experiments.specification import (
+from submax.simulation.experiment import (
     bakeoff_experiments,
     beyond_experiments,
     load_named,
@@ -15,6 +14,7 @@ from submax.experiments.specification import (
     policy_name,
     rival_experiments,
 )
+from submax.simulation.runner import configurations
 
 GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
 RIVALS = rival_experiments()

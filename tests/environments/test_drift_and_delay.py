@@ -5,11 +5,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
-from submax.environments.networks.drifting_contextual import DriftingContextual
+from submax.environments.changing import DriftingBernoulli
+from submax.environments.contextual import DriftingContextual
 from submax.policies import make_policy
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.lag import Lag
+from submax.simulation.delays import BatchFlush, Lag
 from submax.simulation.simulate import simulate
 
 DECISIONS, REPLICAS = 60, 3

@@ -22,7 +22,7 @@ from submax import (
     Pricing,
     Ratings,
 )
-from submax.environments.arms.few_good import FewGood
+from submax.environments.arms import FewGood
 
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.estimators.bayesian_features import MOST_SHARED, BayesianFeatures
-from submax.models.regression.described_actions import MOST_COLUMNS, described_actions
-from submax.policies.adaptive.posterior_submax import PosteriorSubMax
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Continuous
+from submax.core.spaces import Arms, Slots
+from submax.estimators.regression import MOST_SHARED, BayesianFeatures
+from submax.models.regression.bayesian import MOST_COLUMNS, described_actions
+from submax.policies.adaptive import PosteriorSubMax
 
 
 def arms(*columns):

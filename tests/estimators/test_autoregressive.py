@@ -2,15 +2,14 @@ import jax
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.slots import Slots
-from submax.estimators.sequential.autoregressive import Autoregressive
-from submax.estimators.softmax import Softmax
-from submax.models.networks.slot_network import INJECTION_FORMS
-from submax.models.nn.designs.design import Example
-from submax.models.nn.training.parameters import restored, unpacked
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Slots
+from submax.estimators.network import Softmax
+from submax.models.networks.choices import INJECTION_FORMS
+from submax.models.nn.designs import Example
+from submax.models.nn.training import restored, unpacked
+from submax.models.training import Training
+from submax.research.rivals.sequences import Autoregressive
 
 pytestmark = pytest.mark.xdist_group("Autoregressive")
 

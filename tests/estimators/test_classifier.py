@@ -6,25 +6,24 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.memory import Memory
-from submax.core.rewards.discrete import Discrete
-from submax.core.running.fallback import counted_fallbacks
-from submax.core.running.state_file import read_state, state_bytes
-from submax.core.spaces.arms import Arms
+from submax.core.errors import counted_fallbacks
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Discrete
+from submax.core.serialization import read_state, state_bytes
+from submax.core.spaces import Arms
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
-from submax.models.classifiers.fitted_classifier import Unpredicted
+from submax.models.classifiers import Unpredicted
+from submax.models.memory import Memory
 from submax.policies import make_policy
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.slots import SlotBySlot
 from submax.strategies.linear_program import LinearProgram
-from submax.strategies.optimized import Optimized
-from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Tracking
+from submax.strategies.weighted import Optimized, SubMax
 from submax.testing import check_estimator, check_policy
-from submax.testing.rules.examples import (
+from submax.testing.policies import check_decisions, check_learning
+from submax.testing.problems import (
     PROBLEMS,
     SCALED,
     accepted,
@@ -32,8 +31,6 @@ from submax.testing.rules.examples import (
     some_contexts,
     some_feedback,
 )
-from submax.testing.rules.policy_decisions import check_decisions
-from submax.testing.rules.policy_learning import check_learning
 
 REPLICAS = 3
 

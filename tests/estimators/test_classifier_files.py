@@ -10,9 +10,9 @@ from refusals import raises_code
 import submax
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
-from submax.experiments.running.cells import cells, run_cell
-from submax.experiments.specification import parse
 from submax.schema.learned import Learned
+from submax.simulation.experiment import parse
+from submax.simulation.runner import cells, run_cell
 from submax.web.server.service import refuse_files
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "any-classifier.md"

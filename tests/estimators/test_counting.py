@@ -7,15 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, gammaln
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.discrete import Discrete
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.estimators.counting import Counting
-from submax.estimators.fitted_memory import FIRST_WEIGHTS, RATES, SWITCH_RATE
-from submax.estimators.fitted_smoothing import fitted_smoothing
-from submax.testing.rules.examples import fixed_levels, rows_of, some_feedback
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Discrete
+from submax.core.spaces import Arms, Slots
+from submax.estimators.counting import FIRST_WEIGHTS, RATES, SWITCH_RATE, Counting, fitted_smoothing
+from submax.testing.problems import fixed_levels, rows_of, some_feedback
 
 PROBLEMS = (
     Problem(Arms(4)),

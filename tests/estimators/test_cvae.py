@@ -4,13 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.slots import Slots
-from submax.estimators.cvae import CVAE
-from submax.models.nn.training.parameters import restored, unpacked
-from submax.testing.rules.examples import some_contexts
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Slots
+from submax.estimators.network import CVAE
+from submax.models.nn.training import restored, unpacked
+from submax.models.training import Training
+from submax.testing.problems import some_contexts
 
 pytestmark = pytest.mark.xdist_group("CVAE")
 

@@ -1,16 +1,14 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.box import Box
-from submax.core.spaces.mixed import Mixed
-from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.submax import SubMax
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Continuous
+from submax.core.spaces import Box, Mixed
+from submax.estimators.network import CVAE
+from submax.models.training import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.strategies.weighted import SubMax
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 pytestmark = pytest.mark.xdist_group("CVAE")
 

@@ -3,20 +3,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.box import Box
-from submax.core.spaces.mixed import Mixed
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Box, Mixed
 from submax.estimators import ESTIMATORS
-from submax.estimators.denoising.denoising import Denoising
-from submax.models.networks.denoising_network import signal_shares
-from submax.models.nn.designs.design import Example
-from submax.models.nn.training.parameters import restored, unpacked
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.optimistic import Optimistic
+from submax.models.nn.designs import Example
+from submax.models.nn.training import restored, unpacked
+from submax.models.training import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.rivals.denoising import Denoising, signal_shares
+from submax.strategies.weighted import Optimistic
 from submax.testing.examples import examples
-from submax.testing.rules.policy_densities import REAL, check_densities
+from submax.testing.policies import REAL, check_densities
 
 pytestmark = pytest.mark.xdist_group("Denoising")
 

@@ -4,24 +4,20 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.rewards.counts import Counts
-from submax.core.running import extras
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
-from submax.core.spaces.mixed import Mixed
-from submax.core.spaces.slots import Slots
+from submax.core import optional as extras
+from submax.core.problem import Problem
+from submax.core.rewards import Counts
+from submax.core.spaces import Arms, Box, Mixed, Slots
 from submax.estimators.classifier import Classifier
-from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.estimators.denoising.denoising import Denoising
-from submax.estimators.sequential.autoregressive import Autoregressive
-from submax.estimators.softmax import Softmax
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.optimized import Optimized
-from submax.testing.rules.examples import some_feedback
+from submax.estimators.network import CVAE, Softmax
+from submax.models.training import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.rivals.continual import VariationalContinual
+from submax.research.rivals.denoising import Denoising
+from submax.research.rivals.sequences import Autoregressive
+from submax.strategies.weighted import Optimized
+from submax.testing.problems import some_feedback
 
 BAD = [
     (Counting, "smoothing", [-0.1, float("nan"), True, "1"]),

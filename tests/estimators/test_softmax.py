@@ -6,21 +6,18 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.memory import Memory
-from submax.core.memory.training import Training
-from submax.core.numerics.divergence import DivergedWarning
-from submax.core.rewards.counts import Counts
-from submax.core.spaces.arms import Arms
-from submax.estimators.cvae import CVAE
-from submax.estimators.importance_values import NUMBERS_PER_PART, importance_values
-from submax.estimators.softmax import Softmax
-from submax.models.networks.slot_network import INJECTION_FORMS
-from submax.policies.neural.neural_ucb import NeuralUCB
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.submax import SubMax
-from submax.testing.rules.examples import rows_of, some_contexts
+from submax.core.errors import DivergedWarning
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Counts
+from submax.core.spaces import Arms
+from submax.estimators.network import CVAE, Softmax
+from submax.models.memory import NUMBERS_PER_PART, Memory, importance_values
+from submax.models.networks.choices import INJECTION_FORMS
+from submax.models.training import Training
+from submax.policies.neural import NeuralUCB
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.strategies.weighted import SubMax
+from submax.testing.problems import rows_of, some_contexts
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 

@@ -6,18 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.spaces.arms import Arms
-from submax.estimators.continual.variational_continual import VariationalContinual
-from submax.estimators.softmax import Softmax
-from submax.models.nn.designs.design import Design, Example
-from submax.models.nn.designs.variational_design import (
-    VariationalDesign,
-    VariationalModel,
-    divergence,
-)
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.core.problem import Problem
+from submax.core.spaces import Arms
+from submax.estimators.network import Softmax
+from submax.models.nn.designs import Design, Example
+from submax.models.training import Training
+from submax.research.rivals.continual import VariationalContinual
+from submax.research.rivals.designs import VariationalDesign, VariationalModel, divergence
+from submax.testing.problems import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("VariationalContinual")
 

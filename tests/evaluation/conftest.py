@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from submax.core.numerics.categorical import draw
+from submax.core.numerics import draw
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.sessions import trajectory_weights
 

@@ -11,11 +11,10 @@ from refusals import raises_code
 from scipy import stats
 
 from submax.cli import main
-from submax.experiments.comparing.mean_ranks import MeanRanks, mean_ranks
-from submax.experiments.comparing.paired_differences import compare, holm, replicas_needed
-from submax.experiments.running.study import run_study
-from submax.experiments.specification import parse
 from submax.plots import critical_difference_figure
+from submax.simulation.compare import MeanRanks, compare, holm, mean_ranks, replicas_needed
+from submax.simulation.experiment import parse
+from submax.simulation.runner import run_study
 
 FILE = """
 observations = 60

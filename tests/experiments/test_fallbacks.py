@@ -5,10 +5,9 @@ import pytest
 from rich.console import Console
 
 from submax.cli.running.report import print_sweep
-from submax.experiments.running.cells import cells, run_cell
-from submax.experiments.specification import parse
-from submax.experiments.storing.results import FinishedCell, write_results
-from submax.simulation.cell_store import CellStore
+from submax.simulation.experiment import parse
+from submax.simulation.results import CellStore
+from submax.simulation.runner import FinishedCell, cells, run_cell, write_results
 
 BATCH, REPLICAS = 60, 4
 

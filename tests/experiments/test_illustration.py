@@ -3,10 +3,10 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.experiments.running.illustration import compute, illustrate
-from submax.experiments.specification import load_named
-from submax.experiments.statements.illustration_statements import illustration_statements
-from submax.experiments.statements.verdict import Verdict
+from submax.research.paper.claims import illustration_statements
+from submax.research.paper.illustration import compute, illustrate
+from submax.simulation.compare import Verdict
+from submax.simulation.experiment import load_named
 
 
 @pytest.fixture(scope="module")

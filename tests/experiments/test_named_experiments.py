@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.estimators.cvae import CVAE
-from submax.experiments.running.cells import (
-    cells,
-    configurations,
-    make_environment,
-    policy_of,
-    rehearse,
-)
-from submax.experiments.running.selection import select, without_more
-from submax.experiments.specification import (
+from submax.estimators.network import CVAE
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.paper.bernoulli_claims import CLASSIC, STRONG
+from submax.simulation.experiment import (
     bakeoff_experiments,
     beyond_experiments,
     load_named,
@@ -23,8 +17,15 @@ from submax.experiments.specification import (
     policy_name,
     rival_experiments,
 )
-from submax.experiments.statements.bernoulli_comparisons import CLASSIC, STRONG
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.simulation.runner import (
+    cells,
+    configurations,
+    make_environment,
+    policy_of,
+    rehearse,
+    select,
+    without_more,
+)
 
 CHOSEN_ON = (
     "banana", "chess", "magic", "mushroom", "optdigits", "penbased", "phoneme", "satimage",

@@ -6,15 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from submax.experiments.running.cells import cells
-from submax.experiments.running.run import run_offline, unfinished
-from submax.experiments.specification import load_file
-from submax.experiments.storing.rows_store import RowsStore
+from submax.simulation.experiment import load_file
+from submax.simulation.results import RowsStore
+from submax.simulation.runner import cells, run_offline, unfinished
 
 BROKEN = """
 from dataclasses import dataclass
 from pathlib import Path
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 @dataclass(frozen=True)
 class Broken(Random):

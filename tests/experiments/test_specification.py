@@ -1,12 +1,11 @@
 import pytest
 from refusals import raises_code
 
-from submax.core.memory.training import Training
-from submax.estimators.cvae import CVAE
-from submax.experiments.running.cells import cells, make_environment, policy_of
-from submax.experiments.running.selection import select
-from submax.experiments.specification import load_file, load_named, parse, policy_name
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.estimators.network import CVAE
+from submax.models.training import Training
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.simulation.experiment import load_file, load_named, parse, policy_name
+from submax.simulation.runner import cells, make_environment, policy_of, select
 
 OWN = """
 observations = 20
@@ -86,7 +85,7 @@ def test_selection():
 def test_own_classes_are_found_beside_the_file(tmp_path):
     (tmp_path / "half.py").write_text(
         "from dataclasses import dataclass\n"
-        "from submax.environments.arms.bernoulli import Bernoulli\n"
+        "from submax.environments.arms import Bernoulli\n"
         "import numpy as np\n"
         "@dataclass(frozen=True)\n"
         "class Half(Bernoulli):\n"

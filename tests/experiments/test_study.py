@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 
-from submax.experiments.running.study import run_study
-from submax.experiments.specification import parse
+from submax.simulation.experiment import parse
+from submax.simulation.runner import run_study
 
 FILE = """
 observations = 40

@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.contracts.facts import Facts
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
-from submax.core.numerics.categorical import log_prob_of
+from submax.core.numerics import log_prob_of
+from submax.core.policy import Facts, Policy
+from submax.core.problem import ChosenActions, Problem
 
 
 class WeightedState(NamedTuple):

@@ -11,7 +11,7 @@ from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.report.comparisons.comparison import Comparison, Estimate
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 from submax.plots import draw_forest, draw_offline
-from submax.plots.estimates import ESTIMATES
+from submax.simulation.figures.forest import ESTIMATES
 
 FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0, 45.0, 0.0)
 NAN, INFINITY = float("nan"), float("inf")

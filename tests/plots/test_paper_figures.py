@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
 
-from submax.plots.panel import PanelCurve
-from submax.plots.paper_figures import best_of_families, paired_figure, paper_figure
+from submax.simulation.figures.sweep import (
+    PanelCurve,
+    best_of_families,
+    paired_figure,
+    paper_figure,
+)
 
 STEPS = np.arange(1, 51)
 

@@ -8,10 +8,10 @@ from refusals import raises_code
 
 from submax import Bernoulli, make_policy, simulate
 from submax.cli import main
-from submax.experiments.running.study import run_study
-from submax.experiments.specification import parse
 from submax.plots import StudyStyle, study_figure
-from submax.simulation.measures import lai_robbins
+from submax.simulation.experiment import parse
+from submax.simulation.runner import run_study
+from submax.simulation.trace import lai_robbins
 
 FILE = """
 observations = 60

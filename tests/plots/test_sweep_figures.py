@@ -1,9 +1,9 @@
 import pyarrow.parquet as pq
 import pytest
 
-from submax.experiments.running.study import run_study
-from submax.experiments.specification import parse
 from submax.plots import draw_sweep_figure, sweep_figures
+from submax.simulation.experiment import parse
+from submax.simulation.runner import run_study
 
 OWN = """
 observations = 40

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax import Arms, Feedback, Problem, Slots, make_policy, simulate
-from submax.core.contracts.eligibility import probabilities_among
+from submax.core.policy import probabilities_among
 from submax.environments import SleepingBernoulli
 from submax.simulation import BatchFlush
 

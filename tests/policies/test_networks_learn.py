@@ -21,7 +21,7 @@ from submax.policies import (
     VarianceNetworkUCB,
 )
 from submax.strategies import SubMax, Tilted
-from submax.testing.rules.examples import some_contexts
+from submax.testing.problems import some_contexts
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

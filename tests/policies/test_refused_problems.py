@@ -40,7 +40,7 @@ from submax.policies import (
     SlotBySlot,
 )
 from submax.strategies import Iterated, Optimized, Target, Tracking
-from submax.testing.rules.examples import some_feedback
+from submax.testing.problems import some_feedback
 
 NUMBERS = Problem(Box((0.0,), (1.0,)))
 UNBOUNDED = Problem(Arms(2), scale=Continuous())

@@ -63,9 +63,7 @@ def test_tables_may_hold_presets_objects_and_a_name():
 
 def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text(
-        "from submax.policies.classic.thompson import Thompson\nclass Mine(Thompson): pass\n"
-    )
+    path.write_text("from submax.policies.thompson import Thompson\nclass Mine(Thompson): pass\n")
     made = make_policy(f"{path}:Mine")
     assert type(made).__name__ == "Mine"
     assert PolicySpecification.of(made).data == {"kind": f"{path}:Mine"}

@@ -7,7 +7,7 @@ from msgspec.structs import replace as altered
 from refusals import raises_code
 from safetensors.numpy import save
 
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.serialization import read_state, state_bytes
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.schema import learned as limits_of
@@ -119,7 +119,7 @@ def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active
 OWN = """
 from dataclasses import dataclass
 from pathlib import Path
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 Path(__file__).with_name("was-run").touch()
 

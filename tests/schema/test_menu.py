@@ -4,10 +4,7 @@ import msgspec
 import pytest
 from refusals import raises_code
 
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
-from submax.core.spaces.mixed import Mixed
-from submax.core.spaces.slots import Slots
+from submax.core.spaces import Arms, Box, Mixed, Slots
 from submax.schema.choices import MOST_CHOICES, Change
 from submax.schema.menu import LISTED, MOST_SLOTS, Menu
 

@@ -17,8 +17,8 @@ from submax import (
     make_policy,
     simulate,
 )
-from submax.core.contracts.wrapper_policy import WrapperPolicy
-from submax.testing.rules.goodness_of_fit import goodness_of_fit
+from submax.core.policy import WrapperPolicy
+from submax.testing.requirements import goodness_of_fit
 
 
 def known(delay, observations):

@@ -5,8 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from refusals import raises_code
 
-from submax.simulation.executors import SINGLE_THREAD, dask_executor, local_executor
-from submax.simulation.meter import Meter, count, install
+from submax.simulation.runner import (
+    SINGLE_THREAD,
+    Meter,
+    count,
+    dask_executor,
+    install,
+    local_executor,
+)
 
 
 @pytest.fixture

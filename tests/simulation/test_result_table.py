@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 
-from submax.simulation.running.result_table import ResultTable, write_table
+from submax.simulation.results import ResultTable, write_table
 
 
 @pytest.fixture

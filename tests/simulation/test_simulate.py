@@ -7,18 +7,16 @@ import pytest
 from refusals import raises_code
 
 from submax import ContextIgnoredWarning, Contextual, DriftingContextual
-from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.contracts.environment import Environment, Outcome
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.counts import Counts
-from submax.core.spaces.arms import Arms
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.environment import Environment, Outcome
+from submax.core.policy import Policy
+from submax.core.problem import ChosenActions, Problem
+from submax.core.rewards import Counts
+from submax.core.spaces import Arms
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.policies.classic.random import Random
-from submax.policies.classic.thompson import Thompson
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.lag import Lag
+from submax.policies.epsilon_greedy import Random
+from submax.policies.thompson import Thompson
+from submax.simulation.delays import BatchFlush, Lag
 from submax.simulation.simulate import simulate
 
 DELAYS = [BatchFlush(1), BatchFlush(7), BatchFlush(100), Lag(0), Lag(5), Lag(100)]

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.contracts.wrapper_policy import WrapperPolicy
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.policy import WrapperPolicy
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.policies.classic.thompson import Thompson
-from submax.simulation.running.timed import Timed
-from submax.simulation.simulate import simulate
+from submax.policies.thompson import Thompson
+from submax.simulation.simulate import Timed, simulate
 
 STEPPING = ("thompson-1-9", "rcp-submax", "ucb1", "kl-ucb", "moss", "epsilon-greedy-0.1")
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from submax import BatchFlush, Bernoulli, make_policy, simulate
-from submax.simulation.cell_result import CellResult, Curve, Seconds
-from submax.simulation.cell_store import CellStore
-from submax.simulation.sweep import sweep
+from submax.simulation.results import CellResult, CellStore, Curve, Seconds
+from submax.simulation.runner import sweep
 
 
 def result(number: int) -> CellResult:

@@ -7,14 +7,14 @@ import pytest
 from refusals import raises_code
 
 from submax import Bernoulli, Combinatorial, make_policy, simulate
-from submax.simulation.measures import (
+from submax.simulation.trace import (
+    Trace,
     lai_robbins,
     pulls,
     quantiles,
     regret_per_period,
     share_of_best,
 )
-from submax.simulation.trace import Trace
 
 MEANS = [0.8, 0.5, 0.2]
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.policies.classic.thompson import Thompson
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.core.problem import Feedback
+from submax.environments.arms import Bernoulli
+from submax.policies.thompson import Thompson
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 REPLICAS, ARMS, ROWS = 2000, 5, 30
 

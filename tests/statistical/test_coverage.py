@@ -1,6 +1,6 @@
 import numpy as np
 
-from submax.core.numerics.categorical import draw
+from submax.core.numerics import draw
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.intervals import bootstrap, normal
 from submax.evaluation.off_policy import make_off_policy

@@ -5,7 +5,7 @@ import pytest
 
 import submax
 from submax.evaluation import compare, learn
-from submax.experiments.running.offline import true_value, uniform_log
+from submax.research.paper.offline import true_value, uniform_log
 
 NETWORK = {
     "kind": "reward-conditioned",

@@ -5,15 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.conditioning.table import Table
-from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.conditioning import Table
+from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.delays import BatchFlush
 from submax.simulation.simulate import simulate
-from submax.strategies.optimistic import Optimistic
-from submax.strategies.optimized import Optimized
-from submax.strategies.submax import SubMax
-from submax.strategies.target import Target
+from submax.strategies.weighted import Optimistic, Optimized, SubMax, Target
 
 CLEAR = 5.0
 """Standard errors: one false alarm in three million comparisons."""

@@ -3,29 +3,22 @@
 import numpy as np
 import pytest
 
-from submax.core.memory.memory import Memory
-from submax.core.memory.training import Training
-from submax.core.running.fallback import counted_fallbacks
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.arms.gaussian import Gaussian
-from submax.environments.arms.poisson import Poisson
-from submax.environments.arms.ratings import Ratings
-from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
-from submax.environments.networks.bump import Bump
-from submax.environments.networks.combinatorial import Combinatorial
-from submax.environments.networks.pricing import Pricing
-from submax.environments.tables.designs import Designs
+from submax.core.errors import counted_fallbacks
+from submax.environments.arms import Bernoulli, Gaussian, Poisson, Ratings
+from submax.environments.changing import DriftingBernoulli
+from submax.environments.contextual import Combinatorial
+from submax.environments.designs import Designs
 from submax.estimators.counting import Counting
-from submax.estimators.cvae import CVAE
-from submax.policies.classic.random import Random
-from submax.policies.real_valued.gridded import Gridded
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.simulation.batch_flush import BatchFlush
+from submax.estimators.network import CVAE
+from submax.models.memory import Memory
+from submax.models.training import Training
+from submax.policies.epsilon_greedy import Random
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.beyond.real_valued import Bump, Gridded, Pricing
+from submax.simulation.delays import BatchFlush
 from submax.simulation.simulate import simulate
-from submax.strategies.advantage import Advantage
 from submax.strategies.linear_program import LinearProgram
-from submax.strategies.optimized import Optimized
-from submax.strategies.submax import SubMax
+from submax.strategies.weighted import Advantage, Optimized, SubMax
 
 # Counting does not look at contexts, which is what is tested.
 pytestmark = pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")

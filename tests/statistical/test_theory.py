@@ -12,28 +12,27 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import logsumexp, xlogy
 
-from submax.core.conditioning.conditional_distribution import ConditionalDistribution
-from submax.core.conditioning.rejection import FIRST_ROUND, rejection
-from submax.core.conditioning.table import SampleSizes, Table
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.numerics.categorical import draw, draw_grouped
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.environments.arms.bernoulli import Bernoulli
-from submax.estimators.counting import Counting
-from submax.estimators.fitted_smoothing import fitted_smoothing
+from submax.core.conditioning import (
+    FIRST_ROUND,
+    ConditionalDistribution,
+    SampleSizes,
+    Table,
+    rejection,
+)
+from submax.core.numerics import draw, draw_grouped
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms, Slots
+from submax.environments.arms import Bernoulli
+from submax.estimators.counting import Counting, fitted_smoothing
 from submax.policies import make_policy
-from submax.policies.classic.bernoulli_divergence import upper_bound
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
-from submax.simulation.batch_flush import BatchFlush
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.slots import SlotBySlot
+from submax.policies.ucb import upper_bound
+from submax.simulation.delays import BatchFlush
 from submax.simulation.simulate import simulate
-from submax.strategies.clipped import Clipped
-from submax.strategies.optimistic import Optimistic
-from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Divergence, Tracking, confidence, persistence
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.strategies.weighted import Clipped, Optimistic, SubMax
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "theory.md"
 FALSE_ALARM = 1e-8

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from submax import Table
 from submax.strategies import Advantage, SubMax
-from submax.testing.check_strategy import random_table
+from submax.testing.strategies import random_table
 
 NO_VALUES = np.full(3, np.nan)
 

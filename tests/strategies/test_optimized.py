@@ -10,14 +10,13 @@ from refusals import raises_code
 from scipy import optimize
 
 from submax import Table
-from submax.core.running.fallback import counted_fallbacks
+from submax.core.errors import counted_fallbacks
 from submax.estimators import Counting
 from submax.strategies import LinearProgram, Optimistic, Optimized
-from submax.strategies.batched_simplex import maximize
-from submax.strategies.linear_program import UnsolvedWarning
-from submax.strategies.optimized import bounds
-from submax.testing.check_strategy import hostile_tables, random_table
-from submax.testing.rules.examples import PROBLEMS
+from submax.strategies.linear_program import UnsolvedWarning, maximize
+from submax.strategies.weighted import bounds
+from submax.testing.problems import PROBLEMS
+from submax.testing.strategies import hostile_tables, random_table
 
 VALUES = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda pair: np.array(pair) / 10)
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from submax import Table
 from submax.strategies import Clipped, Optimistic, Optimized, SubMax, Target, Tilted
-from submax.strategies.optimized import bounds
+from submax.strategies.weighted import bounds
 
 
 def test_it_is_the_row_of_the_highest_level(small_table):

@@ -9,7 +9,7 @@ from refusals import raises_code
 from scipy.optimize import brentq
 
 from submax import Table
-from submax.core.conditioning.table import SampleSizes
+from submax.core.conditioning import SampleSizes
 from submax.strategies import Tracking
 from submax.strategies.tracking import confidence
 

@@ -14,7 +14,7 @@ PRELOADED = (
     "scipy.special",
     "submax.cli.live",
     "submax.live.bandits.open",
-    "submax.policies.classic.epsilon_greedy",
+    "submax.policies.epsilon_greedy",
     "submax.web.server.declaring.trial_process",
     "submax.web.server.run",
 )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax import BatchFlush
-from submax.simulation.delay import Step
+from submax.simulation.delays import Step
 from submax.testing import check_delay
 
 UNSEEDED = np.random.default_rng(0)

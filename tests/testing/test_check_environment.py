@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax import Bernoulli
-from submax.core.contracts.environment import Outcome
+from submax.core.environment import Outcome
 from submax.environments import Contextual
 from submax.testing import check_environment
 

@@ -12,10 +12,7 @@ from rival_sources.history import ARMS, ROWS, importing, ours_by_row, rows, stat
 from submax import make_policy
 from submax.policies import EXP3IX, DiscountedThompson, EpsilonGreedy, Gradient
 from submax.policies import SlidingWindowThompson as WindowThompson
-from submax.policies.classic.information_directed import (
-    least_information_ratio,
-    regret_and_information,
-)
+from submax.policies.thompson import least_information_ratio, regret_and_information
 
 DISCOUNT, WINDOW = 0.97, 50
 

@@ -8,7 +8,7 @@ import msgspec
 from docs.generators.markdown_tables import table
 from docs.generators.reference.schema_words import cell, fields_table
 
-from submax.core.running.variables import BY_FILE
+from submax.core.processes import BY_FILE
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.declared_types import DECLARED_TYPES, ContextField
 from submax.live.declaring.guard_rails import GuardRails

@@ -14,9 +14,9 @@ from docs.generators.reference.schema_words import cell
 from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
-from submax.experiments.specification import MERGED, QUICK_REPLICAS, Specification
 from submax.policies import POLICIES
 from submax.simulation import DELAYS
+from submax.simulation.experiment import MERGED, QUICK_REPLICAS, Specification
 from submax.strategies import STRATEGIES
 
 PAGE = Path(__file__).parents[2] / "reference" / "toml.md"

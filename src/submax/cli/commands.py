@@ -10,7 +10,7 @@ from submax._version import __version__
 from submax.cli.errors import Commands
 from submax.cli.running.run_options import run_options
 from submax.core.checks import one_of
-from submax.core.running.single_thread import prefer_single_thread
+from submax.core.processes import prefer_single_thread
 
 PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
 server.
@@ -46,7 +46,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     To resume a run that was stopped, give the same command again.
     """
     from submax.cli.running.run import RunOptions, run_experiments
-    from submax.experiments.specification import (
+    from submax.simulation.experiment import (
         bakeoff_experiments,
         beyond_experiments,
         load_named,
@@ -75,7 +75,7 @@ def simulate(file: Path, **options: Any) -> None:
     To resume a run that was stopped, give the same command again.
     """
     from submax.cli.running.run import RunOptions, run_experiments
-    from submax.experiments.specification import load_file
+    from submax.simulation.experiment import load_file
 
     run_experiments([load_file(file)], RunOptions(**options, own_file=True))
 
@@ -116,7 +116,7 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     other than --policy, one figure for each configuration of an experiment is drawn that fits a
     column of a paper, as figures/column-....
     """
-    from submax.core.running.extras import require_extra
+    from submax.core.optional import require_extra
 
     require_extra("plots", "a figure", "matplotlib")
     names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
@@ -177,8 +177,8 @@ def compare(
     of comparisons, and how many replicas a difference of this size needs.
     """
     from submax.cli.studies.comparison import print_comparison
-    from submax.core.running.extras import require_extra
-    from submax.experiments.comparing.paired_differences import compare as paired_differences
+    from submax.core.optional import require_extra
+    from submax.simulation.compare import compare as paired_differences
 
     if ranks is not None:
         require_extra("plots", "--ranks", "matplotlib")

@@ -11,8 +11,8 @@ import click
 from submax.cli.inspection import opened_for_reading
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError, SubmaxError
-from submax.core.running.extras import require_extra
-from submax.core.running.names_file import names_file
+from submax.core.optional import require_extra
+from submax.core.registry import names_file
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.archive.compacting.compactor import removed_rows
 from submax.live.archive.derived_rows import DerivedRows

@@ -41,7 +41,7 @@ def serve(**given: Any) -> None:
     STORE as SUBMAX_STORE. With _FILE at the end of its name, a variable names a file that has
     the value.
     """
-    from submax.core.running.extras import require_extra
+    from submax.core.optional import require_extra
     from submax.live.log.pages.collection_pause import collection_pause
     from submax.web.server.running.serve_options import ServeOptions
 
@@ -81,7 +81,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     folder, which is deleted at the end.
     """
     from submax.cli.compact import seconds
-    from submax.core.running.extras import require_extra
+    from submax.core.optional import require_extra
 
     require_extra("server", "the demo", *SERVER_MODULES)
     from submax.web.server.demo.run import run_demo

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from submax.core.running.variables import variable_text
+from submax.core.processes import variable_text
 
 VARIABLE = "SUBMAX_STORE"
 """The variable that names the store, as for ``submax serve``."""

@@ -1,7 +1,15 @@
-"""The errors that submax raises on purpose."""
+"""The errors that submax raises on purpose, and its warnings."""
 
 import traceback
-from typing import ClassVar
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import ClassVar, Self
+
+import numpy as np
+
+from submax.core.arrays import Integers
 
 
 class SubmaxError(Exception):
@@ -74,3 +82,89 @@ def one_line(error: BaseException) -> str:
         if not frame.filename.startswith("<frozen importlib")
     ]
     return f"{kind} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else kind
+
+
+class ContextIgnoredWarning(UserWarning):
+    """The policy does not look at the context that is given for every decision."""
+
+
+@contextmanager
+def ignored_contexts_allowed() -> Iterator[None]:
+    """Do not warn of policies that ignore the context: the caller has chosen them on purpose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContextIgnoredWarning)
+        yield
+
+
+class DivergedWarning(UserWarning):
+    """The loss of a network became infinite or NaN during training."""
+
+
+def warn_of_divergence(step: Integers) -> None:
+    """Warn about every replica that diverged, at ``step [R]``; −1 means that it did not."""
+    for replica in np.flatnonzero(step >= 0):
+        warnings.warn(
+            f"the loss of replica {replica} was not finite at step {step[replica]}; "
+            "it keeps its last good parameters",
+            DivergedWarning,
+            stacklevel=3,
+        )
+
+
+class FallbackWarning(UserWarning):
+    """A simpler rule was used for this many ``decisions``; the message names the rule."""
+
+    def __init__(self, message: str, decisions: int) -> None:
+        super().__init__(message)
+        self.decisions = decisions
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, int]]:
+        # By default an exception is pickled with its message only, without the decisions.
+        return type(self), (str(self), self.decisions)
+
+
+_counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
+_multiplier: ContextVar[int] = ContextVar("multiplier", default=1)
+
+
+def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None:
+    """Report that a simpler rule was used for this many decisions.
+
+    Inside ``counted_fallbacks`` the number is appended to its list; elsewhere a warning of this
+    kind is issued. Inside ``standing_for`` the number is multiplied.
+    """
+    decisions *= _multiplier.get()
+    counts = _counts.get()
+    if counts is not None:
+        counts.append(decisions)
+        return
+    warnings.warn(kind(message, decisions), stacklevel=3)
+
+
+class counted_fallbacks:  # noqa: N801 - used as a function; a generator would cost more
+    """Collect fallbacks instead of warning, as in ``with counted_fallbacks() as counts``.
+
+    ``counts`` is a list with the number of decisions of each fallback that the block reports.
+    """
+
+    def __enter__(self) -> list[int]:
+        counts: list[int] = []
+        self._token = _counts.set(counts)
+        return counts
+
+    def __exit__(self, *_: object) -> None:
+        _counts.reset(self._token)
+
+
+@contextmanager
+def standing_for(decisions: int) -> Iterator[None]:
+    """Multiply the number of decisions of every fallback in the block.
+
+    The block computes probabilities once, and this many decisions will use them. Of nested blocks
+    only the innermost one counts.
+    """
+    token = _multiplier.set(decisions)
+    try:
+        yield
+    finally:
+        _multiplier.reset(token)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from submax.core.contracts.environment import Environment
+from submax.core.environment import Environment
 from submax.core.registry import Registry
 
 ENVIRONMENTS: Registry[Environment[Any]] = Registry(
@@ -10,31 +10,31 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
     Environment,  # type: ignore[type-abstract]  # a contract is abstract
     "environment",
     {
-        "adversarial": "submax.environments.tables.adversarial:Adversarial",
-        "bernoulli": "submax.environments.arms.bernoulli:Bernoulli",
-        "bump": "submax.environments.networks.bump:Bump",
-        "cascade": "submax.environments.slates.cascade:Cascade",
-        "classification": "submax.environments.tables.classification:Classification",
-        "combinatorial": "submax.environments.networks.combinatorial:Combinatorial",
-        "contextual": "submax.environments.networks.contextual:Contextual",
-        "described-arms": "submax.environments.linear.described_arms:DescribedArms",
-        "designs": "submax.environments.tables.designs:Designs",
-        "drifting-bernoulli": "submax.environments.changing.drifting_bernoulli:DriftingBernoulli",
-        "drifting-contextual": "submax.environments.networks.drifting_contextual:DriftingContextual",
-        "dueling": "submax.environments.slates.dueling:Dueling",
-        "few-good": "submax.environments.arms.few_good:FewGood",
-        "gaussian": "submax.environments.arms.gaussian:Gaussian",
-        "heavy-tailed": "submax.environments.arms.heavy_tailed:HeavyTailed",
-        "linear-contextual": "submax.environments.linear.linear_contextual:LinearContextual",
-        "logistic-contextual": "submax.environments.linear.logistic_contextual:LogisticContextual",
-        "poisson": "submax.environments.arms.poisson:Poisson",
-        "position-clicks": "submax.environments.slates.position_clicks:PositionClicks",
-        "pricing": "submax.environments.networks.pricing:Pricing",
-        "ratings": "submax.environments.arms.ratings:Ratings",
-        "recorded-rewards": "submax.environments.tables.recorded_rewards:RecordedRewards",
-        "retiring-bernoulli": "submax.environments.changing.retiring_bernoulli:RetiringBernoulli",
-        "sleeping-bernoulli": "submax.environments.changing.sleeping_bernoulli:SleepingBernoulli",
-        "switching-bernoulli": "submax.environments.changing.switching_bernoulli:SwitchingBernoulli",
+        "adversarial": "submax.research.beyond.adversarial:Adversarial",
+        "bernoulli": "submax.environments.arms:Bernoulli",
+        "bump": "submax.research.beyond.real_valued:Bump",
+        "cascade": "submax.research.beyond.slates:Cascade",
+        "classification": "submax.environments.tables:Classification",
+        "combinatorial": "submax.environments.contextual:Combinatorial",
+        "contextual": "submax.environments.contextual:Contextual",
+        "described-arms": "submax.environments.linear:DescribedArms",
+        "designs": "submax.environments.designs:Designs",
+        "drifting-bernoulli": "submax.environments.changing:DriftingBernoulli",
+        "drifting-contextual": "submax.environments.contextual:DriftingContextual",
+        "dueling": "submax.research.beyond.duels:Dueling",
+        "few-good": "submax.environments.arms:FewGood",
+        "gaussian": "submax.environments.arms:Gaussian",
+        "heavy-tailed": "submax.environments.arms:HeavyTailed",
+        "linear-contextual": "submax.environments.linear:LinearContextual",
+        "logistic-contextual": "submax.environments.linear:LogisticContextual",
+        "poisson": "submax.environments.arms:Poisson",
+        "position-clicks": "submax.research.beyond.slates:PositionClicks",
+        "pricing": "submax.research.beyond.real_valued:Pricing",
+        "ratings": "submax.environments.arms:Ratings",
+        "recorded-rewards": "submax.environments.tables:RecordedRewards",
+        "retiring-bernoulli": "submax.environments.changing:RetiringBernoulli",
+        "sleeping-bernoulli": "submax.environments.changing:SleepingBernoulli",
+        "switching-bernoulli": "submax.environments.changing:SwitchingBernoulli",
     },
 )
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning import Estimator
 from submax.core.registry import Registry
 
 ESTIMATORS: Registry[Estimator[Any]] = Registry(
@@ -10,14 +10,14 @@ ESTIMATORS: Registry[Estimator[Any]] = Registry(
     Estimator,  # type: ignore[type-abstract]  # a contract is abstract
     "estimator",
     {
-        "autoregressive": "submax.estimators.sequential.autoregressive:Autoregressive",
-        "bayesian-features": "submax.estimators.bayesian_features:BayesianFeatures",
+        "autoregressive": "submax.research.rivals.sequences:Autoregressive",
+        "bayesian-features": "submax.estimators.regression:BayesianFeatures",
         "classifier": "submax.estimators.classifier:Classifier",
         "counting": "submax.estimators.counting:Counting",
-        "cvae": "submax.estimators.cvae:CVAE",
-        "denoising": "submax.estimators.denoising.denoising:Denoising",
-        "softmax": "submax.estimators.softmax:Softmax",
-        "variational-continual": "submax.estimators.continual.variational_continual:VariationalContinual",
+        "cvae": "submax.estimators.network:CVAE",
+        "denoising": "submax.research.rivals.denoising:Denoising",
+        "softmax": "submax.estimators.network:Softmax",
+        "variational-continual": "submax.research.rivals.continual:VariationalContinual",
     },
 )
 

@@ -1,31 +1,48 @@
-"""Conditioned probabilities by any classifier."""
+"""What the classifier estimator has learned."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import one_of, positive, whole_number
-from submax.core.conditioning.estimator import Estimator
-from submax.core.conditioning.listed_belief import ListedBelief
-from submax.core.conditioning.marginalization import normalized
-from submax.core.contracts.facts import Facts
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.memory import Memory
-from submax.core.memory.stored_buffer import StoredBuffer
-from submax.core.numerics.tally import tally
-from submax.core.rewards.reward_encoding import RewardEncoding
-from submax.estimators.classifier_params import ClassifierParams
-from submax.estimators.importance_values import importance_values
-from submax.models.classifiers.classifier_template import ClassifierTemplate
-from submax.models.classifiers.fitted_classifier import FittedClassifier
-from submax.models.classifiers.model_cache import ModelCache, Models
-from submax.models.classifiers.reward_features import ENCODINGS, reward_features
-from submax.strategies.observation_weights import ObservationWeights
+from submax.core.conditioning import Estimator, ListedBelief, normalized
+from submax.core.numerics import tally
+from submax.core.policy import Facts
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import RewardEncoding
+from submax.core.serialization import stored
+from submax.models.classifiers import (
+    ENCODINGS,
+    ClassifierTemplate,
+    FittedClassifier,
+    ModelCache,
+    Models,
+    reward_features,
+)
+from submax.models.memory import Memory, StoredBuffer, importance_values
+from submax.strategies.tracking import ObservationWeights
+
+
+@stored("classifier-params")
+class ClassifierParams(NamedTuple):
+    """The rows kept, what they were counted as, and a fitted classifier for each replica.
+
+    ``counts [R, L, A]`` is the weight of the rows at each reward level with each joint action;
+    ``seed [R]`` is what the classifier of each replica was fitted with. The ``models`` follow from
+    the other fields.
+    """
+
+    problem: Problem
+    buffer: StoredBuffer
+    reward_encoding: RewardEncoding
+    counts: Floats
+    seed: Integers
+    models: ModelCache
+
 
 LARGEST_SEED = 2**31 - 1
 """Classifier libraries accept seeds below this number."""

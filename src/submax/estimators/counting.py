@@ -1,28 +1,225 @@
 """Conditioned probabilities by counting."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import scipy
 
-from submax.core.arrays import Actions, Floats, Integers
+from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, positive
-from submax.core.conditioning.belief import Belief, sums_by_slot
-from submax.core.conditioning.estimator import Estimator
-from submax.core.conditioning.marginalization import normalized, with_total
-from submax.core.contracts.facts import Facts
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.buffer import Buffer
-from submax.core.memory.memory import Memory
-from submax.core.numerics.categorical import draw
-from submax.core.numerics.tally import tally
-from submax.core.rewards.reward_encoding import RewardEncoding
-from submax.core.running.stored import stored
-from submax.core.spaces.space import Space
-from submax.estimators.fitted_memory import MemoryCounts, MemoryRows
-from submax.estimators.fitted_smoothing import fitted_smoothing
-from submax.strategies.observation_weights import ObservationWeights
+from submax.core.conditioning import Belief, Estimator, normalized, sums_by_slot, with_total
+from submax.core.numerics import decreasing_root, draw, tally
+from submax.core.policy import Facts
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import RewardEncoding
+from submax.core.serialization import stored
+from submax.core.spaces import Space
+from submax.models.memory import Buffer, Memory
+from submax.strategies.tracking import ObservationWeights
+
+SWEEPS = 200
+"""At most this many rounds over the levels, if more than one constant is fitted."""
+CLOSE = 1e-3
+"""A search for one constant ends when a step changes its logarithm by less than this."""
+SETTLED = 1e-6
+"""Rounds end when no logarithm of a constant changes by more than this."""
+NEARBY = 1e-4
+"""Step of the finite difference that gives the second derivative of the likelihood."""
+FURTHEST = 12.0
+"""Bound of the absolute value of the logarithm of a constant."""
+WIDTH = 3.0
+"""Standard deviation of the normal prior of the logarithm, whose mean is 0."""
+
+
+def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
+    """Return the smoothing constant c_l of every level: ``[R, L, A] -> [R, L]``.
+
+    Adding c_l to the counts of level l amounts to a Dirichlet prior with parameters c for the level
+    probabilities of an arm; c maximizes the likelihood of the counts of all arms (empirical Bayes).
+    The constant of the level that is rarest, on average over arms, is not fitted but 1, as in
+    add-one smoothing. With two levels and rare rewards this is a Beta(1, β) prior of an arm's value
+    with a fitted β. A weak normal prior of the logarithms keeps the constants finite if the counts
+    say little.
+
+    The likelihood does not depend on how arms were chosen, so good arms may have been pulled more.
+    The search begins at ``start [R, L]``, for example the constants of the previous fit.
+
+    >>> rng = np.random.default_rng(0)
+    >>> rewards = rng.binomial(50, rng.beta(1, 9, size=(1, 2000)))
+    >>> fitted_smoothing(np.stack([50.0 - rewards, rewards], axis=1)).round().tolist()
+    [[9.0, 1.0]]
+
+    Reference: Minka (2000), on fitting a Dirichlet-multinomial distribution.
+    """
+    levels = counts.shape[1]
+    pulls = counts.sum(axis=1)
+    share = (counts / np.where(pulls > 0, pulls, 1.0)[:, None]).sum(axis=-1)
+    # Among equally rare levels the last is the rarest; only levels that were observed compete.
+    few = np.count_nonzero(share, axis=-1, keepdims=True) < 2
+    rare = np.where((share > 0) | few, share, np.inf)
+    rarest = levels - 1 - rare[:, ::-1].argmin(axis=-1)
+    free = np.arange(levels) != rarest[:, None]
+    if start is None:
+        # Start from the shares of the levels, with half an arm added to avoid extremes.
+        start = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
+    smoothing = np.where(free, np.clip(start, np.exp(-FURTHEST), np.exp(FURTHEST)), 1.0)
+    if levels == 2:
+        # Only one of two constants is free.
+        alone = counts[np.arange(len(counts)), 1 - rarest, None]
+        fitted = _scaled(alone, pulls, smoothing[free][:, None], np.ones((len(free), 1), bool), 1.0)
+        return np.where(free, fitted, 1.0)
+    for _ in range(SWEEPS):
+        before = smoothing
+        for level in range(levels):
+            smoothing = _scaled(counts, pulls, smoothing, free & (np.arange(levels) == level), 0.0)
+        # If all constants have to grow, one at a time is slow: scale them together as well.
+        smoothing = _scaled(counts, pulls, smoothing, free, 0.0)
+        # A replica stops by itself, so that its result does not depend on other replicas.
+        settled = np.abs(np.log(smoothing / before)).max(axis=-1, keepdims=True) < SETTLED
+        smoothing = np.where(settled, before, smoothing)
+        if settled.all():
+            break
+    return smoothing
+
+
+def _scaled(
+    counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, rest: float
+) -> Floats:
+    """Multiply the constants of a ``group [R, L]`` by the factor with the highest likelihood.
+
+    ``rest`` is the sum of constants that are not in the arrays.
+    """
+    digamma = scipy.special.digamma
+    logarithm = np.log(smoothing)
+    lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
+    highest = FURTHEST - np.where(group, logarithm, -FURTHEST).max(axis=-1)
+    arms = counts.shape[-1]
+
+    def slopes(place: Floats) -> Floats:
+        """Return the derivative of the log-posterior by the logarithm of the factor."""
+        constant = np.where(group, smoothing * np.exp(place)[..., None], smoothing)
+        total = constant.sum(axis=-1) + rest
+        of_all = digamma(pulls + total[..., None]).sum(axis=-1) - arms * digamma(total)
+        of_level = digamma(counts + constant[..., None]).sum(axis=-1) - arms * digamma(constant)
+        slope = constant * (of_level - of_all[..., None]) - np.log(constant) / WIDTH**2
+        result: Floats = np.where(group, slope, 0.0).sum(axis=-1)
+        return result
+
+    def slope_and_bend(place: Floats) -> tuple[Floats, Floats]:
+        here, nearby = slopes(np.array([place, place + NEARBY]))
+        return here, (nearby - here) / NEARBY
+
+    place = decreasing_root(slope_and_bend, np.zeros(len(counts)), lowest, highest, CLOSE)
+    scaled: Floats = np.where(group, smoothing * np.exp(place)[:, None], smoothing)
+    return scaled
+
+
+RATES = np.array([0.0, 1e-6, 1e-5, 1e-4, 1e-3])
+"""The rates q of forgetting; chosen on tuning seeds, see docs/research."""
+FIRST_WEIGHTS = np.array([0.9, 0.025, 0.025, 0.025, 0.025])
+"""Weights of the rates before the first reward: most worlds are constant."""
+SWITCH_RATE = 1e-6
+"""Share of the weights that is dealt out anew with every row, in proportion to the first ones."""
+TOGETHER = 64
+"""Rows that are predicted and forgotten in one step; longer feedback is learned in such parts."""
+
+
+class MemoryRows(NamedTuple):
+    """New rows, ``[R, n]``: the index of the reward level, the arm, the weight, and r / q."""
+
+    level: Integers
+    arm: Integers
+    weight: Floats
+    importance: Floats
+
+    def parts(self) -> list[Self]:
+        """Return the rows of positive weight in parts of at most ``TOGETHER`` rows."""
+        rows, there = self, self.weight > 0
+        if not there.all():
+            # Absent rows go to the end, so they do not change which rows are learned together.
+            order = np.argsort(~there, axis=1, kind="stable")[:, : there.sum(axis=1).max()]
+            there = np.take_along_axis(there, order, axis=1)
+            rows = self._mapped(
+                lambda part: np.where(there, np.take_along_axis(part, order, axis=1), 0)
+            )
+        firsts = range(0, rows.arm.shape[1], TOGETHER)
+        return [rows._part(first) for first in firsts]
+
+    def _part(self, first: int) -> Self:
+        return self._mapped(lambda part: part[:, first : first + TOGETHER])
+
+    def _mapped(self, change: Callable[[Any], Any]) -> Self:
+        return type(self)(*map(change, self))
+
+
+@stored("memory-counts")
+class MemoryCounts(NamedTuple):
+    """What each of M rates remembers, and the ``weights [R, M]`` of the rates.
+
+    ``sums [R, M, L + 1, A]`` are the counts of each level and arm, and below them the sums of r / q
+    of each arm.
+    """
+
+    sums: Floats
+    weights: Floats
+
+    @classmethod
+    def empty(cls, replicas: int, levels: int, arms: int) -> Self:
+        """Return the counts before any feedback."""
+        sums = np.zeros((replicas, len(RATES), levels + 1, arms))
+        return cls(sums, np.tile(FIRST_WEIGHTS, (replicas, 1)))
+
+    def after(self, rows: MemoryRows, smoothing: Floats) -> Self:
+        """Return the counts after more rows, predicted with the constants ``smoothing [R, L]``."""
+        memories = self
+        for part in rows.parts():
+            memories = memories._after_part(part, smoothing)
+        return memories
+
+    def mixed(self) -> tuple[Floats, Floats]:
+        """Return the weighted means of counts ``[R, L, A]``, and of sums of r / q ``[R, A]``."""
+        replicas, rates, rows, arms = self.sums.shape
+        means = self.weights[:, None] @ self.sums.reshape(replicas, rates, -1)
+        means = means.reshape(replicas, rows, arms)
+        return means[:, :-1], means[:, -1]
+
+    def _after_part(self, rows: MemoryRows, smoothing: Floats) -> Self:
+        replicas, _, width, arms = self.sums.shape
+        new = np.count_nonzero(rows.weight, axis=1)[:, None]
+        pulls = self.sums[:, :, :-1].sum(axis=2, keepdims=True)
+        sums = self.sums / (1 + (new * RATES)[:, :, None, None] * pulls)
+        likelihood = _log_likelihood(sums[:, :, :-1], rows, smoothing)
+        counts = tally(rows.level * arms + rows.arm, rows.weight, (width - 1) * arms)
+        sums[:, :, :-1] += counts.reshape(replicas, 1, width - 1, arms)
+        sums[:, :, -1] += tally(rows.arm, rows.importance, arms)[:, None]
+        weights = self.weights * np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        kept = (1 - SWITCH_RATE) ** new
+        weights = kept * weights + (1 - kept) * FIRST_WEIGHTS
+        return type(self)(sums, np.where(new > 0, weights, self.weights))
+
+
+def _log_likelihood(counts: Floats, rows: MemoryRows, smoothing: Floats) -> Floats:
+    """Return the log-likelihood of the rows for counts of each rate: ``[R, M, L, A] -> [R, M]``.
+
+    A row also knows the rows before it, so the likelihood is that of a Dirichlet-multinomial
+    distribution and does not depend on their order.
+    """
+    level, arm, weight, _ = rows
+    replica = np.arange(len(arm))[:, None]
+    of_level = counts.transpose(0, 2, 3, 1)[replica, level, arm]
+    of_arm = counts.sum(axis=2).swapaxes(1, 2)[replica, arm]
+    hits = of_level + np.take_along_axis(smoothing, level, axis=1)[..., None]
+    pulls = of_arm + smoothing.sum(axis=1)[:, None, None]
+    if arm.shape[1] > 1:
+        before = np.tril(arm[:, :, None] == arm[:, None], -1) * weight[:, None]
+        pulls += before.sum(axis=2)[..., None]
+        hits += (before * (level[:, :, None] == level[:, None])).sum(axis=2)[..., None]
+    likelihood: Floats = (weight[:, None] @ np.log(hits / pulls))[:, 0]
+    return likelihood
+
 
 INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"
 

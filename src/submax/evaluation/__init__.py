@@ -5,7 +5,7 @@
 
 from typing import TYPE_CHECKING
 
-from submax.core.running.lazy_names import lazy_names
+from submax.core.optional import lazy_names
 
 if TYPE_CHECKING:
     from submax.evaluation.choosing.best_policy import BestPolicy as BestPolicy

@@ -1,6 +1,6 @@
 """Environments of submax as Gymnasium environments, and policies in Gymnasium environments."""
 
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 
 require_extra("gymnasium", "submax.gymnasium", "gymnasium")
 

@@ -7,10 +7,8 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import instance_of, whole_number
-from submax.core.contracts.environment import Environment
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.core.spaces.space import Space
+from submax.core.environment import Environment
+from submax.core.spaces import Arms, Slots, Space
 
 
 class BanditEnv(gymnasium.Env[Floats, Any]):

@@ -7,15 +7,11 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import as_whole_number, instance_of
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.scale import Scale
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.core.spaces.space import Space
+from submax.core.policy import Policy
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Continuous, Scale
+from submax.core.spaces import Arms, Slots, Space
 
 ANY_NUMBER = Continuous()
 

@@ -6,33 +6,33 @@ Drawing needs matplotlib, ``pip install "submax[plots]"``.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 
 if TYPE_CHECKING:
-    from submax.plots.forest_figure import draw_forest as draw_forest
-    from submax.plots.illustration_figure import draw_illustration as draw_illustration
-    from submax.plots.offline_figure import draw_offline as draw_offline
-    from submax.plots.panel import curves as curves
-    from submax.plots.studies.rank_figure import (
+    from submax.research.paper.illustration import draw_illustration as draw_illustration
+    from submax.research.paper.offline import draw_offline as draw_offline
+    from submax.simulation.figures.forest import draw_forest as draw_forest
+    from submax.simulation.figures.study import StudyStyle as StudyStyle
+    from submax.simulation.figures.study import (
         critical_difference_figure as critical_difference_figure,
     )
-    from submax.plots.studies.study_drawing import study_figure as study_figure
-    from submax.plots.studies.study_style import StudyStyle as StudyStyle
-    from submax.plots.sweep_drawing import draw_sweep_figure as draw_sweep_figure
-    from submax.plots.sweep_plan import SweepFigure as SweepFigure
-    from submax.plots.sweep_plan import sweep_figures as sweep_figures
+    from submax.simulation.figures.study import study_figure as study_figure
+    from submax.simulation.figures.sweep import SweepFigure as SweepFigure
+    from submax.simulation.figures.sweep import curves as curves
+    from submax.simulation.figures.sweep import draw_sweep_figure as draw_sweep_figure
+    from submax.simulation.figures.sweep import sweep_figures as sweep_figures
 
 _HOME = {
-    "StudyStyle": "submax.plots.studies.study_style",
-    "SweepFigure": "submax.plots.sweep_plan",
-    "critical_difference_figure": "submax.plots.studies.rank_figure",
-    "curves": "submax.plots.panel",
-    "draw_forest": "submax.plots.forest_figure",
-    "draw_illustration": "submax.plots.illustration_figure",
-    "draw_offline": "submax.plots.offline_figure",
-    "draw_sweep_figure": "submax.plots.sweep_drawing",
-    "study_figure": "submax.plots.studies.study_drawing",
-    "sweep_figures": "submax.plots.sweep_plan",
+    "StudyStyle": "submax.simulation.figures.study",
+    "SweepFigure": "submax.simulation.figures.sweep",
+    "critical_difference_figure": "submax.simulation.figures.study",
+    "curves": "submax.simulation.figures.sweep",
+    "draw_forest": "submax.simulation.figures.forest",
+    "draw_illustration": "submax.research.paper.illustration",
+    "draw_offline": "submax.research.paper.offline",
+    "draw_sweep_figure": "submax.simulation.figures.sweep",
+    "study_figure": "submax.simulation.figures.study",
+    "sweep_figures": "submax.simulation.figures.sweep",
 }
 """The module of each public name; the module is imported when the name is first used."""
 

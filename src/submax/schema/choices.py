@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeGuard
 import msgspec
 
 from submax.core.errors import ConflictError, InputError
-from submax.core.spaces.real_space import check_bounds
+from submax.core.spaces import check_bounds
 from submax.schema.names import check_name
 
 ARMS = ""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.running.stored import stored
+from submax.core.serialization import stored
 
 
 @stored("columns")

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.contracts.eligibility import probabilities_among
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.names_file import names_file
-from submax.core.running.state_file import modules_of, read_state, state_bytes
-from submax.core.running.whole_file import whole_file
+from submax.core.policy import Policy, probabilities_among
+from submax.core.registry import names_file
+from submax.core.serialization import modules_of, read_state, state_bytes, whole_file
 from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
+from submax.core.policy import Policy
 from submax.schema.columns import Columns
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu

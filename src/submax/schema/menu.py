@@ -6,13 +6,9 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
-from submax.core.contracts.problem import ActionFeatures
 from submax.core.errors import ConflictError, InputError
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
-from submax.core.spaces.mixed import Mixed
-from submax.core.spaces.slots import Slots
-from submax.core.spaces.space import Space
+from submax.core.problem import ActionFeatures
+from submax.core.spaces import Arms, Box, Mixed, Slots, Space
 from submax.schema.action import Action
 from submax.schema.action_features import check_new_features, described, encoded_features
 from submax.schema.choices import (

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.running.background_work import BACKGROUND
-from submax.core.running.state_file import modules_of, read_state, state_bytes
-from submax.core.running.stored import stored
+from submax.core.policy import Policy
+from submax.core.problem import Feedback, Problem
+from submax.core.processes import BACKGROUND
+from submax.core.serialization import modules_of, read_state, state_bytes, stored
 from submax.schema.columns import Columns
 from submax.schema.menu import ChoiceIndices
 from submax.schema.schema import Schema

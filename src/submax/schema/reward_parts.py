@@ -9,11 +9,7 @@ import numpy as np
 
 from submax.core.checks import finite, one_of
 from submax.core.errors import InputError
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.discrete import Discrete
-from submax.core.rewards.scale import Scale
+from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
 from submax.schema.names import short_repr
 from submax.schema.rewards import SCALE_PARAMETERS, SCALES, rewards_of, scale_of
 

@@ -8,11 +8,7 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.discrete import Discrete
-from submax.core.rewards.scale import Scale
+from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
 from submax.schema.known_type import known_type
 
 SCALES: dict[str, type[Scale]] = {

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.scale import Scale
+from submax.core.problem import Problem
+from submax.core.rewards import Scale
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu
 from submax.schema.rewards import scale_of

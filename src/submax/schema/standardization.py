@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.running.stored import stored
+from submax.core.serialization import stored
 from submax.schema.columns import Columns
 
 

@@ -3,17 +3,17 @@
 from typing import Any
 
 from submax.core.registry import Registry
-from submax.simulation.delay import Delay
+from submax.simulation.delays import Delay
 
 DELAYS: Registry[Delay] = Registry(
     "submax.simulation",
     Delay,  # type: ignore[type-abstract]  # a contract is abstract
     "delay",
     {
-        "batch-flush": "submax.simulation.batch_flush:BatchFlush",
-        "geometric": "submax.simulation.random_delays.geometric:Geometric",
-        "lag": "submax.simulation.lag:Lag",
-        "pareto": "submax.simulation.random_delays.pareto:Pareto",
+        "batch-flush": "submax.simulation.delays:BatchFlush",
+        "geometric": "submax.simulation.delays:Geometric",
+        "lag": "submax.simulation.delays:Lag",
+        "pareto": "submax.simulation.delays:Pareto",
     },
 )
 

@@ -1,35 +1,582 @@
 """The simulation of one policy in one environment, over many replicas."""
 
+import copy
+import time
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import as_whole_number, instance_of, whole_number
-from submax.core.contracts.checked_feedback import CheckedFeedback
-from submax.core.contracts.chosen_actions import ChosenActions
-from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
-from submax.core.contracts.eligibility import act_among
-from submax.core.contracts.environment import Environment
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.errors import InputError
-from submax.core.spaces.space import Choices
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.delay import Delay, Step
-from submax.simulation.pending import Pending
-from submax.simulation.random_delays.random_delay import RandomDelay
-from submax.simulation.running.drifting_world import DriftingWorld
-from submax.simulation.running.progress_bar import progress_bar
-from submax.simulation.running.progress_tally import Progress, ProgressTally
-from submax.simulation.running.recording import Recording
-from submax.simulation.running.simulated_world import SimulatedWorld, WorldRandomness
-from submax.simulation.running.single_steps import stepper_of, take_single_steps
-from submax.simulation.running.still_world import StillWorld
-from submax.simulation.running.waiting_rewards import WaitingRewards
-from submax.simulation.trace import Trace
+from submax.core.environment import Environment
+from submax.core.errors import ContextIgnoredWarning, InputError
+from submax.core.policy import (
+    LookAheadStepper,
+    Policy,
+    Stepper,
+    SuccessDraws,
+    WrapperPolicy,
+    act_among,
+)
+from submax.core.problem import CheckedFeedback, ChosenActions, Feedback, Problem
+from submax.core.spaces import Choices
+from submax.simulation.delays import BatchFlush, Delay, RandomDelay, Step
+from submax.simulation.trace import Recorder, Trace
+
+
+class Pending:
+    """A queue of feedback, oldest first; blocks are split along the axis of decisions."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Feedback] = deque()
+
+    def put(self, feedback: Feedback) -> None:
+        """Add the newest decisions, arrays ``[R, n, ...]``."""
+        self._queue.append(feedback)
+
+    def take(self, count: int) -> Feedback:
+        """Remove and return the oldest ``count`` decisions of every replica."""
+        pieces = []
+        while count > 0:
+            piece = self._queue.popleft()
+            rows = piece.reward.shape[1]
+            if rows > count:
+                self._queue.appendleft(_rows_of(piece, slice(count, None)))
+                piece = _rows_of(piece, slice(None, count))
+            pieces.append(piece)
+            count -= rows
+        return joined(pieces)
+
+
+def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
+    parts: Any = (None if part is None else part[:, rows] for part in feedback)
+    return type(feedback)(*parts)
+
+
+def joined(pieces: list[Feedback]) -> Feedback:
+    """Return the decisions of all pieces, one after the other.
+
+    What one of the pieces does not have, such as log-probabilities, the result does not have.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    return type(pieces[0])(*map(_joined_part, zip(*pieces, strict=True)))
+
+
+def _joined_part(parts: Sequence[Any]) -> Any:
+    if any(part is None for part in parts):
+        return None
+    return np.concatenate(parts, axis=1)
+
+
+class WaitingRewards:
+    """Decisions by the time at which their rewards come back.
+
+    A decision that comes back now in some replicas only is a row of weight 0 in the others.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[int, list[Feedback]] = {}
+        self._now = 0
+
+    def put(self, feedback: Feedback, wait: Integers) -> None:
+        """Add a single decision of each replica, arrays ``[R, 1, ...]``, and its waits ``[R]``."""
+        for after in np.unique(wait).tolist():
+            weight: Floats = (wait == after).astype(np.float64)[:, None]
+            self._due.setdefault(self._now + after, []).append(feedback._replace(weight=weight))
+
+    def take(self) -> Feedback | None:
+        """Return the decisions whose rewards come back now, and wait for the next decision."""
+        found = self._due.pop(self._now, None)
+        self._now += 1
+        return None if found is None else joined(found)
+
+
+SINGLES_TOGETHER = 64
+"""Single decisions are checked and recorded in blocks of this many: to do so for each of them would
+take longer than a fast policy takes to decide."""
+
+
+class _Single(NamedTuple):
+    action: Actions
+    reward: Floats
+    regret: Floats
+
+
+class Recording:
+    """Records the decisions of a simulation, and refuses actions and rewards that do not fit."""
+
+    def __init__(
+        self,
+        environment: Environment[Any],
+        policy: Policy[Any],
+        replicas: int,
+        observations: int,
+        points: int | None,
+    ) -> None:
+        self._environment = environment
+        self._policy = policy
+        self._problem = environment.problem
+        self._slots, self._dtype = self._problem.space.slots, self._problem.space.dtype
+        self._replicas = replicas
+        self._recorder = Recorder(observations, points, replicas, self._problem.space)
+        self._singles: list[_Single] = []
+        self._latest: Actions | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every decision so far is checked and recorded."""
+        return not self._singles
+
+    def check(self, action: Actions, decisions: int) -> None:
+        """Refuse actions of a wrong shape and, if they are several, those outside the space."""
+        fits = action.shape == (self._replicas, decisions, self._slots)
+        if not fits or action.dtype != self._dtype:
+            self._refuse(action, decisions)
+        self._latest = action
+        if decisions > 1 and not self._problem.space.contains(action):
+            self._refuse(action, decisions)
+
+    def add(self, action: Actions, reward: Floats, regret: Floats) -> None:
+        """Record a block of decisions; single decisions are recorded together with later ones."""
+        if action.shape[1] == 1:
+            self._singles.append(_Single(action, reward, regret))
+            if len(self._singles) >= SINGLES_TOGETHER:
+                self.complete_singles()
+            return
+        self.complete_singles()
+        self._check_reward(reward)
+        self._recorder.add(action, reward, regret)
+
+    def add_singles(self, action: Actions, reward: Floats, regret: Floats) -> None:
+        """Check and record several single decisions, with rewards that need no check."""
+        self.complete_singles()
+        self.check(action, action.shape[1])
+        self._recorder.add_one_by_one(action, reward, regret)
+
+    def complete_singles(self) -> None:
+        """Check and record the single decisions that are not recorded yet."""
+        if not self._singles:
+            return
+        singles, self._singles = self._singles, []
+        action = np.concatenate([single.action for single in singles], axis=1)
+        if not self._problem.space.contains(action):
+            self._refuse(action, 1)
+        reward = np.concatenate([single.reward for single in singles], axis=1)
+        self._check_reward(reward)
+        regret = np.concatenate([single.regret for single in singles], axis=1)
+        self._recorder.add_one_by_one(action, reward, regret)
+
+    def explain_error(self) -> None:
+        """Raise an InputError if an action or a reward that was not checked yet does not fit."""
+        if self._latest is not None and not self._problem.space.contains(self._latest):
+            self._refuse(self._latest, self._latest.shape[1])
+        self.complete_singles()
+
+    def trace(self) -> Trace:
+        """Return the trace of all decisions; refuse expected rewards that are not finite."""
+        self.complete_singles()
+        trace = self._recorder.trace()
+        if not np.isfinite(trace.final_regret).all():
+            raise InputError(
+                f"{self._environment} gave an expected reward that is not a finite number: let "
+                "mean_reward and best_reward of this environment return finite numbers",
+                parameter="environment",
+            )
+        return trace
+
+    def _refuse(self, action: Actions, decisions: int) -> None:
+        """Refuse actions outside the space, which would read the arms of another replica."""
+        space = self._problem.space
+        shape = (self._replicas, decisions, space.slots)
+        raise InputError(
+            f"the actions of {self._policy} must be {space.dtype.__name__} numbers of shape "
+            f"{shape} in {space}, not {action.dtype} numbers of shape {action.shape} from "
+            f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method",
+            parameter="policy",
+        )
+
+    def _check_reward(self, reward: Floats) -> None:
+        """Refuse rewards outside the scale that the environment declares."""
+        scale = self._problem.scale
+        fits = scale.contains(reward)
+        if not fits.all():
+            raise InputError(
+                f"{self._environment} gave a reward of {reward[~fits][0]}, which its scale {scale} "
+                "does not contain: correct the scale in its problem, or the rewards",
+                parameter="environment",
+            )
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with a number of decisions and a number of updates, over all replicas."""
+
+
+class ProgressTally:
+    """Adds up decisions and updates, and reports them whenever the recording is complete."""
+
+    def __init__(self, progress: Progress | None, replicas: int, recording: Recording) -> None:
+        self._progress = progress
+        self._replicas = replicas
+        self._recording = recording
+        self._decisions = self._updates = 0
+
+    def add(self, decisions: int, updates: int) -> None:
+        """Count decisions and updates of every replica."""
+        self._decisions += decisions
+        self._updates += updates
+        if self._recording.complete:
+            self.finish()
+
+    def finish(self) -> None:
+        """Report what was not reported yet."""
+        if self._progress is not None and self._decisions:
+            self._progress(self._decisions * self._replicas, self._updates * self._replicas)
+        self._decisions = self._updates = 0
+
+
+@contextmanager
+def progress_bar(name: str, decisions: int) -> Iterator[Progress]:
+    """Show a bar while the block runs; yield the function that `simulate` calls.
+
+    ``decisions`` is their number in all replicas.
+    """
+    # Imported here because most simulations show no bar.
+    from rich.progress import Progress as Bar
+
+    with Bar() as bar:
+        task = bar.add_task(name, total=decisions)
+
+        def advance(taken: int, updates: int) -> None:
+            bar.advance(task, taken)
+
+        yield advance
+
+
+DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance", "regret")
+"""The methods of an environment that are not called if success probabilities are known."""
+
+
+class WorldRandomness(NamedTuple):
+    """The random streams of an environment: its truth, its contexts, and its rewards."""
+
+    truth: np.random.Generator
+    context: np.random.Generator
+    reward: np.random.Generator
+
+
+class Played(NamedTuple):
+    """The rewards of some decisions and their expected regret, both ``[R, n]``."""
+
+    reward: Floats
+    regret: Floats
+
+
+class SimulatedWorld(ABC):
+    """An environment, the hidden truth that was drawn from it, and its random streams."""
+
+    def __init__(
+        self, environment: Environment[Any], replicas: int, random: WorldRandomness
+    ) -> None:
+        self.environment = environment
+        self.replicas = replicas
+        self.random = random
+        self.world = environment.reset(replicas, random.truth)
+        self.context_width = environment.problem.context_width
+        self.regrets_rewards = type(environment).regret is Environment.regret
+        """Whether regret is the best expected reward minus that of the action."""
+        self._empty: dict[int, Floats] = {}
+
+    @abstractmethod
+    def contexts(self, count: int) -> Floats:
+        """Return the contexts of the next ``count`` decisions, ``[R, count, D]``."""
+
+    @abstractmethod
+    def play(self, context: Floats, action: Actions) -> Played:
+        """Take the decisions of ``contexts``, whose actions are given, and move on."""
+
+    def success_probabilities(self) -> Floats | None:
+        """Return the probability of reward 1 for every joint action, if that is all there is.
+
+        See `Environment.success_probabilities`. None if the truth changes, if regret is not the
+        best expected reward minus that of the action, or if a subclass of the environment overrides
+        one of the methods that need not be called then.
+        """
+        if not self.regrets_rewards:
+            return None
+        order = type(self.environment).__mro__
+        known = definer(order, "success_probabilities")
+        if self.environment.drifts or any(definer(order, name) < known for name in DRAWING):
+            return None
+        return self.environment.success_probabilities(self.world)
+
+    def no_contexts(self, count: int) -> Floats:
+        """Return contexts without numbers, ``[R, count, 0]``, which are made once."""
+        if count not in self._empty:
+            self._empty[count] = np.zeros((self.replicas, count, 0))
+        return self._empty[count]
+
+
+def definer(order: tuple[type, ...], name: str) -> int:
+    """Return the place of the first class in the method resolution order that defines a name."""
+    return next(place for place, kind in enumerate(order) if name in vars(kind))
+
+
+class StillWorld(SimulatedWorld):
+    """The world of an environment that does not drift: a whole block of decisions is one call.
+
+    If there are no contexts, the best expected reward is computed once for the whole run.
+    """
+
+    _best: Floats | None = None
+
+    def contexts(self, count: int) -> Floats:
+        if self.context_width == 0:
+            return self.no_contexts(count)
+        return self.environment.contexts(self.world, count, self.random.context)
+
+    def play(self, context: Floats, action: Actions) -> Played:
+        environment = self.environment
+        reward, mean = environment.outcome(self.world, context, action, self.random.reward)
+        if self.regrets_rewards:
+            regret = self._best_reward(context) - mean
+        else:
+            regret = environment.regret(self.world, context, action)
+        self.world = environment.advance(self.world, context.shape[1], self.random.truth)
+        return Played(reward, regret)
+
+    def _best_reward(self, context: Floats) -> Floats:
+        if self.context_width:
+            return self.environment.best_reward(self.world, context)
+        if self._best is None:
+            self._best = self.environment.best_reward(self.world, self.no_contexts(1)).copy()
+        return self._best
+
+
+class DriftingWorld(SimulatedWorld):
+    """The world of an environment that drifts: it moves on after every single decision.
+
+    All random numbers are drawn decision by decision, so that the same seed gives the same truth
+    and the same contexts for every policy and every delay.
+    """
+
+    def contexts(self, count: int) -> Floats:
+        if self.context_width == 0:
+            return self.no_contexts(count)
+        if count == 1:
+            return self.environment.contexts(self.world, 1, self.random.context)
+        # The contexts are needed before the actions. So the world is moved on twice: here with a
+        # copy of its random stream, and again when the actions are known.
+        world, truth = self.world, copy.deepcopy(self.random.truth)
+        drawn = []
+        for _ in range(count):
+            drawn.append(self.environment.contexts(world, 1, self.random.context))
+            world = self.environment.advance(world, 1, truth)
+        return np.concatenate(drawn, axis=1)
+
+    def play(self, context: Floats, action: Actions) -> Played:
+        played = [
+            self._play_one(context[:, place : place + 1], action[:, place : place + 1])
+            for place in range(action.shape[1])
+        ]
+        if len(played) == 1:
+            return played[0]
+        reward, regret = (np.concatenate(part, axis=1) for part in zip(*played, strict=True))
+        return Played(reward, regret)
+
+    def _play_one(self, context: Floats, action: Actions) -> Played:
+        environment = self.environment
+        reward, mean = environment.outcome(self.world, context, action, self.random.reward)
+        if self.regrets_rewards:
+            regret = environment.best_reward(self.world, context) - mean
+        else:
+            regret = environment.regret(self.world, context, action)
+        self.world = environment.advance(self.world, 1, self.random.truth)
+        return Played(reward, regret)
+
+
+class Clock(Protocol):
+    """Where the seconds are added up."""
+
+    deciding: float
+    learning: float
+
+
+class TimedStepper(Stepper):
+    """Another stepper; the seconds of its ``act`` and its ``learn`` are added to a clock.
+
+    If it takes many decisions in a way of its own, they cannot be told apart, and all of them count
+    as deciding.
+    """
+
+    def __init__(self, stepper: Stepper, clock: Clock) -> None:
+        self._stepper = stepper
+        self._clock = clock
+
+    def act(self, rng: np.random.Generator) -> Integers:
+        begin = time.perf_counter()
+        index = self._stepper.act(rng)
+        self._clock.deciding += time.perf_counter() - begin
+        return index
+
+    def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
+        begin = time.perf_counter()
+        self._stepper.learn(index, reward, rng)
+        self._clock.learning += time.perf_counter() - begin
+
+    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
+        if type(self._stepper).take is Stepper.take:
+            return super().take(draws, rng)
+        begin = time.perf_counter()
+        taken = self._stepper.take(draws, rng)
+        self._clock.deciding += time.perf_counter() - begin
+        return taken
+
+
+class TimedLookAhead(LookAheadStepper):
+    """Another stepper that looks ahead, as far as it does; its seconds are added to a clock."""
+
+    def __init__(self, stepper: LookAheadStepper, clock: Clock) -> None:
+        self.replay_cost, self.shortest = stepper.replay_cost, stepper.shortest
+        super().__init__(stepper.replicas)
+        self._stepper = stepper
+        self._clock = clock
+
+    @property
+    def settled(self) -> bool:
+        return self._stepper.settled
+
+    def decide(self, uniform: Floats) -> Integers:
+        begin = time.perf_counter()
+        index = self._stepper.decide(uniform)
+        self._clock.deciding += time.perf_counter() - begin
+        return index
+
+    def replay(
+        self, index: Integers, reward: Floats, uniform: Floats, replicas: Integers
+    ) -> Integers | None:
+        begin = time.perf_counter()
+        decided = self._stepper.replay(index, reward, uniform, replicas)
+        self._clock.deciding += time.perf_counter() - begin
+        return decided
+
+    def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
+        begin = time.perf_counter()
+        self._stepper.learn(index, reward, rng)
+        self._clock.learning += time.perf_counter() - begin
+
+    def learn_all(self, index: Integers, reward: Floats) -> None:
+        begin = time.perf_counter()
+        self._stepper.learn_all(index, reward)
+        self._clock.learning += time.perf_counter() - begin
+
+
+NUMBERS_TOGETHER = 2**15
+"""Rewards of single decisions are drawn in blocks of about this many numbers, if they are known to
+be 0 and 1: few enough for the caches of a processor, and enough to look ahead."""
+REPLACED = ("init", "act", "update", "record", "probabilities")
+"""The methods of a policy that a stepper replaces."""
+
+
+def stepper_of(
+    policy: Policy[Any], problem: Problem, replicas: int, rng: np.random.Generator
+) -> Stepper | None:
+    """Return the stepper of a policy; None if it has none, or if there is a context.
+
+    A subclass that overrides one of the methods that a stepper replaces, but not ``stepper``,
+    decides differently from the inherited stepper, which is then not used.
+    """
+    order = type(policy).__mro__
+    stepper = definer(order, "stepper")
+    if problem.context_width or any(definer(order, name) < stepper for name in REPLACED):
+        return None
+    return policy.stepper(problem, replicas, rng)
+
+
+def take_single_steps(
+    stepper: Stepper,
+    world: SimulatedWorld,
+    recording: Recording,
+    observations: int,
+    rng: np.random.Generator,
+    advanced: Callable[[int, int], None],
+) -> None:
+    """Take ``observations`` single decisions in every replica, and learn from each of them."""
+    successes = world.success_probabilities()
+    if successes is not None:
+        together = max(SINGLES_TOGETHER, NUMBERS_TOGETHER // world.replicas)
+        for begin in range(0, observations, together):
+            count = min(together, observations - begin)
+            _take_successes(stepper, world, successes, recording, count, rng)
+            advanced(count, count)
+        return
+    space, context = world.environment.problem.space, world.contexts(1)
+    for _ in range(observations):
+        index = stepper.act(rng)
+        action = space.action(index[:, None])
+        recording.check(action, 1)
+        reward, regret = world.play(context, action)
+        recording.add(action, reward, regret)
+        stepper.learn(index, reward[:, 0], rng)
+        advanced(1, 1)
+
+
+def _take_successes(
+    stepper: Stepper,
+    world: SimulatedWorld,
+    successes: Floats,
+    recording: Recording,
+    count: int,
+    rng: np.random.Generator,
+) -> None:
+    """Take some single decisions whose rewards are 1 with the probabilities ``successes [R, M]``.
+
+    The uniform numbers of all of them are drawn at once; they are those of single draws.
+    """
+    draws = SuccessDraws(successes, world.random.reward.random((count, world.replicas)))
+    index, reward = stepper.take(draws, rng)
+    regret = successes.max(axis=1, keepdims=True) - draws.means(index).T
+    recording.add_singles(world.environment.problem.space.action(index.T), reward.T, regret)
+
+
+class Timed(WrapperPolicy):
+    """Another policy, with the seconds that its ``act`` and its ``update`` have taken so far."""
+
+    def __init__(self, policy: Policy[Any]) -> None:
+        self.policy = policy
+        self.deciding = 0.0
+        self.learning = 0.0
+
+    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        begin = time.perf_counter()
+        decision = self.policy.act(state, context, rng)
+        self.deciding += time.perf_counter() - begin
+        return decision
+
+    def update(self, state: Any, feedback: Feedback, rng: np.random.Generator) -> Any:
+        begin = time.perf_counter()
+        after = self.policy.update(state, feedback, rng)
+        self.learning += time.perf_counter() - begin
+        return after
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        stepper = stepper_of(self.policy, problem, replicas, rng)
+        if isinstance(stepper, LookAheadStepper):
+            return TimedLookAhead(stepper, self)
+        return None if stepper is None else TimedStepper(stepper, self)
+
+    def for_single_decisions(self) -> Self:
+        """Measure the policy for single decisions from now on."""
+        self.policy = self.policy.for_single_decisions()
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self.policy)
 
 
 def simulate(
@@ -53,8 +600,8 @@ def simulate(
     called from time to time with the number of decisions and the number of updates since the last
     call, over all replicas; True shows a bar in a terminal or a notebook.
 
-    >>> from submax.environments.arms.bernoulli import Bernoulli
-    >>> from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+    >>> from submax.environments.arms import Bernoulli
+    >>> from submax.policies.reward_conditioned import RewardConditioned
     >>> trace = simulate(
     ...     Bernoulli(10, 1, 9), RewardConditioned(), observations=1000, delay=BatchFlush(100),
     ...     replicas=20, seed=1,

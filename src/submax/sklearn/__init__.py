@@ -1,6 +1,6 @@
 """Policies as scikit-learn estimators. ``import submax`` does not import this package."""
 
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 
 require_extra("data", "submax.sklearn", "sklearn")
 

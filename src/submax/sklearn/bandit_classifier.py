@@ -12,14 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.scale import Scale
-from submax.core.spaces.arms import Arms
+from submax.core.policy import Policy
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Binary, Continuous, Scale
+from submax.core.spaces import Arms
 from submax.policies import make_policy
 from submax.sklearn.rows_as_feedback import (
     checked_column,

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InputError
+from submax.core.problem import Feedback
 
 
 def labels_as_feedback(context: Floats, label: Integers, actions: int) -> Feedback:

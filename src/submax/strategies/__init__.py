@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning import Strategy
 from submax.core.registry import Registry
 
 STRATEGIES: Registry[Strategy] = Registry(
@@ -10,15 +10,15 @@ STRATEGIES: Registry[Strategy] = Registry(
     Strategy,  # type: ignore[type-abstract]  # a contract is abstract
     "strategy",
     {
-        "advantage": "submax.strategies.advantage:Advantage",
-        "clipped": "submax.strategies.clipped:Clipped",
+        "advantage": "submax.strategies.weighted:Advantage",
+        "clipped": "submax.strategies.weighted:Clipped",
         "iterated": "submax.strategies.iterated:Iterated",
         "linear-program": "submax.strategies.linear_program:LinearProgram",
-        "optimistic": "submax.strategies.optimistic:Optimistic",
-        "optimized": "submax.strategies.optimized:Optimized",
-        "submax": "submax.strategies.submax:SubMax",
-        "target": "submax.strategies.target:Target",
-        "tilted": "submax.strategies.tilted:Tilted",
+        "optimistic": "submax.strategies.weighted:Optimistic",
+        "optimized": "submax.strategies.weighted:Optimized",
+        "submax": "submax.strategies.weighted:SubMax",
+        "target": "submax.strategies.weighted:Target",
+        "tilted": "submax.strategies.weighted:Tilted",
         "tracking": "submax.strategies.tracking:Tracking",
     },
 )

@@ -7,9 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import whole_number
-from submax.core.conditioning.marginalization import SUM_TOLERANCE, ends, normalized, unseen
-from submax.core.conditioning.strategy import Strategy
-from submax.core.conditioning.table import Table
+from submax.core.conditioning import SUM_TOLERANCE, Strategy, Table, ends, normalized, unseen
 
 _ZERO = np.zeros(())
 """A zero as an array, so that numpy does not convert a number at every decision."""

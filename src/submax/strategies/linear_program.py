@@ -1,17 +1,240 @@
 """The linear program over all reward levels."""
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, fields
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.conditioning.strategy_facts import StrategyFacts
-from submax.core.conditioning.table import Table
-from submax.core.conditioning.weighted_strategy import WeightedStrategy
-from submax.core.running.fallback import FallbackWarning, fall_back
-from submax.strategies.batched_simplex import maximize
-from submax.strategies.optimized import Optimized, bounds, check_values
+from submax.core.conditioning import SUM_TOLERANCE, StrategyFacts, Table, WeightedStrategy
+from submax.core.errors import FallbackWarning, fall_back
+from submax.strategies.weighted import Optimized, bounds, check_values
+
+SMALLEST_PIVOT = 1e-9
+"""Entries smaller than this are treated as zeros with a rounding error."""
+SMALLEST_INPUT = SUM_TOLERANCE / 2
+"""The same bound for programs of one variable, whose only pivot is an input, free of error."""
+SMALLEST_COST = 1e-14
+"""A cost counts as zero if it is below this share of the numbers that it was computed from."""
+CONSISTENT = 1e-9
+"""If no row bounds a direction and its cost is above this, the program is unbounded."""
+VIOLATION = 1e-12
+"""How far a limit may be exceeded in exchange for a larger pivot."""
+FEASIBLE = 1e-10
+"""A point that exceeds a limit by more than this is not a solution."""
+OPTIMAL = 1e-7
+"""The relative error that the optimality conditions may have at a solution."""
+REFINEMENTS = 2
+"""Steps of iterative refinement of a solution."""
+FINISHED_SHARE = 1 / 8
+"""Solved programs are removed from the arrays when this share of the programs is solved."""
+
+
+class SimplexSolution(NamedTuple):
+    """The best ``point [B, K]``, and whether it was found; the point is 0 if it was not."""
+
+    point: Floats
+    solved: Booleans
+
+
+@dataclass
+class _Dictionaries:
+    """Programs that are not solved yet; variables 0 … K − 1 are free, K + i is the slack of row i.
+
+    ``entries [B, K + 1, M + 2]`` holds N, with p after its columns and both costs after its rows.
+    ``outside [B, K]`` are the variables that are zero, ``basic [B, M]`` those of the rows.
+    """
+
+    number: Integers
+    entries: Floats
+    sizes: Floats
+    """The size of the largest term in the sum that gave each cost, ``[B, K, 2]``; 0 for inputs."""
+    outside: Integers
+    basic: Integers
+    closed: Booleans
+    """Columns that no row bounds, ``[B, K]``."""
+    smallest: Floats
+    """The smallest entry that may be a pivot, ``[B, 1]``."""
+    unbounded: Booleans
+
+    def take(self, chosen: Booleans) -> Self:
+        """Return some of the programs."""
+        return type(self)(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+class _Move(NamedTuple):
+    """The column that enters and its direction, 0 if the program is finished; ``[B]``."""
+
+    column: Integers
+    direction: Floats
+
+    def take(self, chosen: Booleans) -> "_Move":
+        return _Move(self.column[chosen], self.direction[chosen])
+
+
+def maximize(costs: Floats, matrix: Floats, limits: Floats) -> SimplexSolution:
+    """Solve B programs of K variables and M rows.
+
+    ``costs [B, K, 2]`` is g and h, ``matrix [B, K, M]`` is N transposed, ``limits [B, M]`` is p.
+    Rows and costs should be of the order of 1, because the thresholds below which a number counts
+    as zero are absolute. A program is not solved if it is unbounded, or if rounding errors leave no
+    point that passes the checks.
+
+    >>> cost, rows = np.array([[[2.0, 0.0], [1.0, 0.0]]]), np.array([[[1.0, 0, -1], [0, 1.0, -1]]])
+    >>> maximize(cost, rows, np.ones((1, 3)))
+    SimplexSolution(point=array([[1., 1.]]), solved=array([ True]))
+    """
+    count, width, rows = matrix.shape
+    found = SimplexSolution(np.zeros((count, width)), np.zeros(count, dtype=bool))
+    working = _start(costs, matrix, limits)
+    patience = 10 + 4 * width
+    for step in range(patience + 10 * (width + rows)):
+        by_number = step >= patience
+        move = _entering(working, by_number)
+        finished = move.direction == 0
+        if np.count_nonzero(finished) >= FINISHED_SHARE * len(finished):
+            _finish(found, working.take(finished), costs, matrix, limits)
+            working, move = working.take(~finished), move.take(~finished)
+        if not len(working.number):
+            break
+        row, bounded = _leaving(working, move, by_number)
+        _close(working, move, bounded)
+        _pivot(working, move.column, row, bounded & (move.direction != 0))
+    return found
+
+
+def _start(costs: Floats, matrix: Floats, limits: Floats) -> _Dictionaries:
+    count, width, rows = matrix.shape
+    entries = np.zeros((count, width + 1, rows + 2))
+    entries[:, :width, :rows] = matrix
+    entries[:, width, :rows] = limits
+    entries[:, :width, rows:] = costs
+    variables = matrix.any(axis=-1).sum(axis=-1, keepdims=True)
+    return _Dictionaries(
+        number=np.arange(count),
+        entries=entries,
+        sizes=np.zeros(costs.shape),
+        outside=np.tile(np.arange(width), (count, 1)),
+        basic=np.tile(np.arange(width, width + rows), (count, 1)),
+        closed=np.zeros((count, width), dtype=bool),
+        smallest=np.where(variables > 1, SMALLEST_PIVOT, SMALLEST_INPUT),
+        unbounded=np.zeros(count, dtype=bool),
+    )
+
+
+def _entering(working: _Dictionaries, by_number: bool) -> _Move:
+    """Choose the column that enters: free variables, then those that raise g, then h alone."""
+    width = working.outside.shape[1]
+    costs = working.entries[:, :width, -2:]
+    costs = np.where(np.abs(costs) > SMALLEST_COST * working.sizes, costs, 0.0)
+    first = costs[..., 0] != 0
+    cost = np.where(first, costs[..., 0], costs[..., 1])
+    free = working.outside < width
+    allowed = ((cost > 0) | (free & (cost < 0))) & ~working.closed
+    allowed &= ~working.unbounded[:, None]
+    if by_number:
+        column = np.where(allowed, working.outside, np.iinfo(np.int64).max).argmin(axis=1)
+    else:
+        rank = np.where(allowed, 1 + first + 2 * free, 0)
+        best = rank == rank.max(axis=1, keepdims=True)
+        column = np.where(best, np.abs(cost), -1.0).argmax(axis=1)
+    at = np.arange(len(column)), column
+    return _Move(column, np.where(allowed[at], np.sign(cost[at]), 0.0))
+
+
+def _leaving(working: _Dictionaries, move: _Move, by_number: bool) -> tuple[Integers, Booleans]:
+    """Return the row whose limit is met first, and whether there is one; ``[B]`` each.
+
+    Among rows that are met together, up to rounding errors, take the one with the largest pivot.
+    """
+    width = working.outside.shape[1]
+    slope = working.entries[np.arange(len(move.column)), move.column, :-2]
+    slope = slope * move.direction[:, None]
+    blocks = (slope > working.smallest) & (working.basic >= width)
+    divisor = np.where(blocks, slope, 1.0)
+    left = np.maximum(working.entries[:, -1, :-2], 0.0)
+    relaxed = np.where(blocks, (left + VIOLATION) / divisor, np.inf).min(axis=1, keepdims=True)
+    tied = blocks & (left <= relaxed * divisor)
+    if by_number:
+        row = np.where(tied, working.basic, np.iinfo(np.int64).max).argmin(axis=1)
+    else:
+        row = np.where(tied, slope, 0.0).argmax(axis=1)
+    return row, blocks.any(axis=1)
+
+
+def _close(working: _Dictionaries, move: _Move, bounded: Booleans) -> None:
+    """Close columns that no row bounds; programs that would gain by them are unbounded."""
+    at = np.flatnonzero(~bounded & (move.direction != 0))
+    column = move.column[at]
+    working.closed[at, column] = True
+    gain = np.abs(working.entries[at, column, -2])
+    working.unbounded[at] |= gain > CONSISTENT * (1 + working.sizes[at, column, 0])
+
+
+def _pivot(working: _Dictionaries, column: Integers, row: Integers, moving: Booleans) -> None:
+    """Exchange the variable of ``column`` with that of ``row``, in the programs that move."""
+    at = np.flatnonzero(moving)
+    column, row = column[at], row[at]
+    entries, width = working.entries, working.outside.shape[1]
+    pivot = entries[at, column, row]
+    # Programs that do not move are multiplied by zeros, which is cheaper than indexing.
+    lead, across = np.zeros(entries.shape[:2]), np.zeros((len(entries), entries.shape[2]))
+    lead[at] = entries[at, :, row] / pivot[:, None]
+    lead[at, column] = 1 / pivot
+    across[at] = entries[at, column]
+    _grow(working.sizes, at, column, lead[at, :width], across[at, -2:])
+    entries[at, column] = 0.0
+    entries -= lead[:, :, None] * across[:, None, :]
+    entries[at, :, row] = lead[at]
+    entered = working.outside[at, column]
+    working.outside[at, column] = working.basic[at, row]
+    working.basic[at, row] = entered
+
+
+def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Floats) -> None:
+    """Update the largest term of every cost; that of ``column`` is only divided."""
+    before = sizes[at, column]
+    terms = np.maximum(before, np.abs(cost))[:, None, :] * np.abs(lead)[..., None]
+    after = np.maximum(sizes[at], terms)
+    own = np.arange(len(at)), column
+    after[own] = before * np.abs(lead[own])[:, None]
+    sizes[at] = after
+
+
+def _finish(
+    found: SimplexSolution, done: _Dictionaries, costs: Floats, matrix: Floats, limits: Floats
+) -> None:
+    """Read the points from the dictionaries, refine them with the inputs, and check them."""
+    costs, matrix, limits = (part[done.number] for part in (costs, matrix, limits))
+    width = matrix.shape[1]
+    program, row = np.nonzero(done.basic < width)
+    variable = done.basic[program, row]
+    point = np.zeros(done.outside.shape)
+    point[program, variable] = done.entries[program, -1, row]
+    tight = np.maximum(done.outside - width, 0)
+    for _ in range(REFINEMENTS):
+        left = limits - np.einsum("bkm,bk->bm", matrix, point)
+        rest = np.where(done.outside >= width, np.take_along_axis(left, tight, axis=1), 0.0)
+        change = np.einsum("bk,bkm->bm", rest, done.entries[:, :-1, :-2])
+        point[program, variable] += change[program, row]
+    left = limits - np.einsum("bkm,bk->bm", matrix, point)
+    allowed = FEASIBLE + SUM_TOLERANCE * np.abs(point).sum(axis=1)
+    solved = ~done.unbounded & (left.min(axis=1) >= -allowed) & _optimal(done, costs, matrix)
+    found.point[done.number] = np.where(solved[:, None], point, 0.0)
+    found.solved[done.number] = solved
+
+
+def _optimal(done: _Dictionaries, costs: Floats, matrix: Floats) -> Booleans:
+    """Return whether multipliers u ≥ 0 of the tight rows give g = Nᵀ u, from the inputs."""
+    width = matrix.shape[1]
+    slack = done.outside >= width
+    multiplier = np.where(slack, -done.entries[:, :width, -2], 0.0)
+    tight = np.take_along_axis(matrix, np.maximum(done.outside - width, 0)[:, None], axis=2)
+    terms = tight * multiplier[:, None]
+    size = 1 + np.abs(terms).sum(axis=2)
+    exact = np.abs(costs[..., 0] - terms.sum(axis=2)) <= OPTIMAL * size
+    optimal: Booleans = exact.all(axis=1) & (multiplier >= -OPTIMAL).all(axis=1)
+    return optimal
 
 
 class UnsolvedWarning(FallbackWarning):

@@ -1,5 +1,6 @@
 """The tracking strategy."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -7,12 +8,26 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
-from submax.core.conditioning.marginalization import normalized
-from submax.core.conditioning.strategy import Strategy
-from submax.core.conditioning.strategy_facts import StrategyFacts
-from submax.core.conditioning.table import SampleSizes, Table
+from submax.core.conditioning import SampleSizes, Strategy, StrategyFacts, Table, normalized
 from submax.core.errors import InputError
-from submax.core.numerics.decreasing_root import decreasing_root
+from submax.core.numerics import decreasing_root
+
+
+class ObservationWeights(ABC):
+    """An optional part of a belief, which the tracking strategy needs.
+
+    An estimator that can say how many observations its probabilities are worth returns a belief
+    that also derives from this class.
+    """
+
+    @abstractmethod
+    def observation_weights(self) -> Floats:
+        """Return how many observations π(· | c, l) is worth, smoothing included: ``[R, n, L]``."""
+
+    @abstractmethod
+    def observation_weights_by_slot(self) -> list[Floats]:
+        """Return the same for the choices of each slot: a list with one ``[R, n, L]`` a slot."""
+
 
 CONFIDENCE_FACTOR = 44.0
 """κ = CONFIDENCE_FACTOR / (N^0.3 t^0.2); chosen by search on tuning seeds, see docs/research."""

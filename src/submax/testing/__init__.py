@@ -2,18 +2,15 @@
 
 They run over every class in submax, and over a class of your own just the same:
 
->>> from submax.policies.classic.epsilon_greedy import EpsilonGreedy
+>>> from submax.policies.epsilon_greedy import EpsilonGreedy
 >>> check_policy(EpsilonGreedy(0.3))
 """
 
-from submax.testing.check_delay import check_delay
-from submax.testing.check_environment import check_environment
-from submax.testing.check_estimator import check_estimator
-from submax.testing.check_policy import check_policy
-from submax.testing.check_scale import check_scale
-from submax.testing.check_store import check_store
-from submax.testing.check_strategy import check_strategy
-from submax.testing.manual_clock import ManualClock
+from submax.testing.environments import check_delay, check_environment, check_scale
+from submax.testing.estimators import check_estimator
+from submax.testing.policies import check_policy
+from submax.testing.stores import ManualClock, check_store
+from submax.testing.strategies import check_strategy
 
 __all__ = [
     "ManualClock",

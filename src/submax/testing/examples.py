@@ -9,22 +9,17 @@ from typing import Any
 import numpy as np
 
 from submax.core.registry import Registry
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.discrete import Discrete
-from submax.core.rewards.scale import Scale
-from submax.environments.tables.adversarial import Adversarial
-from submax.environments.tables.classification import Classification
-from submax.environments.tables.designs import Designs
-from submax.environments.tables.recorded_rewards import RecordedRewards
+from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
+from submax.environments.designs import Designs
+from submax.environments.tables import Classification, RecordedRewards
 from submax.estimators import ESTIMATORS
 from submax.estimators.counting import Counting
 from submax.policies import POLICIES
-from submax.policies.adaptive.predictive_mixture import PredictiveMixture
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.policies.adaptive import PredictiveMixture
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.beyond.adversarial import Adversarial
 from submax.strategies import STRATEGIES
-from submax.strategies.submax import SubMax
+from submax.strategies.weighted import SubMax
 
 BRIEF = {"steps": 6, "batch": 8, "learning_rate": 0.05}
 """A training of a few steps: it need not learn well, only keep its contract."""

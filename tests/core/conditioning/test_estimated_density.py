@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from submax.core.conditioning.conditional_distribution import ConditionalDistribution
-from submax.core.conditioning.estimated_density import estimated_density
+from submax.core.conditioning import ConditionalDistribution, estimated_density
 
 WEIGHTS = {
     "submax": (-1.0, 1.0),

@@ -5,12 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.conditioning.conditional_distribution import ConditionalDistribution
-from submax.core.conditioning.marginalization import mixture, unseen
-from submax.core.conditioning.rejection import LIMIT, rejection
-from submax.core.conditioning.table import Table
-from submax.core.numerics.categorical import draw
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.core.conditioning import (
+    LIMIT,
+    ConditionalDistribution,
+    Table,
+    mixture,
+    rejection,
+    unseen,
+)
+from submax.core.numerics import draw
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def table_of(probabilities, prior):

@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.box import Box
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms, Box
 
 PROBLEM = Problem(Arms(3), context_width=2)
 

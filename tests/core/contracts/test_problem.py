@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
+from submax.core.problem import Problem
+from submax.core.spaces import Arms, Slots
 
 PROBLEM = Problem(Slots((2, 3)), context_width=2)
 

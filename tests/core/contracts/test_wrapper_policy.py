@@ -4,11 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
-from submax.core.contracts.wrapper_policy import WrapperPolicy
-from submax.core.spaces.arms import Arms
+from submax.core.policy import Policy, WrapperPolicy
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms
 from submax.policies import make_policy
 
 PROBLEM = Problem(Arms(3), context_width=2)

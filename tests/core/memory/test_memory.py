@@ -2,15 +2,13 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.memory.buffer import Buffer
-from submax.core.memory.memory import NEGLIGIBLE, Memory
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.discrete import Discrete
-from submax.core.spaces.arms import Arms
+from submax.core.problem import Problem
+from submax.core.rewards import Continuous, Discrete
+from submax.core.spaces import Arms
 from submax.estimators.counting import Counting
-from submax.testing.rules.examples import rows_of, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.models.memory import NEGLIGIBLE, Buffer, Memory
+from submax.testing.problems import rows_of, some_feedback
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 PROBLEM = Problem(Arms(4), context_width=1, scale=Continuous())
 FORGETFUL = [

@@ -5,16 +5,20 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.contracts.problem import Problem
-from submax.core.memory.buffer import Buffer
-from submax.core.memory.context_scaling import CUT_OFF, ContextScaling
-from submax.core.memory.held_out import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut
-from submax.core.memory.memory import Memory
-from submax.core.memory.minibatches import Minibatches
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.testing.rules.examples import some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.core.problem import Problem
+from submax.core.spaces import Arms, Slots
+from submax.models.memory import (
+    CUT_OFF,
+    MAX_HELD_OUT_ROWS,
+    MIN_ROWS_TO_HOLD_OUT,
+    Buffer,
+    ContextScaling,
+    HeldOut,
+    Memory,
+    Minibatches,
+)
+from submax.testing.problems import some_feedback
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def parted(rows):

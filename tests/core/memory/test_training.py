@@ -1,9 +1,9 @@
 import pytest
 from refusals import raises_code
 
-from submax.core.memory.training import Training
 from submax.estimators import ESTIMATORS
-from submax.estimators.cvae import CVAE
+from submax.estimators.network import CVAE
+from submax.models.training import Training
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.core.numerics import draw, draw_grouped, log_prob_of
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 SIZES = (1, 2, 5, 8, 9, 100)
 

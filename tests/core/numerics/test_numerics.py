@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from submax.core.numerics.decreasing_root import decreasing_root
-from submax.core.numerics.tally import tally
+from submax.core.numerics import decreasing_root, tally
 
 
 def bent(root, bend):

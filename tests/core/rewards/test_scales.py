@@ -6,17 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.discrete import Discrete
-from submax.core.rewards.reward_encoding import RewardEncoding
-from submax.core.spaces.arms import Arms
+from submax.core.problem import Problem
+from submax.core.rewards import Binary, Continuous, Counts, Discrete, RewardEncoding
+from submax.core.spaces import Arms
 from submax.estimators.counting import Counting
-from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.submax import SubMax
-from submax.testing.rules.examples import some_feedback
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.strategies.weighted import SubMax
+from submax.testing.problems import some_feedback
 
 SCALES = [
     (Binary(), (0.0, 1.0), [0.0, 1.0], [0.5, 2.0, np.nan, np.inf]),

@@ -9,9 +9,9 @@ import pytest
 from refusals import raises_code
 from waiting import wait_until
 
-from submax.core.running.background_work import BackgroundWork
-from submax.core.running.extras import require_extra
-from submax.core.running.fallback import FallbackWarning, counted_fallbacks, fall_back, standing_for
+from submax.core.errors import FallbackWarning, counted_fallbacks, fall_back, standing_for
+from submax.core.optional import require_extra
+from submax.core.processes import BackgroundWork
 
 LONG = 60.0
 """Seconds that no test here ever waits."""

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.running.state_file import read_state, state_bytes
-from submax.core.running.stored import class_of, stored, tag_of
-from submax.core.spaces.arms import Arms
-from submax.models.regression.prior import Prior
+from submax.core.serialization import class_of, read_state, state_bytes, stored, tag_of
+from submax.core.spaces import Arms
+from submax.models.regression.bayesian import Prior
 
 
 class Own(NamedTuple):

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
+from submax.core.spaces import Arms, Slots
 
 
 def test_arm_and_index_are_the_same_number():

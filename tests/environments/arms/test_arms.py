@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from submax import Bernoulli, Gaussian, HeavyTailed, Poisson, Ratings, make_policy, simulate
-from submax.environments.arms.few_good import FewGood
-from submax.experiments.running.cells import cells
-from submax.experiments.specification import parse
+from submax.environments.arms import FewGood
+from submax.simulation.experiment import parse
+from submax.simulation.runner import cells
 
 TOML = """
 observations = 10

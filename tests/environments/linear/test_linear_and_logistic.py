@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from submax import DescribedArms, LinearContextual, LogisticContextual
-from submax.experiments.running.cells import cells
-from submax.experiments.specification import parse
+from submax.simulation.experiment import parse
+from submax.simulation.runner import cells
 
 TABLE = ((1.0, -2.0), (0.5, 3.0), (0.0, 0.25))
 

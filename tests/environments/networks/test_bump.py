@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.spaces.slots import Slots
-from submax.environments.networks.bump import Bump
+from submax.core.spaces import Slots
+from submax.research.beyond.real_valued import Bump
 
 ENVIRONMENTS = [
     Bump(),

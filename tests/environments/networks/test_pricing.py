@@ -4,7 +4,7 @@ from scipy import special
 from scipy.optimize import minimize_scalar
 
 from submax.environments import ENVIRONMENTS
-from submax.environments.networks.pricing import Demand, Pricing
+from submax.research.beyond.real_valued import Demand, Pricing
 from submax.testing.examples import examples
 
 

@@ -8,7 +8,7 @@ from refusals import raises_code
 from scipy import special
 
 from submax import Combinatorial, Contextual, DriftingContextual
-from submax.core.numerics.standard_error import standard_error
+from submax.core.numerics import standard_error
 
 HUGE = (10,) * 12
 

@@ -6,11 +6,11 @@ import pytest
 from pyarrow import csv, parquet
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
-from submax.environments.tables.classification import Classification
-from submax.experiments.running.cells import cells, make_environment
-from submax.experiments.specification import load_file
+from submax.core.problem import Problem
+from submax.core.spaces import Arms
+from submax.environments.tables import Classification
+from submax.simulation.experiment import load_file
+from submax.simulation.runner import cells, make_environment
 from submax.testing import check_environment
 
 FEATURES = [[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [4.0, 5.0], [1.0, 5.0]]

@@ -6,12 +6,11 @@ import pytest
 from pyarrow import csv, parquet
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.rewards.continuous import Continuous
-from submax.core.spaces.slots import Slots
-from submax.core.spaces.space import LISTING_LIMIT
-from submax.environments.tables.classification import Classification
-from submax.environments.tables.designs import Designs
+from submax.core.problem import Problem
+from submax.core.rewards import Continuous
+from submax.core.spaces import LISTING_LIMIT, Slots
+from submax.environments.designs import Designs
+from submax.environments.tables import Classification
 from submax.testing import check_environment
 
 CHOICES = {"compiler": ["clang", "gcc"], "level": [1, 2, 10], "target": ["x86"], "fast": [0.5, 1.5]}

@@ -5,7 +5,7 @@ import pytest
 from refusals import raises_code
 
 from submax import Adversarial, BatchFlush, Lag, RecordedRewards, make_policy, simulate
-from submax.testing.rules.goodness_of_fit import goodness_of_fit
+from submax.testing.requirements import goodness_of_fit
 
 TABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]])
 

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
-from submax.environments.tables.classification import Classification
-from submax.environments.tables.keel_set import keel_names
-from submax.environments.tables.packaged_set import load_packaged
+from submax.core.problem import Problem
+from submax.core.spaces import Arms
+from submax.environments.tables import Classification, keel_names, load_packaged
 from submax.testing import check_environment
 
 MIXED = """red, 1.5, 3,yes ,van

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.problem import Problem
-from submax.core.spaces.arms import Arms
-from submax.environments.tables.classification import Classification
+from submax.core.problem import Problem
+from submax.core.spaces import Arms
+from submax.environments.tables import Classification
 from submax.testing import check_environment
 
 SETS = {

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.environments.tables.classification import Classification
-from submax.experiments.running.cells import cells, rehearse, run_cell
-from submax.experiments.specification import load_file
+from submax.environments.tables import Classification
 from submax.policies import make_policy
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.lag import Lag
+from submax.simulation.delays import BatchFlush, Lag
+from submax.simulation.experiment import load_file
+from submax.simulation.runner import cells, rehearse, run_cell
 from submax.simulation.simulate import simulate
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.contracts.feedback import Feedback
+from submax.core.problem import Feedback
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.choosing.training_length import UnderTrainedWarning, training_warnings
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
 from submax.policies import make_policy, presets
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 
 COUNTING = ["rcp-submax", "rcp-optimistic", "thompson-1-1", "ucb1", "epsilon-greedy-0.1"]
 REAL_ONLY = {"fourier-thompson", *(name for name in presets() if name.startswith("grid-"))}

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import chi2
 from sklearn.linear_model import LinearRegression
 
-from submax.core.numerics.categorical import draw
+from submax.core.numerics import draw
 from submax.evaluation import Log, compare
 
 ROWS, CHOICES = 6000, 4

@@ -9,9 +9,7 @@ from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_map import reward_maps
 from submax.evaluation.models.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
 from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
-from submax.models.regression.fitting import fitted
-from submax.models.regression.prior import PriorStructure
-from submax.models.regression.sums import Sums
+from submax.models.regression.bayesian import PriorStructure, Sums, fitted
 
 ROWS = 150
 MENUS = {

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
+from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.evaluation import Log
 from submax.evaluation.reading.sources import csv_source, source
 

@@ -3,7 +3,7 @@ import pytest
 from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 
-from submax.core.numerics.categorical import draw
+from submax.core.numerics import draw
 from submax.evaluation import Log, compare
 from submax.evaluation.report.evidence.action_groups import action_groups
 

@@ -15,7 +15,7 @@ from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.report.estimator_choice import USUAL
 from submax.evaluation.report.evidence import logged_evidence
 from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 from submax.schema.choices import Change
 from submax.schema.menu import Menu
 from submax.schema.schema import Schema

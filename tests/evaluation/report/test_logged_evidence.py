@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
 
-from submax.core.contracts.eligibility import probabilities_among
+from submax.core.policy import probabilities_among
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log

@@ -4,11 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from submax.experiments.comparing.paired_comparison import Finals
-from submax.experiments.statements.environment_check import (
-    environment_checks,
-    write_environment_checks,
-)
+from submax.research.paper.claims import environment_checks, write_environment_checks
+from submax.simulation.compare import Finals
 
 
 def finals_where(rewards) -> Finals:

@@ -6,12 +6,10 @@ Statements are known by their place, since their sentences may be worded anew.
 import numpy as np
 import pytest
 
-from submax.experiments.comparing.paired_comparison import Finals
-from submax.experiments.statements import combinatorial_statements as combinatorial
-from submax.experiments.statements import contextual_statements as contextual
-from submax.experiments.statements.ablation_statements import ablation_statements
-from submax.experiments.statements.statements import statements_of
-from submax.experiments.statements.verdict import Verdict
+from submax.research.paper import claims as combinatorial
+from submax.research.paper import claims as contextual
+from submax.research.paper.claims import ablation_statements, statements_of
+from submax.simulation.compare import Finals, Verdict
 
 SHIFTS = (0, -2, -4)
 CONTEXTUAL = {

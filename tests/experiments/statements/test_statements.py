@@ -4,11 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from submax.experiments.comparing.paired_comparison import Finals, PairedComparison, Side
-from submax.experiments.statements.bernoulli_comparisons import CLASSIC, PAPER, STRONG
-from submax.experiments.statements.bernoulli_statements import bernoulli_statements
-from submax.experiments.statements.statement import Statement
-from submax.experiments.statements.verdict import Verdict
+from submax.research.paper.bernoulli_claims import CLASSIC, PAPER, STRONG, bernoulli_statements
+from submax.research.paper.statements import Statement
+from submax.simulation.compare import Finals, PairedComparison, Side, Verdict
 
 POLICIES = [*PAPER, *STRONG, "rcp-submax", "rcp-marginalized", "rcp-adaptive"]
 UCB1_AHEAD, TRUE_PRIOR_BEST, MOST_CONFIGURATIONS, SUBMAX_BEFORE_OPTIMIZED = 0, 6, 12, 15

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.rewards.continuous import Continuous
+from submax.core.rewards import Continuous
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.bandits.open import open_bandit

@@ -13,8 +13,7 @@ from refusals import raises_code
 from waiting import wait_until
 
 from submax.core.errors import ConflictError
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.discrete import Discrete
+from submax.core.rewards import Continuous, Discrete
 from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.live.log.bandits import log_stream, model_name, settings_stream
@@ -23,7 +22,7 @@ from submax.live.serving.decision import Decision
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies import make_policy, presets
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 from submax.testing import ManualClock
 
 FILE = str(Path(__file__).parents[1] / "weighted.py")
@@ -663,7 +662,7 @@ def one_of_each_kind():
     return list(found.values())
 
 
-@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::submax.core.errors.FallbackWarning")
 @pytest.mark.parametrize("policy", one_of_each_kind())
 def test_every_policy_decides_and_learns_live(opened, clock, seed, policy):
     rng = np.random.default_rng(seed)

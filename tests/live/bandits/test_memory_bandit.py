@@ -10,7 +10,7 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.core.contracts.feedback import Feedback
+from submax.core.problem import Feedback
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.bandits.open import open_bandit
@@ -18,7 +18,7 @@ from submax.live.fitting import online_learner
 from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 
 ARMS = ["A", "B", "C"]
 THOMPSON = {"kind": "thompson"}

@@ -10,7 +10,7 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 SOAK = "SUBMAX_SOAK" in os.environ
 DECISIONS = 1_000_000 if SOAK else 3_000

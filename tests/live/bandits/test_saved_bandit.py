@@ -14,10 +14,10 @@ from refusals import raises_code
 
 import submax
 from submax.core.errors import InputError
-from submax.core.running.state_file import state_bytes
+from submax.core.serialization import state_bytes
 from submax.live.bandits import saved_bandit
 from submax.policies import Thompson
-from submax.policies.real_valued.gridded import Gridded
+from submax.research.beyond.real_valued import Gridded
 from submax.testing import ManualClock
 
 ARMS = ["A", "B", "C"]
@@ -156,7 +156,7 @@ def test_a_policy_that_was_an_object_is_given_again_unless_it_can_be_written(pat
 
 def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    source = "from submax.policies.classic.thompson import Thompson\nclass Mine(Thompson): pass\n"
+    source = "from submax.policies.thompson import Thompson\nclass Mine(Thompson): pass\n"
     Path("mine.py").write_text(source)
     bandit = submax.Bandit(ARMS, policy={"kind": "mine.py:Mine"})
     _rewarded(bandit, 5)

@@ -11,7 +11,7 @@ from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION, DecisionMade, body_of
 from submax.live.store.memory_store import MemoryStore
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 FILE = str(Path(__file__).parents[1] / "weighted.py")
 ARMS = ["A", "B", "C", "D"]

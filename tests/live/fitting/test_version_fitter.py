@@ -10,7 +10,7 @@ from submax.live.bandits.open import open_bandit
 from submax.live.fitting import version_fitter
 from submax.live.log.bandits import model_name
 from submax.live.store.memory_store import MemoryStore
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 
 WAIT = 10.0
 ARMS = ["A", "B", "C"]

@@ -16,7 +16,7 @@ from submax.live.log.bandits import settings_stream
 from submax.live.log.export import Export
 from submax.live.log.records import HISTORY, History
 from submax.live.operating.doctor import examined
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 from submax.schema.choices import Change
 from submax.schema.learned import Learned
 from submax.schema.model import Model, hash_of
@@ -394,7 +394,7 @@ def test_too_few_rows_that_were_kept_are_refused_and_nothing_is_written(
 
 OWN = """
 from dataclasses import dataclass
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 @dataclass(frozen=True)
 class Own(Random):

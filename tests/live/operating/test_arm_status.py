@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import submax
-from submax.core.rewards.binary import Binary
-from submax.core.rewards.continuous import Continuous
+from submax.core.rewards import Binary, Continuous
 from submax.live.log.action_tally import ActionTally
 from submax.live.operating.arm_status import weighted_rate
 from submax.live.store.memory_store import MemoryStore

@@ -6,11 +6,11 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.core.contracts.feedback import Feedback
+from submax.core.problem import Feedback
 from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
 from submax.live.store.memory_store import MemoryStore
-from submax.policies.adaptive.per_slot import PerSlot
+from submax.policies.slots import PerSlot
 
 SLOTS = {"title": ["a", "b", "c"], "image": ["x", "y"]}
 

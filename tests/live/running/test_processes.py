@@ -6,8 +6,8 @@ from refusals import raises_code
 
 from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
-from submax.policies.classic.thompson import Thompson
-from submax.policies.classic.ucb1 import UCB1
+from submax.policies.thompson import Thompson
+from submax.policies.ucb import UCB1
 
 ARMS = ["A", "B", "C"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.facts import Facts
+from submax.core.policy import Facts
 from submax.live.bandits.open import open_bandit
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 ARMS = ["A", "B", "C"]
 

@@ -191,7 +191,7 @@ def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
         assert abs(part.mean() - (high - low)) < SIGMAS * error
 
 
-@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::submax.core.errors.FallbackWarning")
 @pytest.mark.parametrize("policy", ["thompson-1-1", "rcp-submax", "random"])
 def test_more_joint_actions_than_can_be_listed_are_drawn_by_the_policy(opened, clock, policy):
     bandit = opened(MANY, policy)

@@ -10,10 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from submax.models.classifiers.classifier_template import (
-    ClassifierTemplate,
-    resampled,
-)
+from submax.models.classifiers import ClassifierTemplate, resampled
 
 
 class Plain:

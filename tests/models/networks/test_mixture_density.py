@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.models.networks.density_head import NARROWEST, REACH, WIDEST, first_locations, outputs
-from submax.models.networks.mixture_density import MixtureDensity
-from submax.models.nn.designs.density import log_density
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.models.networks.densities import (
+    NARROWEST,
+    REACH,
+    WIDEST,
+    MixtureDensity,
+    first_locations,
+    outputs,
+)
+from submax.models.nn.designs import log_density
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 REPLICAS, LEVELS, ROWS, DRAWS, COMPONENTS = 2, 2, 1, 2, 3
 BINS, NODES = 4, 30

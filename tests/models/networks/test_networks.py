@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from submax.models.networks.slot_network import SlotNetwork
-from submax.models.networks.value_network import ValueNetwork
+from submax.models.networks.choices import SlotNetwork
+from submax.models.networks.values import ValueNetwork
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 LISTING = np.array([[a, 2 + b] for a in range(2) for b in range(3)])

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from submax.models.networks.slot_choices import (
+from submax.models.networks.choices import (
     action_probabilities,
     choice_probabilities,
     draw_actions,
     joint_probabilities,
 )
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 SIZES = ((1,), (4,), (1, 1), (2, 3), (3, 1, 2), (4, 2, 1, 3, 2))
 

@@ -3,24 +3,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.training import Training
-from submax.core.rewards.discrete import Discrete
-from submax.core.running.state_file import read_state, state_bytes
-from submax.core.spaces.arms import Arms
-from submax.core.spaces.slots import Slots
-from submax.models.networks.slot_choices import first_choices
-from submax.models.networks.slot_network import INJECTION_FORMS
-from submax.models.networks.value_network import ValueNetwork
-from submax.models.nn.designs.choices import log_prob, log_prob_together, one_hot
-from submax.models.nn.designs.cvae_design import CVAEDesign
-from submax.models.nn.designs.softmax_design import SoftmaxDesign
-from submax.models.nn.designs.value_design import ValueDesign
-from submax.models.nn.training.parameters import restored, unpacked
-from submax.policies.neural.gradient_belief import GradientBelief
-from submax.policies.neural.value_belief import ValueBelief
-from submax.testing.rules.examples import some_feedback
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Discrete
+from submax.core.serialization import read_state, state_bytes
+from submax.core.spaces import Arms, Slots
+from submax.models.networks.choices import INJECTION_FORMS, first_choices
+from submax.models.networks.values import ValueNetwork
+from submax.models.nn.designs import (
+    CVAEDesign,
+    SoftmaxDesign,
+    ValueDesign,
+    log_prob,
+    log_prob_together,
+    one_hot,
+)
+from submax.models.nn.training import restored, unpacked
+from submax.models.training import Training
+from submax.policies.neural import GradientBelief, ValueBelief
+from submax.testing.problems import some_feedback
 
 SIZES, WIDTH, BIN_EDGES, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
 REPLICAS, ROWS, DRAWS = 3, 4, 3

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.models.regression.posterior import Posterior
-from submax.models.regression.prior import OWN, Prior, PriorStructure
-from submax.models.regression.sums import Sums
+from submax.models.regression.bayesian import OWN, Posterior, Prior, PriorStructure, Sums
 
 GROUPS = np.array([0, 1, 1, 2, 2, 2])
 POSITIVE = np.array([[0.5, 3.0, 2.0], [1.0, 4.0, 1.5], [0.3, 2.0, 0.9]])

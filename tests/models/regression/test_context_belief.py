@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.models.regression.context_belief import LIKE_UNIFORM, ContextBelief
-from submax.models.regression.feature_map import new_map
-from submax.models.regression.map_choice import (
+from submax.models.regression.bayesian import Posterior
+from submax.models.regression.context_belief import (
     FEWEST_ROWS,
     LENGTHS,
+    LIKE_UNIFORM,
     USUAL_LENGTH,
     BeliefSettings,
+    ContextBelief,
+    RegressionRows,
     best_map,
     sums_of,
 )
-from submax.models.regression.posterior import Posterior
-from submax.models.regression.sampled_rows import RegressionRows
+from submax.models.regression.features import new_map
 
 TWO_ACTIONS = BeliefSettings(actions=2, features=20, rows=1000, draws=4, width=1.0, discount=1.0)
 

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy.cluster.vq import kmeans2
 
-from submax.models.regression.feature_map import (
+from submax.models.regression.features import (
     CONSTANT,
+    FARTHEST,
     JITTER,
     K_MEANS_STEPS,
     KERNEL,
     LINEAR,
     chosen_landmarks,
     new_map,
+    standardization,
 )
-from submax.models.regression.standardization import FARTHEST, standardization
 
 
 def contexts(seed, rows=60, width=3):

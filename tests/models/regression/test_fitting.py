@@ -2,10 +2,19 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from submax.models.regression.fitting import EXPECTED_SHARE, LEAST_NOISE, RANGE, fitted, moments_of
-from submax.models.regression.posterior import Posterior
-from submax.models.regression.prior import KINDS, OWN, Prior, PriorStructure
-from submax.models.regression.sums import Sums
+from submax.models.regression.bayesian import (
+    EXPECTED_SHARE,
+    KINDS,
+    LEAST_NOISE,
+    OWN,
+    RANGE,
+    Posterior,
+    Prior,
+    PriorStructure,
+    Sums,
+    fitted,
+    moments_of,
+)
 
 STEP = 1e-5
 

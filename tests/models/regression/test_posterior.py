@@ -4,12 +4,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.models.regression import posterior
-from submax.models.regression.fitting import fitted, moments_of
-from submax.models.regression.posterior import BATCHED_WIDTH, FeatureRows, Posterior
-from submax.models.regression.posterior_covariance import PosteriorCovariance
-from submax.models.regression.prior import ALIKE, COMMON, OWN, Prior, PriorStructure
-from submax.models.regression.sums import Sums
+from submax.models.regression import bayesian as posterior
+from submax.models.regression.bayesian import (
+    ALIKE,
+    BATCHED_WIDTH,
+    COMMON,
+    OWN,
+    FeatureRows,
+    Posterior,
+    PosteriorCovariance,
+    Prior,
+    PriorStructure,
+    Sums,
+    fitted,
+    moments_of,
+)
 
 GROUPS = np.array([0, 1, 1, 1])
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
-from submax.models.regression.slot_map import SlotMap
-from submax.models.regression.standardization import FARTHEST
+from submax.models.regression.features import FARTHEST
+from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotMap, SlotSettings
 
 MAP_SIZES = (3, 2, 4)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from submax.models.regression.sampled_rows import RegressionRows, SampledRows
-from submax.models.regression.sums import Sums
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.models.regression.bayesian import Sums
+from submax.models.regression.context_belief import RegressionRows, SampledRows
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from submax import (
 )
 from submax.estimators import Counting
 from submax.policies import Gridded, RewardConditioned, make_policy
-from submax.simulation.pending import Pending
+from submax.simulation.simulate import Pending
 from submax.strategies import Tracking
-from submax.testing.rules.examples import rows_of
+from submax.testing.problems import rows_of
 
 ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 

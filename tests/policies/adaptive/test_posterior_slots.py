@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from submax import Continuous, Feedback, Problem, Slots
-from submax.models.regression.posterior import Posterior
-from submax.models.regression.prior import PriorStructure
-from submax.models.regression.slot_map import SlotMap
+from submax.models.regression.bayesian import Posterior, PriorStructure
+from submax.models.regression.slot_belief import SlotMap
 from submax.policies import PosteriorSlots
 
 SIZES = (2, 3, 4)

@@ -4,7 +4,7 @@ from refusals import raises_code
 
 import submax
 from submax import Arms, Continuous, Feedback, Memory, Problem
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.serialization import read_state, state_bytes
 from submax.estimators import BayesianFeatures
 from submax.policies import PosteriorSubMax
 from submax.simulation import BatchFlush

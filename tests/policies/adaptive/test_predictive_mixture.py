@@ -5,10 +5,9 @@ from scipy.optimize import minimize
 
 from submax import Arms, Feedback, Problem
 from submax.estimators import Counting
-from submax.models.regression.logistic_regressions import DRAWS, _Regression
+from submax.models.regression.logistic import DRAWS, _Regression
 from submax.policies import RewardConditioned, make_policy
-from submax.policies.adaptive.logistic_submax import LogisticSubMax
-from submax.policies.adaptive.predictive_mixture import PredictiveMixture
+from submax.policies.adaptive import LogisticSubMax, PredictiveMixture
 from submax.strategies import SubMax
 
 COUNTS = RewardConditioned(Counting(), SubMax())

@@ -2,10 +2,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from submax.policies.classic.information_directed import (
-    least_information_ratio,
-    regret_and_information,
-)
+from submax.policies.thompson import least_information_ratio, regret_and_information
 
 
 def ratio(listed, regret, information):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from submax.policies.classic.largest_beta import largest_beta
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.policies.thompson import largest_beta
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 TOLERANCE = 1e-8
 

@@ -7,9 +7,9 @@ import pytest
 
 from submax import Arms, BatchFlush, Bernoulli, Continuous, Feedback, Problem, Slots, simulate
 from submax.policies import UCB1, EpsilonGreedy, Gradient, PosteriorGreedy, Random, Thompson
-from submax.policies.classic.largest_beta import largest_beta
-from submax.testing.rules.examples import some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.policies.thompson import largest_beta
+from submax.testing.problems import some_feedback
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def test_every_action_of_a_space_too_large_to_list_is_as_likely(seed):

@@ -5,7 +5,7 @@ import pytest
 
 import submax
 from submax import Arms, Continuous, Feedback, Problem
-from submax.core.running.names_file import names_file
+from submax.core.registry import names_file
 from submax.policies import GreedyRegression, Tempered
 
 LINEAR = "sklearn.linear_model.LinearRegression"

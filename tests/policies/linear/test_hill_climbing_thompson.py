@@ -4,10 +4,8 @@ from scipy import integrate, special
 
 from submax import Arms, Discrete, Feedback, Problem, Slots
 from submax.policies import HillClimbingThompson
-from submax.policies.linear.hill_climb import Hills, climbed
-from submax.policies.linear.slot_effects import SlotEffects
-from submax.policies.linear.slot_regression import SlotRegression
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.policies.climbing import Hills, SlotEffects, SlotRegression, climbed
+from submax.testing.problems import some_contexts, some_feedback
 
 JOINT = Problem(Slots((2, 3, 2)))
 CONTEXTUAL = Problem(Slots((2, 3)), context_width=2)

@@ -5,10 +5,10 @@ import pytest
 
 from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.policies import LinearThompson, LinUCB
-from submax.policies.linear.linear_beliefs import LinearBeliefs
-from submax.policies.neural.largest_normal import largest_normal
-from submax.testing.rules.examples import some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.policies.linear import LinearBeliefs
+from submax.policies.neural import largest_normal
+from submax.testing.problems import some_contexts, some_feedback
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from submax.policies.neural import largest_normal as module
-from submax.policies.neural.largest_normal import largest_normal
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.policies import neural as module
+from submax.policies.neural import largest_normal
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 TOLERANCE = 1e-8
 

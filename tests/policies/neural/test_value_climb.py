@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from submax import Feedback, Problem, Slots, Training
-from submax.models.networks.value_network import ValueNetwork
+from submax.models.networks.values import ValueNetwork
 from submax.policies import ClimbingDropoutThompson, ClimbingEpsilonGreedy
-from submax.policies.neural.value_belief import ValueBelief
-from submax.policies.neural.value_climb import climbed_actions
+from submax.policies.neural import ValueBelief
+from submax.research.rivals.dropout import climbed_actions
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from submax.models.nn.designs.design import Example
+from submax.models.nn.designs import Example
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from submax.policies import (
     GenerativePolicyGradient,
     PolicyGradient,
 )
-from submax.testing.rules.examples import some_feedback
+from submax.testing.problems import some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

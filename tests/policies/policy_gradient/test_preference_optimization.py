@@ -5,12 +5,12 @@ import pytest
 from scipy.special import expit
 
 from submax import Memory, Problem, Slots
-from submax.core.memory.buffer import Buffer
-from submax.models.nn.designs.design import Example
-from submax.models.nn.designs.preference_design import PreferenceDesign
+from submax.models.memory import Buffer
+from submax.models.nn.designs import Example
 from submax.policies import PreferenceOptimization
-from submax.policies.policy_gradient.near_pairs import NearPairs
-from submax.testing.rules.examples import some_feedback
+from submax.research.rivals.designs import PreferenceDesign
+from submax.research.rivals.policy_gradient import NearPairs
+from submax.testing.problems import some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

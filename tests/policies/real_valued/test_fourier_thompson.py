@@ -5,8 +5,8 @@ import pytest
 
 from submax import Continuous, Feedback, Mixed, Problem
 from submax.policies import FourierThompson
-from submax.policies.real_valued.fourier_statistics import FourierStatistics
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.research.beyond.real_valued import FourierStatistics
+from submax.testing.problems import some_contexts, some_feedback
 
 CLEAR = 6.5
 """Standard errors: one false alarm in ten thousand million comparisons."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from submax import Feedback
-from submax.policies.reward_conditioned.decision_counts import DecisionCounts
+from submax.policies.reward_conditioned import DecisionCounts
 
 
 def back(weight):

@@ -6,11 +6,10 @@ import pytest
 from submax import Arms, Continuous, Discrete, Problem, Slots, Training
 from submax.estimators import Counting, Softmax
 from submax.policies import AdvantageConditioned, BayesReparameterized, RewardConditioned, SlateCVAE
-from submax.policies.neural.value_belief import ValueBelief
-from submax.policies.reward_conditioned.slate_cvae import BIN_EDGES
-from submax.policies.reward_conditioned.slot_responses import slot_responses
+from submax.policies.neural import ValueBelief
+from submax.research.rivals.conditioned import BIN_EDGES, slot_responses
 from submax.strategies import Optimistic, Tilted
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.problems import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

@@ -5,11 +5,11 @@ from refusals import raises_code
 from submax import Arms, Feedback, Problem, Slots, Training
 from submax.estimators import CVAE, Counting
 from submax.policies import RewardConditioned
-from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
+from submax.policies.reward_conditioned import ExhaustedWarning
 from submax.strategies import Clipped, Optimistic, Optimized, SubMax
-from submax.strategies.optimized import bounds
-from submax.testing.rules.examples import some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.strategies.weighted import bounds
+from submax.testing.problems import some_contexts, some_feedback
+from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def taught(policy, problem, feedback, seed):

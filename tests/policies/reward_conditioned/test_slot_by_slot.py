@@ -5,7 +5,7 @@ from submax import Arms, Feedback, Problem, Slots, Training
 from submax.estimators import CVAE, Counting, Softmax
 from submax.policies import RewardConditioned, SlotBySlot
 from submax.strategies import Iterated, Optimized, SubMax, Tracking
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.problems import some_contexts, some_feedback
 
 BRIEF = Training(steps=40, batch=32, learning_rate=0.02)
 SOFTMAX = Softmax(hidden=8, training=BRIEF)

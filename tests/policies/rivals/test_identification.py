@@ -9,8 +9,8 @@ from scipy import optimize
 
 from submax import Arms, Bernoulli, Feedback, Problem, identify, make_policy
 from submax.policies import SuccessiveElimination, TopTwoThompson
-from submax.policies.classic.bernoulli_divergence import divergence
-from submax.policies.identification.optimal_shares import optimal_shares
+from submax.policies.ucb import divergence
+from submax.research.beyond.identification import optimal_shares
 
 POLICIES = ("successive-elimination", "track-and-stop", "top-two-thompson")
 

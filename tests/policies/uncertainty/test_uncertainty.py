@@ -5,7 +5,7 @@ import pytest
 
 from submax import Feedback
 from submax.policies import SampleAverageSampling, SampleAverageUCB, VarianceNetworkUCB
-from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.problems import some_contexts, some_feedback
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.errors import (
-    ConflictError,
-    ForbiddenError,
-    InputError,
-    NotFoundError,
-    StoreError,
-)
+from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
 
 from .conftest import DECISION
 

@@ -24,8 +24,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
-from submax.core.contracts.facts import Facts
-from submax.policies.classic.random import Random
+from submax.core.policy import Facts
+from submax.policies.epsilon_greedy import Random
 
 def wait_for(name):
     while not Path(__file__).with_name(name).exists():

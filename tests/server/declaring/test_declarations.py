@@ -75,7 +75,7 @@ def test_a_good_declaration_is_taken_decides_and_gets_rewards(server, shown, dec
 POLICY = """
 import os
 import time
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 class Fine(Random):
     pass

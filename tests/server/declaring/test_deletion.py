@@ -13,7 +13,7 @@ from submax.live.bandits.open import open_bandit, open_store
 from submax.live.log.records import DECLARED, TICK
 from submax.live.operating.audit_log import AuditLog
 from submax.live.store.memory_store import MemoryStore
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 ARMS = {"name": "arms", "actions": ["A", "B"], "reward_wait": 0, "refit_rows": 1}
 

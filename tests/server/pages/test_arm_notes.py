@@ -4,7 +4,7 @@ import pytest
 
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
-from submax.testing.manual_clock import ManualClock
+from submax.testing.stores import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 ARMS = ["A", "B", "C"]

@@ -6,7 +6,7 @@ import pytest
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
-from submax.testing.manual_clock import ManualClock
+from submax.testing.stores import ManualClock
 
 
 @pytest.fixture

@@ -25,9 +25,7 @@ EXPECTED = {
 """The parameters that the pages themselves use, by address; all that are declared but one, the path
 to which the page to sign in leads."""
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::submax.core.contracts.context_ignored_warning.ContextIgnoredWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::submax.core.errors.ContextIgnoredWarning")
 
 
 class CountingStore(MemoryStore):

@@ -20,7 +20,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 def said(word):
     # Renamed, so that whoever finds the file can read it.

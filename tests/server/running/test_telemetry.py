@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from waiting import wait_until
 
-import submax.core.running.extras
+import submax.core.optional
 from submax.cli import main
 from submax.live.bandits.open import open_bandit
 
@@ -93,7 +93,7 @@ def test_a_server_sends_spans_of_requests_writes_and_fits(serve, tmp_path, colle
 
 
 def test_without_the_extra_the_command_names_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(submax.core.running.extras, "find_spec", lambda name: None)
+    monkeypatch.setattr(submax.core.optional, "find_spec", lambda name: None)
     file = tmp_path / "a.db"
     result = CliRunner().invoke(main, ["serve", str(file), "--telemetry"])
     assert result.exit_code == 2

@@ -27,7 +27,7 @@ from submax.cli.logs.output_paths import check_folder
 from submax.cli.logs.unused_options import is_of_slates
 from submax.core.checks import positive
 from submax.core.errors import InputError
-from submax.core.running.extras import missing_extra
+from submax.core.optional import missing_extra
 from submax.evaluation.logs.log import Log
 from submax.evaluation.page.report_page import check_report
 from submax.evaluation.parts.parted_log import PartedLog
@@ -38,8 +38,8 @@ from submax.evaluation.report.comparisons.reward_comparisons import (
     compare_rewards,
 )
 from submax.evaluation.targets.probability_columns import COLUMNS
-from submax.experiments.storing.directory import write_csv
-from submax.plots.estimates import ESTIMATES
+from submax.simulation.figures.forest import ESTIMATES
+from submax.simulation.results import write_csv
 
 READING = ("columns", "declare", "action_features", "skip_bad_rows")
 """Options that say how a log is read."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from submax.core.checks import one_of
-from submax.experiments.storing.directory import MANIFEST
-from submax.plots.estimates import ESTIMATES, read_estimates
+from submax.simulation.figures.forest import ESTIMATES, read_estimates
+from submax.simulation.results import MANIFEST
 
 
 def is_evaluation(directory: Path) -> bool:

@@ -14,8 +14,8 @@ from submax.evaluation.report.comparisons.comparison import Comparison
 from submax.evaluation.report.comparisons.difference import Difference
 from submax.evaluation.report.estimate import DECISION, LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import rule_of
-from submax.experiments.storing.directory import write_csv
-from submax.plots.estimates import ESTIMATES
+from submax.simulation.figures.forest import ESTIMATES
+from submax.simulation.results import write_csv
 
 POLICIES_PER_TABLE = 3
 """Policies side by side in one table: three columns of intervals fit into ``WIDTH``."""

@@ -14,7 +14,7 @@ from submax.evaluation.targets.sharpened import Sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.evaluation.targets.variant import parsed_variant
 from submax.policies import make_policy
-from submax.policies.policy_table import read_value, table_of, with_values
+from submax.policies.specification import read_value, table_of, with_values
 from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 

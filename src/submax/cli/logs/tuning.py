@@ -11,7 +11,7 @@ from submax.cli.logs.evaluation_report import print_comparison
 from submax.cli.logs.given_policies import policy_table, text_or_table
 from submax.cli.logs.log_reading import read_log
 from submax.cli.logs.output_paths import check_policy_file
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 from submax.evaluation.choosing.learning import learn
 from submax.evaluation.logs.log import By
 

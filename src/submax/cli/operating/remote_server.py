@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from submax.core.running.variables import variable_text
+from submax.core.processes import variable_text
 from submax.web.server.client.connecting.caller import Caller
 from submax.web.server.client.messages.address import Address
 from submax.web.server.client.messages.bodies import encoded

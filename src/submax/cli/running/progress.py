@@ -14,8 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from submax.experiments.running.cells import Cell
-from submax.simulation.meter import Meter
+from submax.simulation.runner import Cell, Meter
 
 
 @contextmanager

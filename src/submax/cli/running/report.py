@@ -10,15 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.core.numerics.standard_error import standard_error
-from submax.experiments.comparing.paired_comparison import Finals, PairedComparison, Side
-from submax.experiments.specification import Specification
-from submax.experiments.statements.environment_check import EnvironmentCheck, environment_checks
-from submax.experiments.statements.illustration_statements import illustration_statements
-from submax.experiments.statements.statement import Statement
-from submax.experiments.statements.statements import statements_of
-from submax.experiments.statements.verdict import Verdict
+from submax.core.numerics import standard_error
 from submax.policies import presets
+from submax.research.paper.claims import (
+    EnvironmentCheck,
+    environment_checks,
+    illustration_statements,
+    statements_of,
+)
+from submax.research.paper.statements import Statement
+from submax.simulation.compare import Finals, PairedComparison, Side, Verdict
+from submax.simulation.experiment import Specification
 
 WIDTH = 80
 """Characters of a line if the terminal is narrower or its width is not known."""

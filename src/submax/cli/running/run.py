@@ -18,26 +18,25 @@ from submax.cli.running.progress import progress
 from submax.cli.running.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
-from submax.core.running.extras import missing_extra, require_extra
-from submax.experiments.running.cells import Cell, cells, policy_of, rehearse
-from submax.experiments.running.reproduce import run_illustration, run_offline, write_claims
-from submax.experiments.running.run import run_sweep, unfinished
-from submax.experiments.running.selection import select, without_more
-from submax.experiments.specification import Specification
-from submax.experiments.storing.directory import (
-    MANIFEST,
-    check_directory,
-    read_manifest,
-    read_specification,
-)
-from submax.plots.drawn_figures import DrawnFigures
-from submax.plots.sweep_plan import SweepFigure, sweep_figures
-from submax.simulation.executors import (
+from submax.core.optional import missing_extra, require_extra
+from submax.research.paper.reproduce import run_illustration, run_offline, write_claims
+from submax.simulation.experiment import Specification
+from submax.simulation.figures.sweep import DrawnFigures, SweepFigure, sweep_figures
+from submax.simulation.results import MANIFEST, check_directory, read_manifest, read_specification
+from submax.simulation.runner import (
+    Cell,
+    Meter,
     available_cores,
+    cells,
     dask_executor,
     local_executor,
+    policy_of,
+    rehearse,
+    run_sweep,
+    select,
+    unfinished,
+    without_more,
 )
-from submax.simulation.meter import Meter
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class RunOptions:
             require_extra("neural", "--device gpu", "jax")
             # Workers share the GPU with this process, which must not reserve its memory.
             os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-            from submax.models.nn.training.device import check_gpu
+            from submax.models.nn.training import check_gpu
 
             check_gpu()
 

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from submax.core.errors import InputError
-from submax.experiments.storing.directory import read_specification
-from submax.plots.studies.study_drawing import selected_configurations, study_figure
-from submax.plots.studies.study_style import COLUMN_INCHES, StudyStyle
-from submax.plots.sweep_results import Labels, configurations_in
+from submax.simulation.figures.study import (
+    COLUMN_INCHES,
+    StudyStyle,
+    selected_configurations,
+    study_figure,
+)
+from submax.simulation.figures.sweep import Labels, configurations_in
+from submax.simulation.results import read_specification
 
 
 def draw_columns(

@@ -10,8 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from submax.core.errors import InputError
-from submax.experiments.comparing.mean_ranks import mean_ranks
-from submax.experiments.comparing.paired_differences import POWER, PairedDifference
+from submax.simulation.compare import POWER, PairedDifference, mean_ranks
 
 WIDTH = 100
 """Characters of a line if the terminal is narrower or its width is not known."""

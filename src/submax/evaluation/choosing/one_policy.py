@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from submax.core.checks import whole_number
-from submax.core.contracts.policy import Policy
+from submax.core.policy import Policy
 from submax.evaluation.logs.counted import expanded
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.targets.variant import parsed_variant
 from submax.policies import make_policy
-from submax.policies.greedy.tempered import Tempered
-from submax.policies.policy_table import table_of
+from submax.policies.greedy_regression import Tempered
+from submax.policies.specification import table_of
 from submax.schema.learned import MOST_ROWS, Learned, Origin
 
 Specification = str | Mapping[str, Any] | Policy[Any]

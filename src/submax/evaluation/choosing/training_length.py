@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.memory.step_limits import most_steps
-from submax.core.memory.training import Training
+from submax.models.training import Training, most_steps
 
 FEWEST_PASSES = 10.0
 """Passes over the rows below which a network counts as under-trained. With four passes over 20,000

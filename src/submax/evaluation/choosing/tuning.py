@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.frames import data_frame
 from submax.evaluation.logs.log import By, Log
@@ -14,7 +14,7 @@ from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.comparisons.comparison import Comparison, compare
 from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
 from submax.policies import make_policy
-from submax.policies.policy_table import read_value, table_of, with_values
+from submax.policies.specification import read_value, table_of, with_values
 
 LEARNING_SHARE = 0.5
 """Share of the log from which every trial learns."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.contracts.problem import Problem
+from submax.core.problem import Problem
 from submax.core.summary import Summary
 from submax.evaluation.frames import data_frame
 from submax.evaluation.logs.clusters import renumbered

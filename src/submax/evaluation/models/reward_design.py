@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.models.regression.feature_map import GROUPS
-from submax.models.regression.posterior import Posterior
-from submax.models.regression.prior import PriorStructure
-from submax.models.regression.sums import Sums
+from submax.models.regression.bayesian import Posterior, PriorStructure, Sums
+from submax.models.regression.features import GROUPS
 
 
 class Coefficients(NamedTuple):

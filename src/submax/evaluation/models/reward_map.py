@@ -11,10 +11,9 @@ from submax.evaluation.contracts.counts import mean
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_design import RewardDesign
-from submax.models.regression.feature_map import FeatureMap, new_map
-from submax.models.regression.fitting import fitted
-from submax.models.regression.map_choice import LENGTHS
-from submax.models.regression.prior import Prior
+from submax.models.regression.bayesian import Prior, fitted
+from submax.models.regression.context_belief import LENGTHS
+from submax.models.regression.features import FeatureMap, new_map
 
 KERNELS, FEWEST_KERNELS = 128, 8
 """Most landmarks of kernels, and fewest: fewer than 8 would add little to the linear part."""

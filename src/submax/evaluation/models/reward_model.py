@@ -7,14 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.processes import in_one_thread
 from submax.evaluation.contracts.counts import mean, some
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_map import RewardMap, reward_maps
-from submax.models.in_one_thread import in_one_thread
-from submax.models.regression.fitting import fitted
-from submax.models.regression.prior import Prior
-from submax.models.regression.sums import Sums
+from submax.models.regression.bayesian import Prior, Sums, fitted
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""

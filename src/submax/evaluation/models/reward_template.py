@@ -10,8 +10,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
-from submax.models.classifiers.class_by_name import class_by_name
-from submax.models.classifiers.classifier_template import copied, seeded
+from submax.models.classifiers import class_by_name, copied, seeded
 
 MOST_CLASSES = 20
 """A classifier models rewards only if at most this many different ones occur."""

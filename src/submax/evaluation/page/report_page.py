@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from submax._version import __version__
 from submax.core.errors import InputError
-from submax.core.running.extras import require_extra
-from submax.core.running.whole_file import whole_file
+from submax.core.optional import require_extra
+from submax.core.serialization import whole_file
 from submax.core.summary import number, percentage
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview

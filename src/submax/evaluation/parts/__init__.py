@@ -1,5 +1,5 @@
 """Logs of any size: read in parts, and evaluated by sums over the parts."""
 
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 
 require_extra("logs", "reading a log", "pyarrow")

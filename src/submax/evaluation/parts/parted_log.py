@@ -13,8 +13,8 @@ import numpy as np
 
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.problem import Problem
 from submax.evaluation.logs.log import Log
 from submax.evaluation.parts.recoding import joined, recoded
 from submax.evaluation.parts.scan import UnitScan, joined_scans, scan_unit
@@ -22,7 +22,7 @@ from submax.evaluation.parts.unit import Unit, units_of
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.columns.column_names import find_columns
 from submax.schema.schema import Schema
-from submax.simulation.executors import available_cores, dask_executor, local_executor
+from submax.simulation.runner import available_cores, dask_executor, local_executor
 
 SAMPLE_ROWS = 1 << 19
 """Rows of the sample on which policies, models of rewards and thresholds are fitted."""

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of
-from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
 from submax.core.errors import InputError
+from submax.core.problem import PROBABILITY_TOLERANCE
 from submax.evaluation.ranking.slates import EMPTY
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.checked_batch import CheckedBatch

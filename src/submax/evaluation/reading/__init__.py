@@ -1,5 +1,5 @@
 """Logs from files and tables, checked row by row."""
 
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 
 require_extra("logs", "reading a log", "pyarrow")

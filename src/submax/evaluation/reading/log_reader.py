@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
-from submax.core.rewards.scale import Scale
+from submax.core.problem import PROBABILITY_TOLERANCE
+from submax.core.rewards import Scale
 from submax.core.summary import listed
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.bad_rows import BadRows

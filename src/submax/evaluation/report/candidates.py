@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.targets.classifier_policy import ClassifierPolicy

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
-from submax.core.numerics.sharpening import sharpened
+from submax.core.numerics import sharpened
 from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.logs.log import Log
 from submax.evaluation.targets.target_policy import TargetPolicy

@@ -8,9 +8,9 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.background_work import BACKGROUND
+from submax.core.policy import Policy
+from submax.core.processes import BACKGROUND
 from submax.live.bandits.saved_bandit import SavedBandit, generator_at
 from submax.live.bandits.shadowed_bandit import ShadowedBandit
 from submax.live.declaring.bandit_options import Actions, BanditOptions

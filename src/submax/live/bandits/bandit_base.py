@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import StoreError
+from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.live.bandits.bandit_view import bandit_summary
 from submax.live.declaring.settings import Settings

@@ -7,8 +7,8 @@ from typing import Unpack
 import msgspec
 
 from submax.core.checks import whole_number
-from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.core.policy import Policy
 from submax.live.bandits.bandit_base import BanditBase
 from submax.live.declaring.bandit_options import BanditOptions
 from submax.live.declaring.change_settings import change_settings

@@ -8,12 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.running.names_file import names_file
-from submax.core.running.state_file import modules_of, read_state, state_bytes
-from submax.core.running.stored import stored
-from submax.core.running.whole_file import whole_file
+from submax.core.policy import Policy
+from submax.core.registry import names_file
+from submax.core.serialization import modules_of, read_state, state_bytes, stored, whole_file
 from submax.live.declaring.settings import Settings
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event

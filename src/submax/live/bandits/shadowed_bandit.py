@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.core.policy import Policy
 from submax.live.bandits.managed_bandit import ManagedBandit
 from submax.live.declaring.declare import declare
 from submax.live.declaring.settings import Settings

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict
 
-from submax.core.contracts.policy import Policy
-from submax.core.rewards.scale import Scale
+from submax.core.policy import Policy
+from submax.core.rewards import Scale
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.setting_types import Combination, Status, Stickiness

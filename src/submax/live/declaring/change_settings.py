@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
+from submax.core.policy import Policy
 from submax.live.declaring.declare import check_words, settings_again
 from submax.live.declaring.declared_types import SETTING_TYPES, allows_none
 from submax.live.declaring.guard_rails import GuardRails

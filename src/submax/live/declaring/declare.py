@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
-from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
-from submax.core.contracts.policy import Policy
-from submax.core.errors import ConflictError, InputError
+from submax.core.errors import ConflictError, ContextIgnoredWarning, InputError
+from submax.core.policy import Policy
 from submax.live.declaring.declared_types import DECLARED_TYPES
 from submax.live.declaring.misplaced_word import refuse_misplaced
 from submax.live.declaring.settings import Settings

@@ -10,11 +10,9 @@ import numpy as np
 from msgspec import Meta
 
 from submax.core.checks import below_one, non_negative, positive, whole_number
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.rewards.continuous import Continuous
-from submax.core.rewards.counts import Counts
-from submax.core.rewards.scale import Scale
+from submax.core.policy import Policy
+from submax.core.rewards import Continuous, Counts, Scale
 from submax.policies.specification import PolicySpecification
 from submax.schema.reward_parts import SLOTS, RewardParts
 

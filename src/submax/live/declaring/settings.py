@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Meta
 
 from submax.core.checks import one_of, positive
-from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.rewards.scale import Scale
+from submax.core.policy import Policy
+from submax.core.problem import Problem
+from submax.core.rewards import Scale
 from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.bandit_options import DURATIONS
 from submax.live.declaring.conversions import CONVERSIONS

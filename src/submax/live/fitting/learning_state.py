@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from submax.core.running.stored import stored
+from submax.core.serialization import stored
 from submax.schema.model import Model
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from threading import Lock
 
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
-from submax.core.running.background_work import BACKGROUND
-from submax.core.running.spans import SPANS
+from submax.core.optional import SPANS
+from submax.core.processes import BACKGROUND
 from submax.live.archive.compacting.compactor import Compactor
 from submax.live.fitting.fit_schedule import FitSchedule
 from submax.live.fitting.learner import Answer, Learner

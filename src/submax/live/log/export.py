@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.running.extras import require_extra
-from submax.core.running.whole_file import whole_file
+from submax.core.optional import require_extra
+from submax.core.serialization import whole_file
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.exporting.decision_table import DecisionTable

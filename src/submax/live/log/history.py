@@ -6,9 +6,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
-from submax.core.running.state_file import state_bytes
+from submax.core.policy import Policy
+from submax.core.serialization import state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream

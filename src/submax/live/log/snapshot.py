@@ -7,7 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from submax.core.errors import InputError
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.serialization import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.position_set import PositionSet

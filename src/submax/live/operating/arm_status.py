@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.rewards.binary import Binary
+from submax.core.rewards import Binary
 from submax.live.log.action_tally import ChoiceTally
 from submax.live.log.ledger import Ledger
 from submax.live.serving.serving import Serving

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from submax.core.errors import InputError, NotFoundError, StoreError, one_line
-from submax.core.running.names_file import names_file
+from submax.core.registry import names_file
 from submax.live.archive.archive import Archive
 from submax.live.archive.examine import archive_damage
 from submax.live.declaring.settings_projection import SettingsProjection

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.contracts.eligibility import probabilities_by
-from submax.core.contracts.policy import Policy
-from submax.core.errors import InputError, one_line
-from submax.core.numerics.categorical import TOLERANCE
-from submax.core.running.fallback import counted_fallbacks
-from submax.core.running.single_thread import ONE_THREAD
-from submax.core.spaces.space import Space
+from submax.core.errors import InputError, counted_fallbacks, one_line
+from submax.core.numerics import TOLERANCE
+from submax.core.policy import Policy, probabilities_by
+from submax.core.processes import ONE_THREAD
+from submax.core.spaces import Space
 from submax.live.serving.action_sampler import DrawnAction
 from submax.live.serving.guarded import adds_up
 from submax.live.serving.unlisted_actions import encoded_action, uniform_action
@@ -72,7 +70,7 @@ class CheckedPolicy:
                 return found
             self._count_failures(
                 f"the probabilities of {self.policy!r:.80} must be 0 or more and sum to 1, and "
-                f"they are {found[~valid][0]}: test the policy with submax.testing.check_policy",
+                f"they are {found[~valid][0]}: test the policy with submax.testing.policies",
                 int((~valid).sum()),
             )
             return np.where(valid[:, None], found, 1 / size)
@@ -117,7 +115,7 @@ class CheckedPolicy:
             raise InputError(
                 f"the probabilities of {self.policy!r:.80} must be an array of shape {shape}, "
                 f"and they have shape {np.shape(listed)}: test the policy with "
-                "submax.testing.check_policy"
+                "submax.testing.policies"
             )
         found: Floats = np.asarray(listed)[0]
         return found

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.numerics.categorical import TOLERANCE
+from submax.core.numerics import TOLERANCE
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.ramps import Limit
 from submax.schema.menu import ChoiceIndices

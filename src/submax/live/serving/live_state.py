@@ -5,9 +5,9 @@ from collections import Counter
 from threading import Lock
 from typing import Any
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
-from submax.core.rewards.scale import Scale
+from submax.core.policy import Policy
+from submax.core.rewards import Scale
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.errors import InputError
-from submax.core.rewards.scale import Scale
+from submax.core.rewards import Scale
 from submax.live.declaring.settings import Settings
 from submax.schema.context_schema import LARGEST, as_number
 from submax.schema.names import short_repr

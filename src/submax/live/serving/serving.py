@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.live.declaring.ramps import Limit, Ramp
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.spaces.space import Space
+from submax.core.spaces import Space
 from submax.live.serving.action_sampler import DrawnAction
 from submax.schema.menu import ChoiceIndices, EncodedAction
 

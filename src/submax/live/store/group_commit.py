@@ -9,7 +9,7 @@ from threading import Lock, Thread
 from typing import NamedTuple
 
 from submax.core.errors import StoreError
-from submax.core.running.spans import SPANS
+from submax.core.optional import SPANS
 from submax.live.store.event import AppendResult, Entry
 
 MAX_APPENDS = 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from submax.core.errors import StoreError
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 from submax.live.archive.segments.copy_segments import copy_segments
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event

@@ -1,21 +1,288 @@
-"""A belief about the expected reward of every action in every context."""
+"""Rows for regressions, and a random sample of them of bounded size."""
 
 import math
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
-from submax.core.running.stored import stored
-from submax.models.in_one_thread import in_one_thread
-from submax.models.regression.feature_map import FeatureMap
-from submax.models.regression.fitting import fitted
-from submax.models.regression.map_choice import BeliefSettings, best_map
-from submax.models.regression.posterior import FEW_ROWS, FeatureRows, Posterior
-from submax.models.regression.posterior_covariance import PosteriorCovariance
-from submax.models.regression.prior import Prior, PriorStructure
-from submax.models.regression.sampled_rows import RegressionRows, SampledRows
-from submax.models.regression.sums import Sums, check_can_learn
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.problem import Feedback, Problem
+from submax.core.processes import in_one_thread
+from submax.core.serialization import stored
+from submax.models.regression.bayesian import (
+    FEW_ROWS,
+    FeatureRows,
+    Posterior,
+    PosteriorCovariance,
+    Prior,
+    PriorStructure,
+    Sums,
+    check_can_learn,
+    fitted,
+)
+from submax.models.regression.features import GROUPS, FeatureMap, new_map
+
+PIECE = 4096
+"""Number of rows whose features are computed together, which bounds the memory for features."""
+
+
+@stored("regression-rows")
+class RegressionRows(NamedTuple):
+    """Rows with a context ``[n, D]``, the number of the regression they belong to, and a reward.
+
+    There is one regression per action, so ``number [n]`` is the index of the action. ``log_prob
+    [n]`` is the log-probability of the action, NaN if it was not logged.
+    """
+
+    context: Floats
+    number: Integers
+    reward: Floats
+    log_prob: Floats
+    weight: Floats
+
+    @classmethod
+    def empty(cls, width: int) -> Self:
+        """Return zero rows."""
+        nothing = np.zeros(0)
+        return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+
+    @classmethod
+    def of(cls, feedback: Feedback, replica: int, problem: Problem) -> Self:
+        """Return the rows of one replica's feedback with positive weight."""
+        present = feedback.weight[replica] > 0
+        # A slice is faster than a selection.
+        there: Booleans | slice = slice(None) if present.all() else present
+        weight = feedback.weight[replica, there].astype(np.float64)
+        log_prob = np.full(len(weight), np.nan)
+        if feedback.log_prob is not None:
+            log_prob = feedback.log_prob[replica, there].astype(np.float64)
+        return cls(
+            feedback.context[replica, there].astype(np.float64),
+            problem.space.index(feedback.action[replica, there]),
+            feedback.reward[replica, there].astype(np.float64),
+            log_prob,
+            weight,
+        )
+
+    def joined(self, other: Self) -> Self:
+        """Return these rows followed by the other ones."""
+        return self._from(np.concatenate(pair) for pair in zip(self, other, strict=True))
+
+    def taken(self, which: Integers | Booleans | slice) -> Self:
+        """Return a selection of the rows."""
+        return self._from(column[which] for column in self)
+
+    def faded(self, factor: float) -> Self:
+        """Return the rows with all weights multiplied by a factor."""
+        return self._replace(weight=self.weight * factor)
+
+    def discounted(self, discount: float) -> Self:
+        """Return the rows, with the weight of each multiplied by ``discount`` per later row."""
+        later = np.arange(len(self.reward) - 1, -1, -1)
+        return self._replace(weight=self.weight * discount**later)
+
+    def pieces(self) -> Iterator[Self]:
+        """Yield the rows in pieces of bounded size."""
+        for begin in range(0, len(self.reward), PIECE):
+            yield self.taken(slice(begin, begin + PIECE))
+
+    @classmethod
+    def _from(cls, columns: Iterable[Any]) -> Self:
+        return cls(*columns)
+
+
+@stored("sampled-rows")
+class SampledRows(NamedTuple):
+    """A uniform random sample of all rows so far; ``seen`` is the number of all rows."""
+
+    rows: RegressionRows
+    seen: int
+
+    def standing_for_all(self) -> RegressionRows:
+        """Return the sample with weights scaled up, so that it weighs as much as all rows."""
+        size = len(self.rows.reward)
+        if size in (0, self.seen):
+            return self.rows
+        return self.rows.faded(self.seen / size)
+
+    def add(
+        self, new: RegressionRows, most: int, discount: float, rng: np.random.Generator
+    ) -> Self:
+        """Return the sample after new rows, with at most ``most`` rows.
+
+        The weight of a row is multiplied by ``discount`` for each later row.
+
+        Reference: Vitter (1985), Random sampling with a reservoir.
+        """
+        count = len(new.reward)
+        old = self.rows.faded(discount**count)
+        new = new.discounted(discount)
+        seen = self.seen + count
+        room = min(max(most - len(old.reward), 0), count)
+        kept, rest = old.joined(new.taken(slice(0, room))), new.taken(slice(room, None))
+        if not len(rest.reward):
+            return self._replace(rows=kept, seen=seen)
+        place = rng.integers(np.arange(self.seen + room + 1, seen + 1))
+        enters = place < most
+        columns: list[Any] = [column.copy() for column in kept]
+        for column, coming in zip(columns, rest, strict=True):
+            # If two new rows get the same index, the later one is kept.
+            column[place[enters]] = coming[enters]
+        return self._replace(rows=RegressionRows._make(columns), seen=seen)
+
+    def none(self) -> Self:
+        """Return the sample without its rows; ``seen`` stays."""
+        return self._replace(rows=self.rows.taken(slice(0, 0)))
+
+
+CHOOSING_ROWS = 1000
+"""Kernel length and relevance are chosen from about this many rows at most, evenly spaced ones."""
+LENGTHS = (0.35, 0.7, 1.4)
+"""Kernel lengths to choose from, in units of the typical distance between two contexts."""
+USUAL_LENGTH = 0.7
+"""Kernel length if there are too few rows to choose."""
+FEWEST_ROWS = 30
+"""Smallest number of rows from which the kernel length is chosen."""
+FIRST_STEPS, STEPS = 3, 1
+"""Fixed-point steps of fitting the prior for each map that is tried: without and with a known prior
+to start from."""
+RELEVANCE_ROWS = 10.0
+"""Strength of the shrinkage towards equal relevance. It counts as 10 rows for each context
+variable."""
+SENSITIVITY_ROWS = 400
+"""The relevance is computed from this many of the latest rows, which bounds its cost."""
+
+
+@dataclass(frozen=True)
+class BeliefSettings:
+    """Settings of a belief about K ``actions``.
+
+    - ``features``: largest number of features.
+    - ``rows``: number of rows from which the feature map is chosen, and size of the stored sample.
+    - ``draws``: number of posterior draws that are stored.
+    - ``width``: factor by which the deviation of these draws from the posterior mean is scaled.
+    - ``discount``: factor by which the weight of a row is multiplied for every later row.
+    - ``kernels``: whether there are kernel features beside the linear ones.
+    - ``action_features [K, q]``: numbers that describe the actions, if there are any. Actions with
+      similar numbers are expected to have similar coefficients.
+    - ``shared``: whether the rewards of one action inform the belief about the others.
+    """
+
+    actions: int
+    features: int
+    rows: int
+    draws: int
+    width: float
+    discount: float
+    kernels: bool = True
+    action_features: Floats | None = field(default=None, compare=False)
+    shared: bool = True
+
+    def prior_structure(self, groups: Integers) -> PriorStructure:
+        """Return how the regressions of the actions are related, for features in these groups."""
+        if self.shared:
+            return PriorStructure.sharing(groups, self.actions, self.action_features)
+        return PriorStructure.independent(groups, self.actions)
+
+
+class FittedMap(NamedTuple):
+    """A feature map, with the fitted prior and the coefficients of regressions on its features."""
+
+    feature_map: FeatureMap
+    prior: Prior
+    coefficients: Floats
+    log_evidence: float
+
+
+def best_map(
+    rows: RegressionRows,
+    centre: float,
+    prior: Prior | None,
+    settings: BeliefSettings,
+    rng: np.random.Generator,
+    least_noise: float = 0.0,
+) -> FittedMap | None:
+    """Return the map with the highest marginal likelihood; None if all rewards are equal.
+
+    Rewards that differ only by rounding count as equal. ``centre`` is subtracted from the rewards,
+    and fitting starts from ``prior`` if it is given; the fitted noise variance is at least
+    ``least_noise``. All kernel lengths are tried; then, for the
+    best length, a relevance of each context variable.
+    """
+    first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
+    rows = rows.taken(slice(None, None, math.ceil(len(rows.reward) / CHOOSING_ROWS)))
+    choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
+    lengths = LENGTHS if choosing else (USUAL_LENGTH,)
+    found = [
+        _fitted(first.of_length(length), rows, centre, prior, settings, least_noise)
+        for length in lengths
+    ]
+    tried = [one for one in found if one is not None]
+    if not tried:
+        return None
+    best = max(tried, key=lambda one: one.log_evidence)
+    if not choosing:
+        return best
+    relevant = best.feature_map.with_relevance(_relevance(best, rows))
+    another = _fitted(relevant, rows, centre, best.prior, settings, least_noise)
+    if another is None or another.log_evidence <= best.log_evidence:
+        return best
+    return another
+
+
+def sums_of(rows: RegressionRows, feature_map: FeatureMap, actions: int) -> Sums:
+    """Return the sufficient statistics of the regressions, with rewards relative to their mean."""
+    offset = float(np.average(rows.reward, weights=rows.weight))
+    sums = Sums.empty(actions, feature_map.width, offset)
+    for piece in rows.pieces():
+        features = feature_map.rows(piece.context)
+        sums = sums.add(features, piece.number, piece.reward, piece.weight)
+    return sums
+
+
+def _fitted(
+    feature_map: FeatureMap,
+    rows: RegressionRows,
+    centre: float,
+    prior: Prior | None,
+    settings: BeliefSettings,
+    least_noise: float,
+) -> FittedMap | None:
+    features = feature_map.rows(rows.context)
+    offset = float(np.average(rows.reward, weights=rows.weight))
+    empty = Sums.empty(settings.actions, feature_map.width, offset)
+    sums = empty.add(features, rows.number, rows.reward, rows.weight)
+    if sums.variance == 0.0:
+        return None
+    described = settings.action_features is not None
+    start = prior or Prior.vague(GROUPS, sums.variance, described)
+    structure = settings.prior_structure(feature_map.groups)
+    steps = FIRST_STEPS if prior is None else STEPS
+    known = FeatureRows(features, rows.number, rows.weight)
+    found = fitted(sums, structure, start, centre, steps, None, least_noise, known)
+    return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
+
+
+def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
+    """Return the relevance of each context variable for distances; its mean square is 1.
+
+    The squared relevance is the sensitivity of the regressions to the variable, shrunk towards
+    equal relevance. The shrinkage decreases with the number of rows per context variable.
+
+    Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models, on average gradient outer products.
+    """
+    recent = rows.context[-SENSITIVITY_ROWS:]
+    squared = best.feature_map.sensitivity(recent, best.coefficients)
+    mean = squared.mean()
+    if not mean > 0:
+        return np.ones(len(squared))
+    shrink = RELEVANCE_ROWS * len(squared) / len(rows.reward)
+    relevance: Floats = np.sqrt((squared / mean + shrink) / (1 + shrink))
+    return relevance
+
 
 MAP_GROWTH = 2.0
 """A new feature map is chosen when the rows have grown by this factor since the last choice. The

@@ -3,8 +3,8 @@
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.problem import Problem
-from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.core.problem import Problem
+from submax.policies.arm_statistics import ArmStatistics
 
 
 class ArmCounter:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.problem import Problem
-from submax.core.contracts.stepper import Stepper
-from submax.core.numerics.categorical import draw
-from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.core.numerics import draw
+from submax.core.policy import Stepper
+from submax.core.problem import Problem
+from submax.policies.arm_statistics import ArmStatistics
 from submax.policies.steppers.arm_counter import ArmCounter
 
 

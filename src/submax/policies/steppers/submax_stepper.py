@@ -3,9 +3,9 @@
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.conditioning.marginalization import SUM_TOLERANCE
-from submax.core.contracts.look_ahead_stepper import LookAheadStepper
-from submax.core.contracts.problem import Problem
+from submax.core.conditioning import SUM_TOLERANCE
+from submax.core.policy import LookAheadStepper
+from submax.core.problem import Problem
 
 
 class SubMaxStepper(LookAheadStepper):

@@ -3,10 +3,9 @@
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.problem import Problem
-from submax.core.contracts.stepper import Stepper
-from submax.core.contracts.success_draws import SuccessDraws
-from submax.core.rewards.binary import Binary
+from submax.core.policy import Stepper, SuccessDraws
+from submax.core.problem import Problem
+from submax.core.rewards import Binary
 from submax.policies.steppers.arm_counter import ArmCounter
 
 FRACTION = 2.0**20

@@ -16,7 +16,7 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InputError
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 from submax.live.bandits.open import default_name, is_new_file, open_store
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.monitoring.alarms.webhook_options import WebhookOptions

@@ -8,7 +8,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
-from submax.core.running.names_file import names_file
+from submax.core.registry import names_file
 from submax.live.bandits.bandit import Bandit
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare

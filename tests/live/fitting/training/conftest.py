@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from submax.core.errors import SubmaxError
-from submax.policies.classic.thompson import Thompson
+from submax.policies.thompson import Thompson
 
 
 class OwnWarning(UserWarning):

@@ -6,7 +6,7 @@ from submax.live.bandits.open import open_bandit
 from submax.live.operating.audit_log import AuditLog
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 NEVER = 10**9
 

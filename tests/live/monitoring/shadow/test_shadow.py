@@ -13,7 +13,7 @@ from submax.live.log.export import Export
 from submax.live.operating.audit_log import AuditLog
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.policies.classic.random import Random
+from submax.policies.epsilon_greedy import Random
 
 CHANCES = {"A": 0.1, "B": 0.2, "C": 0.7}
 

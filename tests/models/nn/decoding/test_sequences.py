@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from submax.models.networks.autoregressive_network import AutoregressiveNetwork
-from submax.models.networks.decoded_sequence import DecodedSequence
-from submax.models.nn.decoding.device_sequence import DeviceSequence
+from submax.research.rivals.designs import DeviceSequence
+from submax.research.rivals.sequences import AutoregressiveNetwork, DecodedSequence
 
 SIZES = (2, 3, 4)
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}

@@ -3,13 +3,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from submax.models.networks.slot_network import INJECTION_FORMS
-from submax.models.nn.layers.concatenation import Concatenation
-from submax.models.nn.layers.gate import Gate
-from submax.models.nn.layers.modulation import Modulation
-from submax.models.nn.layers.naive_concatenation import NaiveConcatenation
-from submax.models.nn.layers.plain import Plain
-from submax.models.nn.layers.trunk import Trunk
+from submax.models.networks.choices import INJECTION_FORMS
+from submax.models.nn.layers import (
+    Concatenation,
+    Gate,
+    Modulation,
+    NaiveConcatenation,
+    Plain,
+    Trunk,
+)
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
 # Encoded rewards: one at each bin edge, one between two of them.

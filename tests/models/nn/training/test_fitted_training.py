@@ -1,25 +1,19 @@
 import numpy as np
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.buffer import Buffer
-from submax.core.memory.memory import Memory
-from submax.core.memory.minibatches import Minibatches
-from submax.core.memory.step_limits import (
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms
+from submax.models.memory import Buffer, Memory, Minibatches
+from submax.models.nn.designs import SoftmaxDesign
+from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, compilations, packed, train
+from submax.models.training import (
     HIGHEST_STEP_LIMIT,
     LENGTHENED,
     STEPS_WITHOUT_HELD_OUT,
+    Training,
     most_steps,
 )
-from submax.core.memory.training import Training
-from submax.core.spaces.arms import Arms
-from submax.models.nn.designs.softmax_design import SoftmaxDesign
-from submax.models.nn.training.fitted_trainer import BLOCK, PATIENCE
-from submax.models.nn.training.fitted_training import begins_anew
-from submax.models.nn.training.parameters import packed
-from submax.models.nn.training.training import compilations, train
-from submax.testing.rules.examples import rows_of
+from submax.testing.problems import rows_of
 
 pytestmark = [pytest.mark.xdist_group("Softmax"), pytest.mark.long_training]
 

@@ -6,20 +6,15 @@ import numpy as np
 import optax
 import pytest
 
-from submax.core.contracts.feedback import Feedback
-from submax.core.contracts.problem import Problem
-from submax.core.memory.buffer import Buffer
-from submax.core.memory.memory import Memory
-from submax.core.memory.minibatches import Minibatches
-from submax.core.memory.training import Training
-from submax.core.numerics.divergence import DivergedWarning
-from submax.core.spaces.arms import Arms
-from submax.estimators.softmax import Softmax
-from submax.models.nn.designs.softmax_design import SoftmaxDesign
-from submax.models.nn.training.device_rows import DeviceRows
-from submax.models.nn.training.parameters import packed
-from submax.models.nn.training.training import compilations, train
-from submax.testing.rules.examples import rows_of
+from submax.core.errors import DivergedWarning
+from submax.core.problem import Feedback, Problem
+from submax.core.spaces import Arms
+from submax.estimators.network import Softmax
+from submax.models.memory import Buffer, Memory, Minibatches
+from submax.models.nn.designs import SoftmaxDesign
+from submax.models.nn.training import DeviceRows, compilations, packed, train
+from submax.models.training import Training
+from submax.testing.problems import rows_of
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 

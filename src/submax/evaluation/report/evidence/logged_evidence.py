@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
-from submax.core.spaces.space import Space
+from submax.core.spaces import Space
 from submax.evaluation.contracts.evidence import Evidence
 from submax.evaluation.logs.counted import divided_by_fold
 from submax.evaluation.logs.log import Log

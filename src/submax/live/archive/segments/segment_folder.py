@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from submax.core.errors import StoreError
-from submax.core.running.whole_file import whole_file
+from submax.core.serialization import whole_file
 
 
 def archive_folder(path: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import InputError
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 from submax.live.archive.archived_page import archived_page
 from submax.live.archive.segments.archived_segment import ArchivedSegment
 from submax.live.archive.segments.event_forms import (

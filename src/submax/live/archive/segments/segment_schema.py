@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.running.extras import require_extra
+from submax.core.optional import require_extra
 from submax.live.declaring.settings import Settings
 from submax.schema.context_schema import Number
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from submax.core.errors import InputError
-from submax.core.running.state_file import state_bytes
+from submax.core.serialization import state_bytes
 from submax.live.log.rows.stored_columns import stored_columns
 from submax.live.store.store import Store
 from submax.schema.columns import Columns

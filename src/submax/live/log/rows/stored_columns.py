@@ -3,7 +3,7 @@
 from typing import Any
 
 from submax.core.errors import InputError
-from submax.core.running.state_file import read_state
+from submax.core.serialization import read_state
 from submax.schema.columns import Columns
 
 

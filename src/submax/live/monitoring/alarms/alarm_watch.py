@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.running.background_work import BACKGROUND
+from submax.core.processes import BACKGROUND
 from submax.live.declaring.settings import Settings
 from submax.live.log.outcomes import LEARNED, WITHOUT_REWARD, Outcomes
 from submax.live.log.pages.log_page import LogPage

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from submax.core.errors import InputError
-from submax.core.running.variables import INVALID_VARIABLE, variable_text
+from submax.core.processes import INVALID_VARIABLE, variable_text
 
 SECRET, PRIVATE = "SUBMAX_WEBHOOK_SECRET", "SUBMAX_WEBHOOK_PRIVATE"
 """The environment variables of these options."""

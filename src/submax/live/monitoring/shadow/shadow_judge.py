@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.live.declaring.settings import Settings
 from submax.live.log.records import DecisionMade
 from submax.live.monitoring.shadow.shadow_records import Opinions

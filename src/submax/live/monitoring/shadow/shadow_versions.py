@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
 from submax.live.log.records import Fitted

@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from submax.core.errors import InputError, StoreError
-from submax.core.running.background_work import BACKGROUND
+from submax.core.processes import BACKGROUND
 from submax.live.serving.decision import Decision
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.web.server.deciding.durable_writes import DurableWrites

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.errors import InputError, SubmaxError, one_line
-from submax.core.rewards.scale import Scale
+from submax.core.rewards import Scale
 from submax.live.bandits.bandit import Bandit
 from submax.live.bandits.open import open_bandit
 from submax.live.declaring.settings import Settings

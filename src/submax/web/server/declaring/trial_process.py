@@ -10,7 +10,7 @@ from threading import Lock, Timer
 from typing import Any
 
 from submax.core.errors import InputError, StoreError, SubmaxError
-from submax.core.running.parent import end_with_parent
+from submax.core.processes import end_with_parent
 from submax.web.server.declaring.trial import ROWS, try_declaration
 
 TRIAL_SECONDS = 60.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from submax.core.errors import InputError, SubmaxError
-from submax.core.running.quick_end import end_without_collection
+from submax.core.processes import end_without_collection
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
 from submax.policies import make_policy

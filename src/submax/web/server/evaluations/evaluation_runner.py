@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import NotFoundError, StoreError, SubmaxError
-from submax.core.running.single_thread import SINGLE_THREAD
+from submax.core.processes import SINGLE_THREAD
 from submax.live.log.export import Export
 from submax.live.store.store import Store
 from submax.schema.known_type import known_type

@@ -9,7 +9,7 @@ from threading import Thread
 import msgspec
 
 from submax.core.errors import StoreError, SubmaxError
-from submax.core.running.quick_end import end_without_collection
+from submax.core.processes import end_without_collection
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
 from submax.schema.known_type import known_type

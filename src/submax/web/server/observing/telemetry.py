@@ -19,7 +19,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from starlette.responses import Response
 
 from submax._version import __version__
-from submax.core.running.spans import SPANS
+from submax.core.optional import SPANS
 from submax.web.server.observing.request_context import RequestContext
 
 PROPAGATOR = TraceContextTextMapPropagator()

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
-from submax.core.running.variables import BY_FILE, INVALID_VARIABLE, variable_text
+from submax.core.processes import BY_FILE, INVALID_VARIABLE, variable_text
 from submax.live.monitoring.alarms.webhook_options import PRIVATE, SECRET
 from submax.web.server.access.origins import checked_origin
 from submax.web.server.running.server_option import PREFIX, ServerOption, read_flag

@@ -4,13 +4,7 @@ from typing import Any
 
 import msgspec
 
-from submax.core.errors import (
-    ConflictError,
-    ForbiddenError,
-    InputError,
-    NotFoundError,
-    StoreError,
-)
+from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
 from submax.schema.known_type import known_type
 
 RETRIED = (429, 503)

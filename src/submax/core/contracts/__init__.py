@@ -1,1 +1,0 @@
-"""Base classes of policies and environments, and the records that they exchange."""

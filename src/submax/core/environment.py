@@ -1,0 +1,112 @@
+"""Base class of environments."""
+
+from abc import ABC, abstractmethod
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats
+from submax.core.problem import Problem
+from submax.core.spaces import Choices
+
+World = TypeVar("World")
+
+
+class Outcome(NamedTuple):
+    """Drawn rewards and their expectations, both ``[R, n]``."""
+
+    reward: Floats
+    mean: Floats
+
+
+class Environment(ABC, Generic[World]):
+    """A distribution over worlds. A world is the hidden truth of all replicas."""
+
+    @property
+    @abstractmethod
+    def problem(self) -> Problem:
+        """The problem that policies are given: action space, context width, reward scale."""
+
+    @abstractmethod
+    def reset(self, replicas: int, rng: np.random.Generator) -> World:
+        """Draw the hidden truth of each replica."""
+
+    @abstractmethod
+    def contexts(self, world: World, count: int, rng: np.random.Generator) -> Floats:
+        """Draw ``count`` contexts for each replica: ``[R, count, D]``."""
+
+    @abstractmethod
+    def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
+        """Return the expected reward of ``action [R, n, S]``: ``[R, n]``."""
+
+    @abstractmethod
+    def reward(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        """Draw the reward of ``action [R, n, S]``: ``[R, n]``."""
+
+    def outcome(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        """Return drawn rewards with their expectations.
+
+        An environment that computes the expectation to draw the reward overrides this method, so
+        that the expectation is computed once.
+        """
+        reward = self.reward(world, context, action, rng)
+        return Outcome(reward, self.mean_reward(world, context, action))
+
+    @abstractmethod
+    def best_reward(self, world: World, context: Floats) -> Floats:
+        """Return the expected reward of the best action in each context: ``[R, n]``."""
+
+    def regret(self, world: World, context: Floats, action: Actions) -> Floats:
+        """Return the expected regret of ``action [R, n, S]``: ``[R, n]``, at least 0.
+
+        By default this is the best expected reward minus that of the action. An environment whose
+        rewards are feedback, and not what a decision is worth, overrides it, as `Dueling` does.
+        """
+        return self.best_reward(world, context) - self.mean_reward(world, context, action)
+
+    def success_probabilities(self, world: World) -> Floats | None:
+        """Return the probability of reward 1 for every joint action, ``[R, M]``, if that is all.
+
+        That is, rewards are 0 and 1, there is no context, and ``outcome`` draws one uniform number
+        for each reward, which is 1 if the number is below the probability. Then ``simulate`` need
+        not call ``outcome`` for every single decision. None, the default, if it must.
+        """
+        return None
+
+    def eligible(self, number: int) -> Choices | None:
+        """Return the choices that decision ``number`` has, from 0 on; None, the default, for all.
+
+        They are the same in all replicas.
+        """
+        return None
+
+    @property
+    def most_decisions(self) -> int | None:
+        """Largest number of decisions per replica; None if there is no limit.
+
+        A table whose rows are met once has a limit: its number of rows.
+        """
+        return None
+
+    @property
+    def shared(self) -> bool:
+        """Whether all replicas have the same truth and no contexts, so that they are identical."""
+        return False
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the mean rewards or the contexts of the same world change with time.
+
+        If so, ``simulate`` calls ``advance`` after every single decision, so that the truth does
+        not depend on the delay. This is assumed of every environment that overrides ``advance``,
+        unless it says otherwise.
+        """
+        return type(self).advance is not Environment.advance
+
+    def advance(self, world: World, count: int, rng: np.random.Generator) -> World:
+        """Return the world after ``count`` more decisions. By default it does not change."""
+        return world

@@ -1,1 +1,0 @@
-"""Stored feedback, and how networks are trained on it."""

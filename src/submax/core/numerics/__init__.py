@@ -1,1 +1,0 @@
-"""Small numerical functions that handle all replicas at once."""

@@ -1,0 +1,243 @@
+"""Policy states as files: arrays as safetensors, their structure as JSON in the header."""
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.errors import InputError
+
+Record = TypeVar("Record", bound=type)
+_CLASSES: dict[str, type] = {}
+_TAGS: dict[type, str] = {}
+OWN = "own:"
+"""Prefix of the tags of classes that a user-defined policy brings along."""
+
+
+def stored(tag: str) -> Callable[[Record], Record]:
+    """Return a decorator that gives a named tuple or a frozen dataclass its tag in files.
+
+    A released tag never changes, while the class may be renamed or moved.
+    """
+
+    def tagged(kind: Record) -> Record:
+        known = _CLASSES.setdefault(tag, kind)
+        # A module that is imported twice, as doctest does, defines its classes twice.
+        if known.__qualname__ != kind.__qualname__:
+            raise InputError(
+                f"the tag {tag!r} of {kind.__qualname__} is also the tag of {known.__qualname__}; "
+                "every class needs a tag of its own: choose another one"
+            )
+        _CLASSES[tag], _TAGS[kind] = kind, tag
+        return kind
+
+    return tagged
+
+
+def tag_of(value: Any) -> str:
+    """Return the tag of a record's class."""
+    kind = type(value)
+    if kind in _TAGS:
+        return _TAGS[kind]
+    if kind.__module__.partition(".")[0] == "submax":
+        raise InputError(
+            f"{kind.__name__} cannot be stored without a tag: write @stored('...') above the class"
+        )
+    return f"{OWN}{kind.__qualname__}"
+
+
+def class_of(tag: str, own: dict[str, Any]) -> Any:
+    """Return the class with this tag; ``own`` has the classes of a user-defined policy by name."""
+    if tag.startswith(OWN):
+        found = own.get(tag.removeprefix(OWN))
+        if found is None:
+            raise InputError(
+                f"the state holds a record {tag.removeprefix(OWN)!r}, which is not in the file of "
+                "its policy: use the file of the policy that wrote the state"
+            )
+        return found
+    if tag not in _CLASSES:
+        raise InputError(
+            f"the state holds a record {tag!r}, which this version of submax does not know: read "
+            "it with the version that wrote it"
+        )
+    return _CLASSES[tag]
+
+
+PARTIAL = ".partial"
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces ``path`` at the end of the block.
+
+    After a crash ``path`` holds either its old or its new contents, never a part of them.
+    """
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+FORMAT = "submax-state-2"
+Arrays = dict[str, NDArray[Any]]
+
+
+def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False) -> bytes:
+    """Serialize a tree of named tuples, dataclasses, arrays and plain values, with ``facts``.
+
+    Unless ``for_learning`` is true, data that only further learning needs are left out: every
+    record that has a method ``for_deciding`` is replaced by the result of this method. The same
+    state always gives the same bytes.
+    """
+    from safetensors.numpy import save
+
+    writer = _Writer({}, for_learning)
+    tree = writer.write(state)
+    # One metadata entry, because the order of several entries is not fixed.
+    text = json.dumps({"format": FORMAT, "facts": facts, "tree": tree})
+    return save(writer.arrays, {"submax": text})
+
+
+def read_state(
+    data: bytes, modules: Sequence[str] = (), *, facts_only: bool = False
+) -> tuple[Any, dict[str, Any]]:
+    """Return the state and the facts that ``state_bytes`` wrote.
+
+    Classes are looked up in submax, and in ``modules``, the modules of a user-defined policy. With
+    ``facts_only`` the state is None and no array is read; the facts may name the modules to pass.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        written = _header(data)
+        state = (
+            None if facts_only else _Reader(load(data), _classes_in(modules)).read(written["tree"])
+        )
+        return state, written["facts"]
+    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"the state cannot be read: {error}") from error
+    except RecursionError as error:
+        raise InputError("the state cannot be read: it is nested too deeply") from error
+
+
+def modules_of(value: Any) -> list[str]:
+    """Return the modules of a policy, of its base classes, and of all dataclasses inside it."""
+    own = [base.__module__ for base in type(value).__mro__ if base is not object]
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return own
+    inside = (getattr(value, field.name) for field in dataclasses.fields(value))
+    parts = [modules_of(one) for one in inside if dataclasses.is_dataclass(one)]
+    return [*own, *(module for part in parts for module in part)]
+
+
+def _header(data: bytes) -> Any:
+    """Return the parsed header; the arrays behind it are not read."""
+    size = int.from_bytes(data[:8], "little")
+    written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
+    if written["format"] != FORMAT:
+        raise InputError(
+            f"the state has the format {written['format']!r}, and this version reads {FORMAT!r}"
+        )
+    return written
+
+
+@dataclasses.dataclass(frozen=True)
+class _Writer:
+    arrays: Arrays
+    for_learning: bool
+
+    def write(self, value: Any) -> Any:
+        """Return the structure of a value as JSON; arrays are replaced by their names."""
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind not in "biuf":
+                raise InputError(
+                    f"a state holds arrays of numbers or truth values, not of {value.dtype}: "
+                    "convert the array, or leave it out of the state"
+                )
+            name = f"{len(self.arrays):04d}"
+            self.arrays[name] = np.ascontiguousarray(value)
+            # ascontiguousarray gives a zero-dimensional array one dimension.
+            return {"array": name, "shape": list(value.shape)}
+        if not self.for_learning and hasattr(value, "for_deciding"):
+            value = value.for_deciding()
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return {"record": tag_of(value), "values": [self.write(one) for one in value]}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
+            return {
+                "data": tag_of(value),
+                "values": {name: self.write(one) for name, one in fields},
+            }
+        return self._plain(value)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, (tuple, list)):
+            kind = "tuple" if isinstance(value, tuple) else "list"
+            return {kind: [self.write(one) for one in value]}
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise InputError(
+                    f"the keys of a table in a state must be texts, not {[*value]!r:.80}"
+                )
+            return {"table": {key: self.write(one) for key, one in value.items()}}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        raise InputError(
+            f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
+            f"{type(value).__name__} is none of these"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    arrays: Arrays
+    own: dict[str, type]
+
+    def read(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            return tree
+        if "array" in tree:
+            return self.arrays[tree["array"]].reshape(tree["shape"])
+        if "record" in tree:
+            return self._class(tree["record"])(*map(self.read, tree["values"]))
+        if "data" in tree:
+            values = {name: self.read(one) for name, one in tree["values"].items()}
+            return self._class(tree["data"])(**values)
+        if "table" in tree:
+            return {name: self.read(one) for name, one in tree["table"].items()}
+        items = tree["tuple"] if "tuple" in tree else tree["list"]
+        made = [self.read(one) for one in items]
+        return tuple(made) if "tuple" in tree else made
+
+    def _class(self, name: str) -> Any:
+        """Return the class with this tag, which must be a named tuple or a dataclass."""
+        found = class_of(name, self.own)
+        if not (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
+            raise InputError(f"{name!r} is not a named tuple or a dataclass")
+        return found
+
+
+def _classes_in(modules: Sequence[str]) -> dict[str, type]:
+    """Return the classes that the modules name, by their qualified names."""
+    return {
+        found.__qualname__: found
+        for module in modules
+        for found in vars(sys.modules[module]).values()
+        if isinstance(found, type)
+    }

@@ -1,0 +1,355 @@
+"""Action spaces: plain arms, choices in slots, real numbers, and mixtures of them."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import finite, whole_number
+from submax.core.errors import InputError
+from submax.core.serialization import stored
+
+Choices: TypeAlias = tuple[tuple[int, ...], ...]
+"""For each slot, the indices of some of its choices, such as those that are eligible."""
+LISTING_LIMIT = 2**20
+"""Largest number of joint actions that are ever listed: a table of 2²⁰ floats takes 8 MB."""
+
+
+LARGEST_INDEX = 2**62
+"""Largest number of joint actions whose index is certain to fit into an int64."""
+
+
+class Space(ABC):
+    """A set of joint actions. An action has S parts, one for each slot.
+
+    The last axis of an array of actions is S: first the choices, which are integers, then
+    ``reals`` real numbers within bounds. If there are no real-valued parts, actions are integer
+    arrays, and every joint action has an index from 0 to ``size - 1``. A space with real-valued
+    parts raises an ``InputError`` in every method that needs such an index.
+    """
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """Number of parts of an action (S); a plain arm has one."""
+
+    @property
+    @abstractmethod
+    def choices(self) -> tuple[int, ...]:
+        """Number of choices in each slot that is not real-valued."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of joint actions."""
+
+    @abstractmethod
+    def index(self, action: Integers) -> Integers:
+        """Return the index of each joint action: ``[..., S] -> [...]``."""
+
+    @abstractmethod
+    def action(self, index: Integers) -> Integers:
+        """Return the joint action with each index: ``[...] -> [..., S]``."""
+
+    @abstractmethod
+    def contains(self, action: Actions) -> bool:
+        """Return whether all actions of the array belong to the space."""
+
+    @property
+    def reals(self) -> int:
+        """Number of real-valued parts of an action."""
+        return 0
+
+    @property
+    def dtype(self) -> type[np.int64] | type[np.float64]:
+        """The dtype of arrays of actions."""
+        return np.float64 if self.reals else np.int64
+
+    @property
+    def log_measure(self) -> float:
+        """Logarithm of the number or volume of joint actions: minus the log-density of uniform."""
+        return math.log(self.size)
+
+    def uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> Actions:
+        """Draw actions from the uniform distribution: ``[*shape, S]``."""
+        if self.size <= LARGEST_INDEX:
+            return self.action(rng.integers(self.size, size=shape))
+        return rng.integers(self.choices, size=(*shape, self.slots))
+
+    def scaled(self, action: Actions) -> Actions:
+        """Return actions with their real-valued parts scaled to the range from 0 to 1."""
+        return action
+
+    def unscaled(self, scaled: Actions) -> Actions:
+        """Return actions from scaled ones: the inverse of ``scaled``."""
+        return scaled
+
+    def listing(self) -> Integers:
+        """Return all joint actions in the order of their indices, ``[size, S]``."""
+        return self.action(np.arange(self.size, dtype=np.int64))
+
+    def restricted(self, choices: Choices) -> "Space":
+        """Return the space that has only these choices in each slot, in this order."""
+        raise InputError(f"the choices of {self} cannot be restricted: take Arms or Slots")
+
+    def indices_of(self, choices: Choices) -> Integers:
+        """Return the index of every joint action of ``restricted(choices)``, ``[size of that]``."""
+        grid = np.meshgrid(*(np.asarray(slot, dtype=np.int64) for slot in choices), indexing="ij")
+        return self.index(np.stack(grid, axis=-1)).ravel()
+
+    def kept_choices(self, choices: Choices) -> Integers:
+        """Return the places of these choices in a list of the choices of all slots together."""
+        first = np.cumsum([0, *self.choices[:-1]])
+        kept = [start + np.asarray(slot) for start, slot in zip(first, choices, strict=True)]
+        return np.concatenate(kept)
+
+    def check_listable(self, who: str, instead: str = "") -> None:
+        """Raise an ``InputError`` if the joint actions of this space cannot be listed.
+
+        The message names ``who`` needs the list, and ends with the advice ``instead``.
+        """
+        advice = f": {instead}" if instead else ""
+        if self.reals:
+            raise InputError(
+                f"{who} keeps a number for every joint action, and those of {self} cannot be listed"
+                f"{advice}"
+            )
+        if self.size > LISTING_LIMIT:
+            raise InputError(
+                f"{who} keeps a number for every joint action, at most {LISTING_LIMIT}, "
+                f"and this space has {self.size}{advice}"
+            )
+
+
+@stored("arms")
+@dataclass(frozen=True)
+class Arms(Space):
+    """One choice among ``count`` arms.
+
+    >>> Arms(3).size, Arms(3).slots
+    (3, 1)
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.count, at_least=1)
+
+    @property
+    def slots(self) -> int:
+        return 1
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        return (self.count,)
+
+    @property
+    def size(self) -> int:
+        return self.count
+
+    def index(self, action: Integers) -> Integers:
+        return action[..., 0]
+
+    def action(self, index: Integers) -> Integers:
+        return index[..., None]
+
+    def restricted(self, choices: Choices) -> "Arms":
+        return Arms(len(choices[0]))
+
+    def contains(self, action: Integers) -> bool:
+        inside = action.min(initial=0) >= 0 and action.max(initial=0) < self.count
+        return action.shape[-1] == 1 and bool(inside)
+
+
+@stored("slots")
+@dataclass(frozen=True)
+class Slots(Space):
+    """One of ``sizes[s]`` choices in each slot s; in an action's index the last slot is fastest.
+
+    >>> space = Slots((2, 3))
+    >>> space.size
+    6
+    >>> space.action(np.array([0, 1, 5])).tolist()
+    [[0, 0], [0, 1], [1, 2]]
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sizes, tuple) or not self.sizes:
+            raise InputError(
+                f"sizes must be a tuple with at least one slot, not {self.sizes!r}",
+                parameter="sizes",
+            )
+        for size in self.sizes:
+            whole_number("the number of choices in a slot", size, at_least=1)
+
+    @property
+    def slots(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        return self.sizes
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.sizes)
+
+    def index(self, action: Integers) -> Integers:
+        return action @ self._strides()
+
+    def action(self, index: Integers) -> Integers:
+        return index[..., None] // self._strides() % np.array(self.sizes, dtype=np.int64)
+
+    def restricted(self, choices: Choices) -> "Slots":
+        return Slots(tuple(len(slot) for slot in choices))
+
+    def contains(self, action: Integers) -> bool:
+        if action.shape[-1] != self.slots:
+            return False
+        return bool(np.all((action >= 0) & (action < np.array(self.sizes))))
+
+    def _strides(self) -> Integers:
+        strides = [math.prod(self.sizes[slot + 1 :]) for slot in range(self.slots)]
+        return np.array(strides, dtype=np.int64)
+
+
+LARGEST_LOG_VOLUME = 500.0
+"""Largest absolute logarithm of a volume; densities beyond it would not fit into a float64."""
+
+
+class RealSpace(Space):
+    """Choices, and numbers between ``low`` and ``high``; such actions cannot be listed."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def slots(self) -> int:
+        return len(self.choices) + self.reals
+
+    @property
+    def reals(self) -> int:
+        return len(self.low)
+
+    @property
+    def log_volume(self) -> float:
+        """Logarithm of the volume of the real-valued parts."""
+        return _log_volume(self.low, self.high)
+
+    @property
+    def log_measure(self) -> float:
+        return self.log_volume + sum(map(math.log, self.choices))
+
+    def uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        choices = rng.integers(self.choices, size=(*shape, len(self.choices)))
+        numbers = rng.uniform(self.low, self.high, size=(*shape, self.reals))
+        return np.concatenate([choices, numbers], axis=-1)
+
+    def scaled(self, action: Actions) -> Floats:
+        low, high = np.array(self.low), np.array(self.high)
+        scaled = np.array(action, dtype=np.float64)
+        scaled[..., len(self.choices) :] -= low
+        scaled[..., len(self.choices) :] /= high - low
+        return scaled
+
+    def unscaled(self, scaled: Floats) -> Floats:
+        low, high = np.array(self.low), np.array(self.high)
+        action = scaled.copy()
+        numbers = low + scaled[..., len(self.choices) :] * (high - low)
+        action[..., len(self.choices) :] = np.clip(numbers, low, high)
+        return action
+
+    def contains(self, action: Actions) -> bool:
+        if action.shape[-1] != self.slots:
+            return False
+        choices, numbers = np.split(action, [len(self.choices)], axis=-1)
+        chosen = (choices >= 0) & (choices < np.array(self.choices)) & (choices % 1 == 0)
+        inside = (numbers >= np.array(self.low)) & (numbers <= np.array(self.high))
+        return bool(chosen.all() and inside.all())
+
+    @property
+    def size(self) -> NoReturn:
+        self._refuse()
+
+    def index(self, action: Integers) -> NoReturn:
+        self._refuse()
+
+    def action(self, index: Integers) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise InputError(
+            f"the actions of {self} cannot be listed or counted: use a space of arms or slots"
+        )
+
+
+def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
+    """Raise an ``InputError`` unless ``low`` and ``high`` are finite tuples with low < high."""
+    tuples = isinstance(low, tuple) and isinstance(high, tuple)
+    if not (tuples and low and len(low) == len(high)):
+        raise InputError(
+            f"low and high must be tuples, one number for each dimension, not {low} and {high}",
+            parameter="low",
+        )
+    for below, above in zip(low, high, strict=True):
+        finite("each of low", below)
+        finite("each of high", above)
+        if not below < above:
+            raise InputError(f"low must be below high, not {below} and {above}", parameter="low")
+    if not abs(_log_volume(low, high)) <= LARGEST_LOG_VOLUME:
+        raise InputError(
+            f"the volume between low {low} and high {high} must lie between e^-500 and e^500: "
+            "use other units",
+            parameter="high",
+        )
+
+
+def _log_volume(low: tuple[float, ...], high: tuple[float, ...]) -> float:
+    return sum(math.log(above - below) for below, above in zip(low, high, strict=True))
+
+
+@stored("box")
+@dataclass(frozen=True)
+class Box(RealSpace):
+    """One number in each dimension, between ``low`` and ``high``.
+
+    >>> Box((0.0,), (10.0,)).slots
+    1
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        return ()
+
+
+@stored("mixed")
+@dataclass(frozen=True)
+class Mixed(RealSpace):
+    """One of ``sizes[s]`` choices in each slot s, followed by numbers between ``low`` and ``high``.
+
+    >>> Mixed((3, 2), (0.0,), (1.0,)).slots
+    3
+    """
+
+    sizes: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        Slots(self.sizes)
+        check_bounds(self.low, self.high)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        return self.sizes

@@ -1,1 +1,0 @@
-"""Action spaces: arms, choices in several slots, real-valued parts."""

@@ -1,0 +1,376 @@
+"""Arms without context: Bernoulli, Gaussian, heavy-tailed, counts and ratings."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Real
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import finite, non_negative, positive, probability, whole_number
+from submax.core.environment import Environment, Outcome, World
+from submax.core.errors import InputError
+from submax.core.problem import Problem
+from submax.core.rewards import Continuous, Counts, Discrete
+from submax.core.spaces import Arms
+
+
+def count_arms(
+    environment: object,
+    arms: int,
+    means: tuple[float, ...] | None,
+    check: Callable[[str, object], None],
+) -> int:
+    """Return the number of arms, which is that of the ``means`` if these are given.
+
+    ``check`` refuses a mean that is not allowed.
+    """
+    if means is None:
+        if arms == 0:
+            raise InputError(
+                "arms must be a whole number, at least 1, unless means are given: give "
+                f"{type(environment).__name__} arms, the number of arms whose means are drawn, or "
+                "means, such as (0.9, 0.8, 0.7)",
+                parameter="arms",
+            )
+        whole_number("arms", arms, at_least=1)
+        return arms
+    if not isinstance(means, tuple) or not means:
+        raise InputError(
+            f"means must be a tuple with a number for each arm, such as (0.9, 0.8), not {means!r}",
+            parameter="means",
+        )
+    for mean in means:
+        check("each of means", mean)
+    if arms not in (0, len(means)):
+        raise InputError(
+            f"arms is {arms} and there are {len(means)} means: leave out arms, which follows from "
+            "the means",
+            parameter="arms",
+        )
+    return len(means)
+
+
+class ArmEnvironment(Environment[World]):
+    """K ``arms``, each with a mean reward that is the same for all decisions."""
+
+    arms: int
+
+    @abstractmethod
+    def arm_means(self, world: World) -> Floats:
+        """The mean reward of every arm: ``[R, K]``."""
+
+    def contexts(self, world: World, count: int, rng: np.random.Generator) -> Floats:
+        return np.zeros((len(self.arm_means(world)), count, 0))
+
+    def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
+        means = self.arm_means(world)
+        first = _first_places(*means.shape)
+        return means.ravel().take(first + action[..., 0])
+
+    def reward(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        return self.outcome(world, context, action, rng).reward
+
+    def best_reward(self, world: World, context: Floats) -> Floats:
+        return np.broadcast_to(self.arm_means(world).max(axis=-1)[:, None], context.shape[:2])
+
+
+@lru_cache(16)
+def _first_places(replicas: int, arms: int) -> Integers:
+    """Return where the arms of each replica begin in the flattened table of means, ``[R, 1]``."""
+    first = np.arange(replicas, dtype=np.int64)[:, None] * arms
+    first.setflags(write=False)
+    return first
+
+
+class BinaryArmEnvironment(ArmEnvironment[World]):
+    """K ``arms``; the mean reward of an arm is its success probability."""
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms))
+
+    def outcome(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        probability = self.mean_reward(world, context, action)
+        success = rng.random(probability.shape) < probability
+        return Outcome(success.astype(np.float64), probability)
+
+    def success_probabilities(self, world: World) -> Floats:
+        return self.arm_means(world)
+
+
+@dataclass(frozen=True)
+class Bernoulli(BinaryArmEnvironment[Floats]):
+    """K arms with rewards 0 and 1; the success probability of each is drawn from Beta(α, β).
+
+    K is ``arms``, α is ``alpha``, β is ``beta``. If ``means`` are given, they are the success
+    probabilities in every replica, and nothing is drawn. The world is the table of success
+    probabilities, ``[R, K]``.
+
+    >>> Bernoulli.of([0.9, 0.8, 0.7]).arms
+    3
+
+    Reference: Xu et al. (2024), section 4.1.
+    """
+
+    arms: int = 0
+    alpha: float = 1.0
+    beta: float = 1.0
+    means: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        arms = count_arms(self, self.arms, self.means, probability)
+        object.__setattr__(self, "arms", arms)
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    @classmethod
+    def of(cls, means: Iterable[float]) -> Self:
+        """Arms with these success probabilities."""
+        return cls(means=tuple(map(float, means)))
+
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        if self.means is not None:
+            return np.tile(self.means, (replicas, 1))
+        return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+
+@dataclass(frozen=True)
+class FewGood(BinaryArmEnvironment[Floats]):
+    """K arms with rewards 0 and 1: ``good`` of them succeed with probability ``high``.
+
+    The other arms succeed with probability ``low``. K is ``arms``; which arms are good is drawn at
+    random. No Beta distribution is close to this prior, so that it tests policies that assume one.
+    The world is the table of success probabilities, ``[R, K]``.
+    """
+
+    arms: int
+    good: int = 1
+    high: float = 0.3
+    low: float = 0.05
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        whole_number("good", self.good, at_least=1, at_most=self.arms)
+        for name in ("high", "low"):
+            probability(name, getattr(self, name))
+        if self.low > self.high:
+            raise InputError(
+                f"low must be at most high, not {self.low} and {self.high}: exchange the two",
+                parameter="low",
+            )
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        probability = np.full((replicas, self.arms), self.low)
+        probability[:, : self.good] = self.high
+        return rng.permuted(probability, axis=1)
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+
+@dataclass(frozen=True)
+class Gaussian(ArmEnvironment[Floats]):
+    """K arms with rewards μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
+
+    K is ``arms``, τ is ``spread``, σ is ``noise``. If ``means`` are given, they are μ in every
+    replica, and nothing is drawn. The world is the table of means, ``[R, K]``.
+
+    >>> Gaussian.of([1.0, 0.0], noise=0.5).arms
+    2
+    """
+
+    arms: int = 0
+    spread: float = 1.0
+    noise: float = 1.0
+    means: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", count_arms(self, self.arms, self.means, finite))
+        positive("spread", self.spread)
+        non_negative("noise", self.noise)
+
+    @classmethod
+    def of(cls, means: Iterable[float], noise: float = 1.0) -> Self:
+        """Arms with these means."""
+        return cls(noise=noise, means=tuple(map(float, means)))
+
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), scale=Continuous())
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        if self.means is not None:
+            return np.tile(self.means, (replicas, 1))
+        return self.spread * rng.standard_normal((replicas, self.arms))
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        mean = self.mean_reward(world, context, action)
+        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
+
+
+@dataclass(frozen=True)
+class HeavyTailed(ArmEnvironment[Floats]):
+    """K arms with rewards μ_a + σ t_ν, where t_ν has Student's distribution with ν degrees.
+
+    K is ``arms``, σ is ``noise``, ν is ``degrees``, above 1, so that the mean exists. Moments of
+    order ν and above do not exist: for ν up to 2 the variance is infinite. The mean μ_a is drawn
+    from N(0, τ²), τ is ``spread``, unless ``means`` are given. The world is the table of means.
+
+    Reference: Bubeck, Cesa-Bianchi and Lugosi (2013), Bandits with heavy tail.
+    """
+
+    arms: int = 0
+    degrees: float = 3.0
+    spread: float = 1.0
+    noise: float = 1.0
+    means: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", count_arms(self, self.arms, self.means, finite))
+        positive("spread", self.spread)
+        non_negative("noise", self.noise)
+        positive("degrees", self.degrees)
+        if self.degrees <= 1:
+            raise InputError(
+                f"degrees must be above 1, because otherwise rewards have no mean, not "
+                f"{self.degrees}: take a larger number, such as 1.5",
+                parameter="degrees",
+            )
+
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), scale=Continuous())
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        if self.means is not None:
+            return np.tile(self.means, (replicas, 1))
+        return self.spread * rng.standard_normal((replicas, self.arms))
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        mean = self.mean_reward(world, context, action)
+        return Outcome(mean + self.noise * rng.standard_t(self.degrees, mean.shape), mean)
+
+
+@dataclass(frozen=True)
+class Poisson(ArmEnvironment[Floats]):
+    """K arms with rewards from Poisson(λ_a); the rate λ_a of each is drawn from Gamma(k, θ).
+
+    K is ``arms``, k is ``shape``, θ = m / k with m the ``mean`` of the rates. The world is the
+    table of rates, ``[R, K]``.
+    """
+
+    arms: int
+    shape: float = 2.0
+    mean: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        positive("shape", self.shape)
+        positive("mean", self.mean)
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), scale=Counts())
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        return rng.gamma(self.shape, self.mean / self.shape, size=(replicas, self.arms))
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        rate = self.mean_reward(world, context, action)
+        return Outcome(rng.poisson(rate).astype(np.float64), rate)
+
+
+@dataclass(frozen=True)
+class Ratings(ArmEnvironment[Floats]):
+    """K arms whose reward is one of v₁ < … < v_V; P(v | a) is drawn from Dirichlet(κ, …, κ).
+
+    K is ``arms``, v is ``values``, κ is ``concentration``: if κ is small, an arm gives mostly one
+    value; if κ is large, all arms are alike. The world is the table of probabilities P(v | a),
+    ``[R, K, V]``; the mean reward of an arm is Σ v P(v | a).
+    """
+
+    arms: int
+    values: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0)
+    concentration: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        if not isinstance(self.values, tuple) or not all(map(_is_number, self.values)):
+            raise InputError(
+                f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}",
+                parameter="values",
+            )
+        Discrete(self.values)
+        positive("concentration", self.concentration)
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), scale=Discrete(self.values))
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        prior = np.full(len(self.values), self.concentration)
+        return rng.dirichlet(prior, size=(replicas, self.arms))
+
+    def arm_means(self, world: Floats) -> Floats:
+        return self._mean(world)
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        probability = _probabilities(world, action)
+        # The cumulative probabilities below the last value, by inversion of a uniform draw.
+        below = np.cumsum(probability[..., :-1], axis=-1)
+        index = (rng.random(probability.shape[:2])[..., None] >= below).sum(axis=-1)
+        return Outcome(np.array(self.values, dtype=np.float64)[index], self._mean(probability))
+
+    def _mean(self, probability: Floats) -> Floats:
+        mean: Floats = probability @ np.array(self.values, dtype=np.float64)
+        return mean
+
+
+def _probabilities(world: Floats, action: Actions) -> Floats:
+    """P(v | a) for the chosen arms: ``[R, K, V]`` and ``[R, n, 1] -> [R, n, V]``."""
+    probability: Floats = world[np.arange(len(world))[:, None], action[..., 0]]
+    return probability
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

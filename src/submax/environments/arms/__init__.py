@@ -1,1 +1,0 @@
-"""Environments with plain arms and no context."""

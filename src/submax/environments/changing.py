@@ -1,0 +1,236 @@
+"""Arms that drift, switch, retire, or are eligible only at times."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from submax.core.arrays import Floats
+from submax.core.checks import at_least, positive, probability, whole_number
+from submax.core.errors import InputError
+from submax.core.spaces import Choices
+from submax.environments.arms import BinaryArmEnvironment, count_arms
+
+
+def drifted(value: Floats, fresh: Floats, count: int, memory: float) -> Floats:
+    """The values x after n more decisions: ρⁿ x + √(1 − ρ²ⁿ) x′ with ρ = exp(−1 / memory).
+
+    x is ``value``, n is ``count``, and x′ is ``fresh``, an independent draw from the distribution
+    of x. If x has mean zero, its mean and variance stay the same; its correlation with the past
+    falls to 1/e after ``memory`` decisions.
+    """
+    kept = math.exp(-count / memory)
+    new = math.sqrt(-math.expm1(-2 * count / memory))
+    return kept * value + new * fresh
+
+
+class DriftingProbabilities(NamedTuple):
+    """The state x of the drift of each arm, ``path [R, K]``, and ``probability [R, K]``.
+
+    The success probability of an arm is F⁻¹(Φ(x)), see `DriftingBernoulli`.
+    """
+
+    path: Floats
+    probability: Floats
+
+
+@dataclass(frozen=True)
+class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
+    """K arms with rewards 0 and 1, whose success probabilities F⁻¹(Φ(x)) drift over time.
+
+    x is an Ornstein–Uhlenbeck path: it starts from N(0, 1) and after n decisions is
+    ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with ρ = exp(−1 / ``memory``). Φ is the distribution function
+    of N(0, 1), F that of Beta(``alpha``, ``beta``), so that at any time the success probabilities
+    have exactly the distribution they have in `Bernoulli`. K is ``arms``. ``memory`` is the number
+    of decisions after which the correlation of x with its past has fallen to 1/e; after a few times
+    this number, a success probability is almost independent of its earlier value.
+
+    Reference: Uhlenbeck and Ornstein (1930), On the theory of the Brownian motion.
+    """
+
+    arms: int
+    alpha: float = 1.0
+    beta: float = 1.0
+    memory: float = 5000.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        for name in ("alpha", "beta", "memory"):
+            positive(name, getattr(self, name))
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> DriftingProbabilities:
+        return self._at(rng.standard_normal((replicas, self.arms)))
+
+    def advance(
+        self, world: DriftingProbabilities, count: int, rng: np.random.Generator
+    ) -> DriftingProbabilities:
+        fresh = rng.standard_normal(world.path.shape)
+        return self._at(drifted(world.path, fresh, count, self.memory))
+
+    def arm_means(self, world: DriftingProbabilities) -> Floats:
+        return world.probability
+
+    def _at(self, path: Floats) -> DriftingProbabilities:
+        return DriftingProbabilities(path, self._quantile(path))
+
+    def _quantile(self, path: Floats) -> Floats:
+        """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
+        if self.alpha == 1:
+            # F(p) = 1 − (1 − p)^β
+            near_zero: Floats = -np.expm1(scipy.special.log_ndtr(-path) / self.beta)
+            return near_zero
+        if self.beta == 1:
+            # F(p) = p^α
+            power: Floats = np.exp(scipy.special.log_ndtr(path) / self.alpha)
+            return power
+        quantile: Floats = scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
+        return quantile
+
+
+class SwitchingWorld(NamedTuple):
+    """The success probabilities now, ``[R, K]``, and the number of decisions so far."""
+
+    probability: Floats
+    decisions: int
+
+
+@dataclass(frozen=True)
+class SwitchingBernoulli(BinaryArmEnvironment[SwitchingWorld]):
+    """K arms with rewards 0 and 1; after every ``period`` decisions all probabilities are new.
+
+    K is ``arms``. The success probabilities of each period are drawn from Beta(``alpha``,
+    ``beta``), independently of those before.
+
+    Reference: the abruptly changing environments of Garivier and Moulines (2011).
+    """
+
+    arms: int
+    period: int = 1000
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        whole_number("period", self.period, at_least=1)
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> SwitchingWorld:
+        return SwitchingWorld(self._drawn(replicas, rng), 0)
+
+    def advance(
+        self, world: SwitchingWorld, count: int, rng: np.random.Generator
+    ) -> SwitchingWorld:
+        probability, after = world.probability, world.decisions + count
+        for _ in range(after // self.period - world.decisions // self.period):
+            probability = self._drawn(len(probability), rng)
+        return SwitchingWorld(probability, after)
+
+    def arm_means(self, world: SwitchingWorld) -> Floats:
+        return world.probability
+
+    def _drawn(self, replicas: int, rng: np.random.Generator) -> Floats:
+        return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
+
+
+@dataclass(frozen=True)
+class RetiringBernoulli(BinaryArmEnvironment[Floats]):
+    """K arms with rewards 0 and 1; after each decision an arm retires with probability 1/L.
+
+    A new arm takes its place, with a success probability from Beta(``alpha``, ``beta``). K is
+    ``arms``; L is ``lifetime``, the mean number of decisions that an arm is there. The world is
+    the table of success probabilities, ``[R, K]``.
+
+    Reference: Chakrabarti et al. (2008), Mortal multi-armed bandits.
+    """
+
+    arms: int
+    lifetime: float = 1000.0
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        at_least("lifetime", self.lifetime, 1.0)
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
+
+    def advance(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
+        for _ in range(count):
+            retired = rng.random(world.shape) < 1 / self.lifetime
+            # Drawn for all arms, so that the random numbers do not depend on who retires.
+            world = np.where(retired, self.reset(len(world), rng), world)
+        return world
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+
+class SleepingWorld(NamedTuple):
+    """The success probabilities, ``[R, K]``, and the number of decisions so far."""
+
+    probability: Floats
+    decisions: int
+
+
+@dataclass(frozen=True)
+class SleepingBernoulli(BinaryArmEnvironment[SleepingWorld]):
+    """K arms with rewards 0 and 1; decision t has only the arms ``sets[t mod len(sets)]``.
+
+    The success probabilities are drawn from Beta(``alpha``, ``beta``), or are the ``means``. Regret
+    is that of the best eligible arm.
+
+    >>> SleepingBernoulli(((0, 1, 2), (0, 1)), means=(0.05, 0.5, 0.9)).eligible(1)
+    ((0, 1),)
+
+    Reference: Kleinberg, Niculescu-Mizil and Sharma (2010), Regret bounds for sleeping experts and
+    bandits.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    arms: int = 0
+    alpha: float = 1.0
+    beta: float = 1.0
+    means: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        arms = count_arms(self, self.arms, self.means, probability)
+        object.__setattr__(self, "arms", arms)
+        object.__setattr__(self, "sets", tuple(tuple(one) for one in self.sets))
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+        known = set(range(arms))
+        if not self.sets or not all(one and set(one) <= known for one in self.sets):
+            raise InputError(
+                f"sets must be one or more sets of arms from 0 to {arms - 1}, none of them empty, "
+                f"not {self.sets!r:.80}",
+                parameter="sets",
+            )
+
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
+    def eligible(self, number: int) -> Choices:
+        return (self.sets[number % len(self.sets)],)
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> SleepingWorld:
+        if self.means is not None:
+            return SleepingWorld(np.tile(self.means, (replicas, 1)), 0)
+        return SleepingWorld(rng.beta(self.alpha, self.beta, size=(replicas, self.arms)), 0)
+
+    def advance(self, world: SleepingWorld, count: int, rng: np.random.Generator) -> SleepingWorld:
+        return world._replace(decisions=world.decisions + count)
+
+    def arm_means(self, world: SleepingWorld) -> Floats:
+        return world.probability
+
+    def best_reward(self, world: SleepingWorld, context: Floats) -> Floats:
+        numbers = range(world.decisions, world.decisions + context.shape[1])
+        best = [world.probability[:, self.eligible(one)[0]].max(axis=1) for one in numbers]
+        return np.stack(best, axis=1) if best else np.zeros(context.shape[:2])

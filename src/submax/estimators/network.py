@@ -1,0 +1,480 @@
+"""Conditioned probabilities by networks: a softmax in each slot, and the paper's CVAE."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import non_negative, one_of, whole_number
+from submax.core.conditioning import Belief, ConditionalDistribution, Estimator
+from submax.core.errors import InputError, warn_of_divergence
+from submax.core.optional import require_extra
+from submax.core.policy import Facts
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import RewardEncoding
+from submax.core.serialization import stored
+from submax.core.spaces import RealSpace, Space
+from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches, importance_values
+from submax.models.networks.choices import (
+    INJECTION_FORMS,
+    DecodedChoices,
+    Parameters,
+    SingleNetwork,
+    SlotNetwork,
+    choice_probabilities,
+    first_choices,
+    joint_probabilities,
+    parameters_where,
+)
+from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
+from submax.models.training import Training
+from submax.strategies.tracking import ObservationWeights
+
+if TYPE_CHECKING:
+    from submax.models.nn.designs import CVAEDesign, SoftmaxDesign
+    from submax.models.nn.training import Trained
+
+
+@stored("network-params")
+class NetworkParams(NamedTuple):
+    """The stored rows, the trained parameters by name, and the network as plain arrays.
+
+    ``network`` is a `SlotNetwork`, or a network of another design with its own belief;
+    ``reward_encoding`` has the levels at which the network is evaluated; ``latent
+    [R, L or 1, Z, J]`` are the draws of the latent variable; ``level_share [R, 1, L]`` is how often
+    each level was observed; ``single`` is the network in a form that is fast for single decisions,
+    if there is one replica of a `SlotNetwork`; ``scaling`` standardizes contexts for the network,
+    None if they are not standardized.
+    """
+
+    problem: Problem
+    buffer: Buffer
+    parameters: Parameters
+    network: Any
+    reward_encoding: RewardEncoding
+    latent: Floats
+    level_share: Floats
+    single: SingleNetwork | None
+    scaling: ContextScaling | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        buffer: Buffer,
+        parameters: Parameters,
+        network: Any,
+        encoding: RewardEncoding,
+        latent: Floats,
+        scaling: ContextScaling | None = None,
+    ) -> Self:
+        """Return the parameters with the fields that are computed from the others."""
+        share = buffer.level_share(encoding)[:, None]
+        alone = len(share) == 1 and isinstance(network, SlotNetwork)
+        single = SingleNetwork.of(network) if alone else None
+        return cls(problem, buffer, parameters, network, encoding, latent, share, single, scaling)
+
+
+class NetworkBelief(Belief, ObservationWeights):
+    """The belief that the network of ``params`` gives in ``context [R, n, D]``.
+
+    π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent
+    variable; s runs over slots. If actions have real-valued parts, the product has one more factor:
+    a mixture density of these parts with this number of ``components``, see `MixtureDensity`. The
+    network is evaluated when a probability is first asked for, not when the belief is made.
+
+    ``values`` computes `Belief.values`. It is called only if a strategy asks for the values, since
+    it evaluates the network in the contexts of stored rows.
+    """
+
+    def __init__(
+        self,
+        params: NetworkParams,
+        context: Floats,
+        components: int,
+        values: Callable[[], Floats],
+    ) -> None:
+        self._params = params
+        self._context = context
+        self._components = components
+        self._compute_values = values
+
+    @property
+    def space(self) -> Space:
+        return self._params.problem.space
+
+    def levels(self) -> Floats:
+        return self._params.reward_encoding.levels
+
+    def level_prior(self) -> Floats:
+        # The shares [R, 1, L] are those among all stored rows, whatever their contexts.
+        share = self._params.level_share
+        if self._context.shape[1] == 1:
+            return share
+        return np.broadcast_to(share, (*self._context.shape[:2], share.shape[2]))
+
+    def values(self) -> Floats:
+        return self._compute_values()
+
+    def prob(self, action: Actions) -> Floats:
+        shape = (*self._context.shape[:2], *action.shape[2:])
+        return self._decoded.prob(np.broadcast_to(action, shape))
+
+    def prob_of_all(self) -> Floats:
+        choices = self.space.choices
+        return joint_probabilities(self._choice_probabilities, choices).swapaxes(1, 2)
+
+    def prob_of_choices(self) -> list[Floats]:
+        mean: Floats = self._choice_probabilities.mean(axis=3).swapaxes(1, 2)
+        return np.split(mean, first_choices(self.space.choices)[1:], axis=-1)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
+        return self._decoded.sample(level, count, rng)
+
+    def rows(self, row: Integers) -> ConditionalDistribution:
+        return self._decoded.rows(row)
+
+    def observation_weights(self) -> Floats:
+        """Return the number of stored rows times the share of each level: ``[R, n, L]``.
+
+        If all rows have the same weight, this is the number of stored rows at each level. Rows of
+        all contexts are counted, because the network learns about each context from all of them.
+        """
+        return self.level_prior() * self._params.buffer.filled[:, None, None]
+
+    def observation_weights_by_slot(self) -> list[Floats]:
+        return [self.observation_weights()] * self.space.slots
+
+    @cached_property
+    def _decoded(self) -> ConditionalDistribution:
+        space = self.space
+        if isinstance(space, RealSpace):
+            shape = (space.choices, space.reals, self._components)
+            return DecodedDensity(MixtureDensity.of(self._outputs(), *shape), space)
+        return DecodedChoices(self._choice_probabilities, space.choices)
+
+    @cached_property
+    def _choice_probabilities(self) -> Floats:
+        """The probability of every choice, ``[R, L, n, Z, sum of choices]``."""
+        return choice_probabilities(self._outputs(), self.space.choices)
+
+    def _outputs(self) -> NDArray[np.float32]:
+        """Return the outputs of the network, ``[R, L, n, Z, O]``."""
+        params, context = self._params, self._context
+        scaled = context if params.scaling is None else params.scaling.scaled(context)
+        # If there is one replica, `single` is the same network in a form that is faster for one
+        # context.
+        if params.single is not None and context.shape[1] == 1:
+            return params.single.logits(scaled[0, 0])
+        assert isinstance(params.network, SlotNetwork), "other networks have a belief of their own"
+        return params.network.logits(scaled.astype(np.float64))
+
+
+class NetworkEstimator(Estimator[NetworkParams]):
+    """A network that JAX trains on the stored rows, for all replicas together.
+
+    An input of the network is the reward, encoded by linear interpolation between the two nearest
+    bin edges, so that any reward can be conditioned on. The trained network is evaluated with
+    numpy. Before the first feedback all probabilities are equal.
+    """
+
+    training: Training
+    memory: Memory
+    hidden: int
+
+    @property
+    @abstractmethod
+    def latent_draws(self) -> int:
+        """The number Z of latent draws, the parts of the mixture."""
+
+    @property
+    def components(self) -> int:
+        """Mixture components of the density over real-valued parts of an action."""
+        return 0
+
+    @property
+    def largest_deviation(self) -> float:
+        """Deviation up to which a feature is not scaled down, if contexts are standardized."""
+        return 0.0
+
+    @abstractmethod
+    def design(self, problem: Problem) -> Any:
+        """Return the network design to train."""
+
+    @abstractmethod
+    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
+        """Return draws of the latent variable, ``[R, L or 1, Z, J]``."""
+
+    def latent_for(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+        """Return draws of the latent variable for this problem."""
+        return self.drawn(replicas, problem.scale.levels, rng)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True, forgets=self.memory.forgets)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
+        who = f"the {type(self).__name__} estimator"
+        if problem.space.reals and not self.components:
+            raise InputError(
+                f"{who} is made for choices, and {problem.space} is real-valued: take the CVAE"
+            )
+        require_extra("neural", who, "jax", "equinox", "optax")
+        nothing = np.zeros((replicas, 0))
+        encoding = problem.scale.reward_encoding(nothing, nothing)
+        latent = np.zeros((replicas, 1, self.latent_draws, 0))
+        network = self.silent_network(problem, replicas, problem.scale.levels)
+        return NetworkParams.of(
+            problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
+        )
+
+    def fit(
+        self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
+    ) -> NetworkParams:
+        problem = params.problem
+        feedback.check(problem)
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
+            return params
+        if params.reward_encoding.levels.shape[1] != problem.scale.levels:
+            params = self.at_levels(params, _encoding(problem, params.buffer).levels)
+        buffer = params.buffer.add(feedback, self.memory, rng)
+        encoding = _encoding(problem, buffer)
+        scaling = self.scaling(params, buffer)
+        trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
+        latent = self.latent_for(problem, len(news), rng)
+        network = self._written(problem, trained.parameters, encoding, latent)
+        warn_of_divergence(trained.diverged)
+        # A replica without new rows, or whose training diverged, keeps its network.
+        learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
+        if params.parameters:
+            latent = np.where(learned[:, None, None, None], latent, params.latent)
+        return NetworkParams.of(
+            problem,
+            buffer,
+            parameters_where(learned, trained.parameters, params.parameters),
+            network.where(learned, params.network),
+            encoding.where(learned, params.reward_encoding),
+            latent,
+            scaling if scaling is None else scaling.where(learned, params.scaling),
+        )
+
+    def scaling(self, params: NetworkParams, buffer: Buffer) -> ContextScaling | None:
+        """Return how contexts are standardized from now on; None if they are not."""
+        if not self.training.standardizes:
+            return None
+        return ContextScaling.of(buffer, self.largest_deviation)
+
+    def trained(
+        self,
+        params: NetworkParams,
+        buffer: Buffer,
+        feedback: Feedback,
+        encoding: RewardEncoding,
+        scaling: ContextScaling | None,
+        rng: np.random.Generator,
+    ) -> "Trained":
+        """Train on all rows of the ``buffer``, the new ones of ``feedback`` among them."""
+        from submax.models.nn.training import train
+
+        space = params.problem.space
+        action, reward = space.scaled(buffer.action), encoding.encoded(buffer.reward)
+        rows = Minibatches.of(buffer, action, reward, scaling)
+        start, rows_before = self._start(params, encoding), params.buffer.filled
+        design = self.design(params.problem)
+        return train(design, self.training, rows, rng, start, rows_before)
+
+    def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
+        """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
+        self._check_levels(params, levels)
+        problem, encoding = params.problem, params.reward_encoding._replace(levels=levels)
+        network = self.silent_network(problem, *levels.shape)
+        if params.parameters:
+            written = self._written(problem, params.parameters, encoding, params.latent)
+            network = written.where(params.buffer.filled > 0, network)
+        return NetworkParams.of(
+            problem,
+            params.buffer,
+            params.parameters,
+            network,
+            encoding,
+            params.latent,
+            params.scaling,
+        )
+
+    def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
+        replicas, drawn = len(params.latent), params.latent.shape[1]
+        rising = levels.ndim == 2 and np.isfinite(levels).all() and np.all(np.diff(levels) >= 0)
+        if not rising or len(levels) != replicas or levels.shape[1] == 0:
+            raise InputError(
+                f"levels must be finite, rise and have the shape [{replicas}, L], not {levels}",
+                parameter="levels",
+            )
+        if drawn not in (1, levels.shape[1]):
+            raise InputError(
+                f"with draws of their own for each level, {drawn} rewards can be asked for, not "
+                f"{levels.shape[1]}"
+            )
+
+    def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
+        """Return the parameters to continue training from, for bin edges that may have moved."""
+        from submax.models.nn.training import moved
+
+        goes_on = self.training.continued
+        if self.training.stops_early:
+            # A memory that forgets moves rows between the training set and the held-out set.
+            goes_on = not self.memory.forgets
+        if not (goes_on and params.parameters):
+            return None
+        if np.array_equal(encoding.bin_edges, params.reward_encoding.bin_edges):
+            return params.parameters
+        encoded_edges = params.reward_encoding.encoded(encoding.bin_edges).astype(np.float32)
+        return moved(self.design(params.problem), params.parameters, encoded_edges)
+
+    def _written(
+        self,
+        problem: Problem,
+        parameters: Parameters,
+        encoding: RewardEncoding,
+        latent: Floats,
+    ) -> Any:
+        """Return the trained network as plain arrays, evaluated at the levels."""
+        from submax.models.nn.training import restored
+
+        design = self.design(problem)
+        levels = encoding.encoded(encoding.levels).astype(np.float32)
+        return design.exported(restored(design, parameters), levels, latent)
+
+    def silent_network(self, problem: Problem, replicas: int, levels: int) -> Any:
+        """Return a network whose outputs are all 0, so that all probabilities are equal."""
+        space = problem.space
+        width = outputs(sum(space.choices), space.reals, self.components)
+        return SlotNetwork.silent(
+            replicas, levels, self.latent_draws, problem.context_width, self.hidden, width
+        )
+
+    def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
+        return NetworkBelief(
+            params, context, self.components, lambda: self.importance_values(params)
+        )
+
+    def importance_values(self, params: NetworkParams) -> Floats:
+        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
+        levels = params.reward_encoding.levels.shape[1]
+        numbers = len(params.level_share) * levels * self.latent_draws * self.hidden
+
+        def prob(context: Floats, action: Actions) -> Floats:
+            return self.belief(params, context).prob(action)
+
+        return importance_values(params.buffer, params.problem, prob, levels, numbers)
+
+
+def _encoding(problem: Problem, buffer: Buffer) -> RewardEncoding:
+    return problem.scale.reward_encoding(buffer.reward, buffer.weight)
+
+
+@dataclass(frozen=True)
+class Softmax(NetworkEstimator):
+    """π(a | c, r) = Π_s softmax(h_s(c, r)), with h a network without a latent variable.
+
+    It is made for one slot. The choices of several slots are independent given context and reward;
+    a `CVAE` can also represent dependent choices.
+    """
+
+    hidden: int = 32
+    injection: str = "modulation"
+    training: Training = field(default_factory=Training)
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        whole_number("hidden", self.hidden, at_least=1)
+        one_of("injection", self.injection, INJECTION_FORMS)
+
+    @property
+    def latent_draws(self) -> int:
+        return 1
+
+    def design(self, problem: Problem) -> "SoftmaxDesign":
+        from submax.models.nn.designs import SoftmaxDesign
+
+        return SoftmaxDesign(
+            problem.space.choices,
+            problem.context_width,
+            problem.scale.width,
+            self.hidden,
+            self.injection,
+        )
+
+    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
+        return np.zeros((replicas, 1, 1, 0))
+
+
+@dataclass(frozen=True)
+class CVAE(NetworkEstimator):
+    """π(a | c, r) ≈ (1/N_z) Σ_i p(a | c, r, z_i) with p a product of softmaxes, one in each slot.
+
+    Over real-valued parts of an action p is a mixture of ``components`` densities.
+
+    N_z is ``draws``: so many draws of a latent variable of width ``latent`` are taken from N(0, 1)
+    at every update and kept, so that decisions and their probabilities agree. All reward levels
+    use the same draws if ``shared_draws`` is set; with separate draws, the difference between two
+    levels is mostly noise. ``kl_weight`` is β, the weight of the Kullback-Leibler term.
+    ``injection`` is the way in which the reward enters the layers; ``"input-concatenation"``, the
+    naive way, is there for comparison.
+
+    Reference: Xu et al. (2024), section 4.3.
+
+    *Departs from the paper:* the draws are kept between updates and shared by the levels. The
+    reward is encoded by interpolation between bin edges (one-hot if the reward is an edge), because
+    a gate that multiplies by a reward of 0 would pass nothing. Real-valued actions are not in the
+    paper.
+    """
+
+    hidden: int = 32
+    latent: int = 8
+    draws: int = 5
+    kl_weight: float = 0.5
+    injection: str = "modulation"
+    shared_draws: bool = True
+    components: int = 4
+    training: Training = field(default_factory=Training)
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "latent", "draws", "components"):
+            whole_number(name, getattr(self, name), at_least=1)
+        non_negative("kl_weight", self.kl_weight)
+        one_of("injection", self.injection, INJECTION_FORMS)
+
+    @property
+    def latent_draws(self) -> int:
+        return self.draws
+
+    @property
+    def largest_deviation(self) -> float:
+        """Return 1, the deviation of the latent variable: smaller features would be drowned."""
+        return 1.0
+
+    def design(self, problem: Problem) -> "CVAEDesign":
+        from submax.models.nn.designs import CVAEDesign
+
+        return CVAEDesign(
+            problem.space.choices,
+            problem.space.reals,
+            problem.context_width,
+            problem.scale.width,
+            self.hidden,
+            self.latent,
+            self.injection,
+            self.kl_weight,
+            self.components,
+        )
+
+    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
+        levels = 1 if self.shared_draws else levels
+        return rng.normal(size=(replicas, levels, self.draws, self.latent))

@@ -1,1 +1,0 @@
-"""Estimators that choose one slot after the other."""

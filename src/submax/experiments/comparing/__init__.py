@@ -1,1 +1,0 @@
-"""Comparisons of the policies of a finished sweep."""

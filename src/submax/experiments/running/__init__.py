@@ -1,1 +1,0 @@
-"""Running experiments: whole, in parts, with more replicas, or as a Python call."""

@@ -1,1 +1,0 @@
-"""The statements of the paper, and code that checks them against the results of a sweep."""

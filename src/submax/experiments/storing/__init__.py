@@ -1,1 +1,0 @@
-"""The result files of experiments: directories, manifests, cells and tables on disk."""

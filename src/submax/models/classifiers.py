@@ -1,0 +1,363 @@
+"""Classifiers of other libraries as models of p(action | context, reward)."""
+
+import copy
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.checks import one_of
+from submax.core.errors import FallbackWarning, InputError, fall_back, one_line
+from submax.core.rewards import RewardEncoding
+from submax.core.serialization import stored
+
+EXAMPLE = "'sklearn.linear_model.LogisticRegression'"
+
+
+def class_by_name(name: str, role: str = "classifier", methods: str = "predict_proba") -> Any:
+    """Import and return the class with the dotted name ``package.module.Class``.
+
+    ``role`` and ``methods`` are words of the errors: for what the class is needed, and which
+    methods it must have beside fit.
+
+    >>> class_by_name("sklearn.naive_bayes.GaussianNB").__name__
+    'GaussianNB'
+    """
+    module_name, _, class_name = name.rpartition(".")
+    if not module_name or not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(
+            f"{role} {name!r} is not a dotted name; a package, its modules and a class are "
+            f"allowed: write it as {EXAMPLE}",
+            parameter=role,
+        )
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise InputError(
+            f"{role} {name!r} cannot be imported ({one_line(error)}); any installed package is "
+            f"allowed: check the name, or install {name.partition('.')[0]}",
+            parameter=role,
+        ) from error
+    found = getattr(module, class_name, None)
+    if inspect.isclass(found) and hasattr(found, "fit"):
+        return found
+    what = (
+        "there is no such name in its module"
+        if found is None
+        else "it is not a class with a method fit"
+    )
+    raise InputError(
+        f"{role} {name!r} cannot be used: {what}; a class with the methods fit and "
+        f"{methods} is allowed: name one, such as {EXAMPLE}",
+        parameter=role,
+    )
+
+
+def described(value: Any) -> str:
+    """Return the constructor call of a classifier, with all its parameters.
+
+    Two classifiers with the same text give the same fit. The objects themselves cannot be compared,
+    because libraries do not define equality of classifiers.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> described(GaussianNB())
+    'sklearn.naive_bayes.GaussianNB(priors=None, var_smoothing=1e-09)'
+    """
+    if isinstance(value, np.ndarray):
+        return f"array({value.tolist()!r}, {value.dtype})"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(described, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{_listed(value)}}}"
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "get_params"):
+        return f"{described(type(value))}({_listed(value.get_params(deep=False))})"
+    if repr(value) == object.__repr__(value):
+        return f"{described(type(value))}({_listed(vars(value))})"
+    return repr(value)
+
+
+def _listed(table: Mapping[Any, Any]) -> str:
+    return ", ".join(f"{key}={described(table[key])}" for key in sorted(table, key=str))
+
+
+ENCODINGS = ("crossed", "one-hot", "value")
+"""How a reward is encoded; ``reward_features`` explains them."""
+
+
+def reward_features(
+    context: Floats, reward: Floats, reward_encoding: RewardEncoding, encoding: str
+) -> Floats:
+    """Return the inputs of a classifier: ``[R, n, D]`` and ``[R, n] -> [R, n, W]``.
+
+    With c the context and e the one-hot vector of the reward level nearest to the reward r, a row
+    is (c, e, e ⊗ c) if ``encoding`` is "crossed", (c, e) if it is "one-hot" and (c, r) if it is
+    "value".
+
+    >>> reward_encoding = RewardEncoding.fixed((0.0, 1.0), replicas=1)
+    >>> context, reward = np.array([[[5.0, 7.0]]]), np.array([[1.0]])
+    >>> reward_features(context, reward, reward_encoding, "crossed").tolist()
+    [[[5.0, 7.0, 0.0, 1.0, 0.0, 0.0, 5.0, 7.0]]]
+    >>> reward_features(context, reward, reward_encoding, "value").tolist()
+    [[[5.0, 7.0, 1.0]]]
+    """
+    if encoding == "value":
+        return np.concatenate([context, reward[..., None]], axis=-1)
+    level = np.eye(reward_encoding.levels.shape[1])[reward_encoding.nearest(reward)]
+    if encoding == "one-hot":
+        return np.concatenate([context, level], axis=-1)
+    products = [level[..., [place]] * context for place in range(level.shape[-1])]
+    return np.concatenate([context, level, *products], axis=-1)
+
+
+Models = tuple[Any, ...]
+"""A fitted model for each replica, None if it has none: of a classifier or of regressors."""
+
+
+@stored("model-cache")
+@dataclass(eq=False)
+class ModelCache:
+    """The fitted models of all replicas, or nothing yet.
+
+    It is a dataclass without fields, so that files do not contain models: those of other libraries
+    could be stored only as pickles, which run code when they are read. After a state was read from
+    a file, its models are fitted again from its rows and seeds when they are first needed.
+    """
+
+    def __post_init__(self) -> None:
+        self._models: Models | None = None
+
+    @classmethod
+    def holding(cls, models: Models) -> "ModelCache":
+        """Return a cache that holds fitted models."""
+        cache = cls()
+        cache._models = models
+        return cache
+
+    def get(self, fit: Callable[[], Models]) -> Models:
+        """Return the models; call ``fit`` for them if the cache is empty."""
+        if self._models is None:
+            self._models = fit()
+        return self._models
+
+
+class Unpredicted(FallbackWarning):
+    """The classifier gave no probabilities for some decisions, and counts were used instead."""
+
+
+class FittedClassifier(NamedTuple):
+    """A fitted ``model``, and the actions ``seen [K]`` in its rows, in the order of its classes."""
+
+    model: Any
+    seen: Integers
+
+    def expected_counts(self, features: Floats, counts: Floats) -> Floats:
+        """Return N_l p̂(a | c, r_l) for n contexts: ``[n · L, W]`` and ``[L, A] -> [n, L, A]``.
+
+        N_l is the sum of the ``counts`` of level l. If the model gives no probabilities for a row,
+        the counts themselves are returned for it, and a fallback is reported.
+        """
+        levels, size = counts.shape
+        found = self.probabilities(features, size).reshape(-1, levels, size)
+        known: Booleans = np.isfinite(found.sum(axis=-1))
+        if not known.all():
+            decisions = len(known) - int(np.count_nonzero(known.all(axis=1)))
+            message = (
+                f"the classifier {type(self.model).__name__} gave no probabilities in {decisions} "
+                f"of {len(known)} contexts; the share of each action at the level is used instead"
+            )
+            fall_back(Unpredicted, message, decisions)
+        total = counts.sum(axis=-1, keepdims=True)
+        expected: Floats = np.where(known[..., None], total * found, counts)
+        return expected
+
+    def probabilities(self, features: Floats, size: int) -> Floats:
+        """Return the probability p̂ of each of ``size`` actions: ``[m, W] -> [m, size]``.
+
+        An action that did not occur in the rows has probability 0. A row is NaN if the model's
+        outputs for it are negative, not finite, or all 0.
+        """
+        found = np.zeros((len(features), size))
+        if len(features):
+            given = self._predicted(features)
+            total = given.sum(axis=1, keepdims=True)
+            fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
+            # Some libraries compute in float32, so that their sums differ from 1 by rounding.
+            found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
+        return found
+
+    def _predicted(self, features: Floats) -> Floats:
+        try:
+            return np.asarray(self.model.predict_proba(features), dtype=np.float64)
+        except Exception as error:
+            raise InputError(
+                f"the classifier {type(self.model).__name__} cannot predict among "
+                f"{len(self.seen)} actions ({one_line(error)}); any that can is allowed: change "
+                "its parameters, or set minimum_rows to wait for more rows"
+            ) from error
+
+
+METHODS = ("fit", "predict_proba")
+"""The methods that a classifier must have."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierTemplate:
+    """A classifier of any library. It is copied for every fit and never fitted itself.
+
+    Two templates are equal if their classifiers are of one class with the same parameters.
+    """
+
+    unfitted: Any
+
+    @classmethod
+    def of(cls, given: object, parameters: Mapping[str, Any]) -> Self:
+        """Return the template for a classifier object, or for a dotted name with ``parameters``."""
+        if isinstance(given, str):
+            return cls(_checked(_made(given, parameters)))
+        if parameters:
+            raise InputError(
+                f"parameters {sorted(parameters)} were given with an object; they are allowed "
+                "with a dotted name alone: set them on the object",
+                parameter="parameters",
+            )
+        return cls(copied(_checked(given)))
+
+    @cached_property
+    def text(self) -> str:
+        """The class and all its parameters as text, by which templates are compared."""
+        return described(self.unfitted)
+
+    @property
+    def name(self) -> str:
+        """The name of the class, for messages."""
+        return type(self.unfitted).__name__
+
+    def fitted(
+        self, features: Floats, action: Integers, weight: Floats, seed: int
+    ) -> FittedClassifier | None:
+        """Return a copy fitted to rows ``[n, W]``, or None if all rows have the same action.
+
+        A parameter ``random_state`` that is None is set to ``seed``. If weights differ and the
+        classifier does not take them, n rows are drawn in proportion to their weights.
+        """
+        model, options = seeded(copied(self.unfitted), seed), {}
+        if not np.all(weight == 1):
+            argument = weight_argument(model)
+            if argument is not None:
+                options[argument] = weight
+            elif not np.all(weight == weight[:1]):
+                rows = resampled(weight, np.random.default_rng(seed))
+                features, action = features[rows], action[rows]
+        seen, target = np.unique(action, return_inverse=True)
+        if len(seen) < 2:
+            return None
+        try:
+            model.fit(features, target, **options)
+        except Exception as error:
+            raise InputError(
+                f"the classifier {self.name} cannot be fitted to {len(action)} rows with "
+                f"{len(seen)} actions ({one_line(error)}); any that can be is allowed: change its "
+                "parameters, or set minimum_rows to wait for more rows"
+            ) from error
+        return FittedClassifier(model, seen)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClassifierTemplate) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def weight_argument(model: Any) -> str | None:
+    """Return the name of the argument of ``fit`` for weights; None if there is no such argument.
+
+    The weights of a pipeline are passed to its last step.
+    """
+    if "sample_weight" in inspect.signature(model.fit).parameters:
+        return "sample_weight"
+    steps = getattr(model, "steps", None)
+    if not steps:
+        return None
+    name, last = steps[-1]
+    inner = weight_argument(last) if hasattr(last, "fit") else None
+    return None if inner is None else f"{name}__{inner}"
+
+
+def resampled(weight: Floats, rng: np.random.Generator) -> Integers:
+    """Draw n of n rows with probabilities proportional to their weights: ``[n] -> [n]``.
+
+    The sample is systematic: row i is drawn n w_i / Σ w times, rounded down or up.
+
+    >>> resampled(np.array([2.0, 1.0, 0.0, 1.0]), np.random.default_rng(0)).tolist()
+    [0, 0, 1, 3]
+    """
+    cumulated = np.cumsum(weight)
+    places = (rng.random() + np.arange(len(weight))) * (cumulated[-1] / len(weight))
+    rows = np.searchsorted(cumulated, places, side="right")
+    drawn: Integers = np.minimum(rows, np.flatnonzero(weight)[-1])
+    return drawn
+
+
+def _made(name: str, parameters: Mapping[str, Any]) -> Any:
+    kind = class_by_name(name)
+    known = inspect.signature(kind).parameters
+    if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        for key in parameters:
+            one_of(f"parameter of {name}:", key, known)
+    try:
+        return kind(**parameters)
+    except Exception as error:
+        raise InputError(
+            f"{name} cannot be made from parameters {dict(parameters)} ({one_line(error)}); "
+            f"allowed: {', '.join(known) or 'none'}: change the parameters",
+            parameter="parameters",
+        ) from error
+
+
+def _checked(given: Any) -> Any:
+    """Return the classifier, or raise an ``InputError`` if it lacks a method."""
+    if inspect.isclass(given):
+        raise InputError(
+            f"classifier is the class {given.__name__}; an object is allowed: write "
+            f"{given.__name__}() with its parameters",
+            parameter="classifier",
+        )
+    missing = [method for method in METHODS if not callable(getattr(given, method, None))]
+    if missing:
+        raise InputError(
+            f"classifier is {given!r:.80}, without the method {' and '.join(missing)}; an object "
+            f"with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: take "
+            "another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
+            parameter="classifier",
+        )
+    return given
+
+
+def copied(given: Any) -> Any:
+    """Return an unfitted copy."""
+    if not hasattr(given, "get_params") or find_spec("sklearn") is None:
+        return copy.deepcopy(given)
+    from sklearn.base import clone
+
+    return clone(given)
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """Set every parameter ``random_state`` that is None to the seed."""
+    if hasattr(model, "get_params"):
+        given = model.get_params().items()
+        unset = [name for name, value in given if value is None and _is_random_state(name)]
+        model.set_params(**dict.fromkeys(unset, seed))
+    return model
+
+
+def _is_random_state(name: str) -> bool:
+    return name.rpartition("__")[2] == "random_state"

@@ -1,1 +1,0 @@
-"""Classifiers of other libraries: how they are named, copied, fitted and evaluated."""

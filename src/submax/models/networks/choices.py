@@ -1,0 +1,283 @@
+"""Trained networks over slots of choices, as numpy arrays."""
+
+import functools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.conditioning import ConditionalDistribution
+from submax.core.serialization import stored
+
+Sizes = tuple[int, ...]
+SMALLEST_TOTAL = 1e-200
+"""If the sum of a slot is smaller than this, the slot needs a maximum of its own; see below."""
+
+
+def choice_probabilities(logits: NDArray[np.float32], sizes: Sizes) -> Floats:
+    """Return the softmax within each slot: ``[..., C] -> [..., C]``.
+
+    >>> choice_probabilities(np.zeros(5, dtype=np.float32), (2, 3)).round(2).tolist()
+    [0.5, 0.5, 0.33, 0.33, 0.33]
+    """
+    # Subtracting one maximum for all slots is faster, but a slot far below it would underflow.
+    mass: Floats = np.exp(
+        np.subtract(logits, np.maximum.reduce(logits, axis=-1, keepdims=True), dtype=np.float64)
+    )
+    if len(sizes) == 1:
+        mass /= np.add.reduce(mass, axis=-1, keepdims=True)
+        return mass
+    total = np.add.reduceat(mass, first_choices(sizes), axis=-1)
+    if total.min(initial=1.0) < SMALLEST_TOTAL:
+        largest = np.maximum.reduceat(logits, first_choices(sizes), axis=-1)
+        return choice_probabilities(logits - np.repeat(largest, sizes, axis=-1), sizes)
+    mass /= np.repeat(total, sizes, axis=-1)
+    return mass
+
+
+def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
+    """Return the probability of every joint action: ``[..., Z, C] -> [..., M]``, last slot fastest.
+
+    It is (1/Z) Σ_z Π_s p_zs. The slots are split into two groups of about √M joint choices each, so
+    that the sum over z is a matrix product.
+    """
+    draws = probabilities.shape[-2]
+    if len(sizes) == 1:
+        mean: Floats = np.add.reduce(probabilities, axis=-2) * (1 / draws)
+        return mean
+    slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
+    half = _half(sizes)
+    left, right = _outer(slots[:half]), _outer(slots[half:])
+    # The division comes before the product, where the array is small.
+    joint: Floats = (left * (1 / draws)).swapaxes(-1, -2) @ right
+    return joint.reshape(*joint.shape[:-2], math.prod(sizes))
+
+
+def action_probabilities(probabilities: Floats, action: Integers, sizes: Sizes) -> Floats:
+    """Return the probability of actions ``[R, n, M, S]``: ``[R, L, n, Z, C] -> [R, n, L, M]``."""
+    replicas, levels, rows, draws, choices = probabilities.shape
+    first = np.arange(0, probabilities.size, choices).reshape(replicas, levels, rows, draws, 1)
+    choice = (action + first_choices(sizes))[:, None, :, None]
+    entries = probabilities.reshape(probabilities.size)
+    product = entries.take(first + choice[..., 0])
+    for slot in range(1, len(sizes)):
+        product *= entries.take(first + choice[..., slot])
+    mean: Floats = np.add.reduce(product, axis=3).swapaxes(1, 2) * (1 / draws)
+    return mean
+
+
+def draw_actions(
+    probabilities: Floats, count: int, sizes: Sizes, rng: np.random.Generator
+) -> Integers:
+    """Draw joint actions: ``[R, n, Z, C] -> [R, n, count, S]``.
+
+    Each draw selects a part of the mixture, then a choice in each slot by inversion. The
+    probabilities of a slot sum to 1. So the cumulative sum over all parts is one sorted list, in
+    which slot s of part k lies between kS + s and kS + s + 1; one binary search serves all draws.
+    """
+    replicas, rows, draws, choices = probabilities.shape
+    slots = len(sizes)
+    shape = (replicas, rows, count)
+    part = rng.integers(draws, size=shape) if draws > 1 else np.zeros(shape, dtype=np.int64)
+    part += (np.arange(replicas * rows) * draws).reshape(replicas, rows, 1)
+    wanted = rng.random((*shape, slots)) + (part[..., None] * slots + np.arange(slots))
+    # The sums start anew in each part, so that each part begins exactly at a whole number.
+    rising = probabilities.reshape(replicas * rows * draws, choices).cumsum(axis=1)
+    rising += (np.arange(len(rising)) * slots)[:, None]
+    found = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
+    first = part[..., None] * choices + first_choices(sizes)
+    # Rounding may move a border between slots; then the nearest choice of the slot is taken.
+    choice: Integers = np.clip(found - first, 0, np.array(sizes) - 1)
+    return choice
+
+
+@functools.cache
+def first_choices(sizes: Sizes) -> Integers:
+    """Return the index of each slot's first choice among all C choices."""
+    return np.cumsum((0, *sizes[:-1]))
+
+
+def _half(sizes: Sizes) -> int:
+    """Return the number of slots in the first group."""
+    root = math.sqrt(math.prod(sizes))
+    products = [math.prod(sizes[:slot]) for slot in range(1, len(sizes))]
+    return 1 + min(range(len(products)), key=lambda one: abs(math.log(products[one] / root)))
+
+
+def _outer(slots: list[Floats]) -> Floats:
+    """Return joint probabilities of some slots in every part: ``[..., Z, Π K_s]``."""
+    joint = slots[0]
+    for slot in slots[1:]:
+        size = joint.shape[-1] * slot.shape[-1]
+        joint = (joint[..., :, None] * slot[..., None, :]).reshape(*joint.shape[:-1], size)
+    return joint
+
+
+Parameters = dict[str, NDArray[np.float32]]
+
+
+def parameters_where(chosen: Booleans, new: Parameters, old: Parameters) -> Parameters:
+    """Return the new parameters in the replicas ``chosen [R]``, and the old ones, if any, else."""
+    if not old:
+        return new
+    return dict(zip(new, where_chosen(chosen, new.values(), old.values()), strict=True))
+
+
+def where_chosen(
+    chosen: Booleans, one: Iterable[NDArray[np.float32]], other: Iterable[NDArray[np.float32]]
+) -> Iterator[NDArray[np.float32]]:
+    """Yield each array of one network in the replicas ``chosen [R]``, else of the other one."""
+    for mine, yours in zip(one, other, strict=True):
+        yield np.where(chosen.reshape(-1, *[1] * (mine.ndim - 1)), mine, yours)
+
+
+@dataclass(frozen=True)
+class DecodedChoices(ConditionalDistribution):
+    """The probabilities of all C choices in slots of these ``sizes``, ``[R, L, n, Z, C]``."""
+
+    probabilities: Floats
+    sizes: tuple[int, ...]
+
+    def prob(self, action: Integers) -> Floats:
+        return action_probabilities(self.probabilities, action, self.sizes)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
+        return draw_actions(self.probabilities[:, level], count, self.sizes, rng)
+
+    def rows(self, row: Integers) -> "DecodedChoices":
+        replica = np.arange(len(row))[:, None]
+        chosen = self.probabilities[replica, :, row]
+        return DecodedChoices(chosen.swapaxes(1, 2), self.sizes)
+
+
+INJECTION_FORMS = ("modulation", "gate", "concatenation", "input-concatenation")
+"""The ways in which a reward enters the layers of a network."""
+
+Weights = NDArray[np.float32]
+
+
+@stored("slot-network")
+class SlotNetwork(NamedTuple):
+    """Logits of every choice in every slot, at L reward levels and Z draws of the latent variable.
+
+    At a fixed level every form of injection is a plain layer, so each level has its own weights.
+    The latent draws are fixed, so their contribution to the first layer is part of its bias. With D
+    context numbers, H hidden units and C choices in all slots together, shapes are ``context_weight
+    [R, L, D, H]``, ``first_bias [R, L, Z, H]``, ``second_weight [R, L, H, H]``, ``second_bias
+    [R, L, 1, H]``, ``head_weight [R, 1, H, C]``, ``head_bias [R, 1, 1, C]``.
+    """
+
+    context_weight: Weights
+    first_bias: Weights
+    second_weight: Weights
+    second_bias: Weights
+    head_weight: Weights
+    head_bias: Weights
+
+    @classmethod
+    def silent(
+        cls, replicas: int, levels: int, draws: int, width: int, hidden: int, choices: int
+    ) -> Self:
+        """Return an untrained network, in which every choice has logit 0."""
+        shapes = (
+            (replicas, levels, width, hidden),
+            (replicas, levels, draws, hidden),
+            (replicas, levels, hidden, hidden),
+            (replicas, levels, 1, hidden),
+            (replicas, 1, hidden, choices),
+            (replicas, 1, 1, choices),
+        )
+        return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
+
+    def at_level(self, level: int) -> Self:
+        """Return the network at one level, which keeps its axis."""
+        return self._replace(
+            context_weight=self.context_weight[:, level : level + 1],
+            first_bias=self.first_bias[:, level : level + 1],
+            second_weight=self.second_weight[:, level : level + 1],
+            second_bias=self.second_bias[:, level : level + 1],
+        )
+
+    def restricted(self, kept: Integers) -> Self:
+        """Return the network with only the choices ``kept`` among all C."""
+        return self._replace(
+            head_weight=self.head_weight[..., kept], head_bias=self.head_bias[..., kept]
+        )
+
+    def where(self, chosen: Booleans, other: Self) -> Self:
+        """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
+        return type(self)(*where_chosen(chosen, self, other))
+
+    def logits(self, context: Floats) -> Weights:
+        """Return the logits of all choices: ``[R, n, D] -> [R, L, n, Z, C]``."""
+        replicas, levels, _, hidden = self.context_weight.shape
+        rows, draws = context.shape[1], self.first_bias.shape[2]
+        given = context.astype(np.float32)[:, None] @ self.context_weight
+        first = given[:, :, :, None, :] + self.first_bias[:, :, None]
+        np.maximum(first, 0, out=first)
+        second = first.reshape(replicas, levels, rows * draws, hidden) @ self.second_weight
+        second += self.second_bias
+        np.maximum(second, 0, out=second)
+        logits: Weights = np.matmul(second, self.head_weight)
+        logits += self.head_bias
+        return logits.reshape(replicas, levels, rows, draws, logits.shape[-1])
+
+
+@stored("single-network")
+class SingleNetwork(NamedTuple):
+    """The network of one replica, with the L levels side by side in every layer.
+
+    The second layer and the head are block-diagonal matrices, so that all levels need one matrix
+    product per layer. This takes more multiplications, but for a single context the number of numpy
+    calls determines the time. The shapes are ``first [D, L·H]``,
+    ``first_bias [Z, L·H]``, ``second [L·H, L·H]``, ``second_bias [L·H]``, ``head [L·H, L·C]``,
+    ``head_bias [L·C]``.
+    """
+
+    first: Weights
+    first_bias: Weights
+    second: Weights
+    second_bias: Weights
+    head: Weights
+    head_bias: Weights
+    levels: int
+
+    @classmethod
+    def of(cls, network: SlotNetwork) -> "SingleNetwork":
+        """Return the network of the first replica in this layout."""
+        levels = network.context_weight.shape[1]
+        return cls(
+            np.concatenate(network.context_weight[0], axis=1),
+            np.concatenate(network.first_bias[0], axis=1),
+            _diagonal(network.second_weight[0]),
+            np.concatenate(network.second_bias[0, :, 0]),
+            _diagonal(np.repeat(network.head_weight[0], levels, axis=0)),
+            np.tile(network.head_bias[0, 0, 0], levels),
+            levels,
+        )
+
+    def logits(self, context: Floats) -> Weights:
+        """Return the same logits as ``SlotNetwork.logits``: ``[D] -> [1, L, 1, Z, C]``."""
+        hidden = np.dot(context.astype(np.float32), self.first) + self.first_bias
+        np.maximum(hidden, 0, out=hidden)
+        hidden = np.dot(hidden, self.second)
+        hidden += self.second_bias
+        np.maximum(hidden, 0, out=hidden)
+        logits = np.dot(hidden, self.head)
+        logits += self.head_bias
+        draws, width = logits.shape
+        parts: Weights = logits.reshape(draws, self.levels, width // self.levels)
+        return parts.swapaxes(0, 1)[None, :, None]
+
+
+def _diagonal(blocks: Weights) -> Weights:
+    """Return a block-diagonal matrix: ``[L, I, O] -> [L·I, L·O]``."""
+    levels, inputs, outputs = blocks.shape
+    joined = np.zeros((levels, inputs, levels, outputs), dtype=np.float32)
+    for level in range(levels):
+        joined[level, :, level] = blocks[level]
+    return joined.reshape(levels * inputs, levels * outputs)

@@ -1,1 +1,0 @@
-"""Evaluation of trained networks on an accelerator."""

@@ -1,0 +1,518 @@
+"""Designs of the networks: softmax, CVAE and value networks in JAX."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from submax.models.networks.choices import SlotNetwork
+from submax.models.networks.densities import (
+    FIRST_WIDTH,
+    LOG_NARROWEST,
+    LOG_RANGE,
+    REACH,
+    first_locations,
+    outputs,
+)
+from submax.models.networks.values import ValueNetwork
+from submax.models.nn.layers import Dense, Trunk
+
+
+def features(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
+    """Return an action as inputs of a network: ``[S] -> [C + d]``.
+
+    The inputs are the one-hot choices of all slots, then the d real-valued parts. A real-valued
+    part lies between 0 and 1 in ``action``, and between −1 and 1 in the result. ``sizes`` are the
+    numbers of choices of the slots.
+    """
+    choices = one_hot(action, sizes)
+    return jnp.concatenate([choices, 2 * action[len(sizes) :] - 1])
+
+
+def one_hot(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
+    """Return the one-hot choices of all slots, one slot after the other: ``[S] -> [C]``."""
+    slots = [jax.nn.one_hot(action[slot].astype(int), size) for slot, size in enumerate(sizes)]
+    return jnp.concatenate([*slots, jnp.zeros(0)])
+
+
+def log_prob(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
+    """Return the log-probability of the choices of all slots together, a scalar.
+
+    It is the sum over slots of log softmax(``logits`` of the slot) at the slot's choice. ``logits
+    [C]`` and the one-hot choices ``chosen [C]`` have one slot after the other. An accelerator
+    computes all slots together, which takes a fraction of the operations.
+    """
+    if len(sizes) > 1 and jax.default_backend() != "cpu":
+        return log_prob_together(logits, chosen, sizes)
+    total, first = jnp.zeros(()), 0
+    for size in sizes:
+        slot = logits[first : first + size]
+        total += slot @ chosen[first : first + size] - jax.nn.logsumexp(slot)
+        first += size
+    return total
+
+
+def log_prob_together(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
+    """Return `log_prob` by one operation for all slots, each of which masks the other ones.
+
+    The sum of exponentials has more terms than by slot, and most of them are 0.
+    """
+    count = sum(sizes)
+    slot_of = np.repeat(np.arange(len(sizes)), sizes)
+    own = slot_of == np.arange(len(sizes))[:, None]
+    masked = jnp.where(own, logits[:count], -jnp.inf)
+    return (logits[:count] * chosen).sum() - jax.nn.logsumexp(masked, axis=1).sum()
+
+
+def slot_network(
+    trunk: Trunk, head: Dense, levels: NDArray[np.float32], latent: ArrayLike
+) -> SlotNetwork:
+    """Return the network at fixed reward levels and latent draws.
+
+    Each injection becomes a plain layer per level, and the latent draws become part of the first
+    bias. ``levels [R, L, E]`` are the encoded rewards. The trunk's input is (z ⊕ c), and ``latent
+    [R, L or 1, Z, J]`` are the draws of z.
+    """
+    draws = np.asarray(latent, dtype=np.float32)
+    first, second = trunk.first.folded(levels), trunk.second.folded(levels)
+    from_latent, from_context = np.split(first.weight, [draws.shape[-1]], axis=-1)
+    bias = first.bias[:, :, None] + draws @ from_latent.swapaxes(-1, -2)
+    arrays = (
+        from_context.swapaxes(-1, -2),
+        bias,
+        second.weight.swapaxes(-1, -2),
+        second.bias[:, :, None],
+        np.asarray(head.weight).swapaxes(-1, -2)[:, None],
+        np.asarray(head.bias)[:, None, None],
+    )
+    return SlotNetwork(*(np.ascontiguousarray(array, dtype=np.float32) for array in arrays))
+
+
+def log_density(output: jax.Array, numbers: jax.Array, components: int) -> jax.Array:
+    """Return log Σ_k α_k Π_j f(x_j; m_kj, s_kj): ``[K (1 + 2d)]`` and numbers ``[d] -> []``.
+
+    This is the density of `MixtureDensity`, which explains f.
+    """
+    reals = numbers.shape[0]
+    end = components + components * reals
+    chances, places, widths = jnp.split(output, [components, end])
+    shape = (components, reals)
+    location = jnp.asarray(first_locations(components, reals), dtype=output.dtype)
+    location += REACH * jnp.tanh(places / REACH).reshape(shape)
+    share = jax.nn.sigmoid(widths + FIRST_WIDTH).reshape(shape)
+    log_scale = LOG_NARROWEST + LOG_RANGE * share
+    scale = jnp.exp(log_scale)
+    place = (numbers - location) / scale
+    inside = jax.nn.log_sigmoid((1 - location) / scale) + jax.nn.log_sigmoid(location / scale)
+    inside += jnp.log(-jnp.expm1(-1 / scale)) + log_scale
+    terms = jax.nn.log_sigmoid(place) + jax.nn.log_sigmoid(-place) - inside
+    return jax.nn.logsumexp(jax.nn.log_softmax(chances) + terms.sum(axis=1))
+
+
+Model = TypeVar("Model")
+
+
+class Example(NamedTuple):
+    """One row or a batch: ``context [..., D]``, ``action [..., S]``, encoded ``reward [..., E]``.
+
+    Choices are whole numbers as floats; real-valued parts of an action lie between 0 and 1.
+    """
+
+    context: jax.Array
+    action: jax.Array
+    reward: jax.Array
+
+    @classmethod
+    def of(cls, rows: jax.Array, design: "Design[Any]") -> "tuple[Example, jax.Array]":
+        """Split rows of minibatches, ``[..., D + S + E + 1]``, into examples and weights."""
+        width = design.context_width
+        end = width + len(design.sizes) + design.reals
+        return cls(rows[..., :width], rows[..., width:end], rows[..., end:-1]), rows[..., -1]
+
+
+class Design(ABC, Generic[Model]):
+    """The architecture of a network, and its loss.
+
+    A design is a frozen dataclass, so that equal designs are compiled only once. A model is an
+    Equinox module whose leaves are all trainable parameters.
+    """
+
+    sizes: tuple[int, ...]
+    reals: int
+    context_width: int
+    reward_width: int
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of a row, including its weight."""
+        return self.context_width + len(self.sizes) + self.reals + self.reward_width + 1
+
+    @abstractmethod
+    def drawn(self, rng: np.random.Generator) -> Model:
+        """Return a model with random initial parameters.
+
+        They are drawn by numpy: to compile a program that draws them takes as long as to compile
+        one that trains.
+        """
+
+    @abstractmethod
+    def losses(self, model: Model, batch: Example, key: jax.Array) -> jax.Array:
+        """Return the training loss of each example of a batch: ``[B]``."""
+
+    @abstractmethod
+    def held_out_losses(
+        self, model: Model, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return T losses of each held-out example: ``[B, T]``.
+
+        Training goes on as long as the lowest of the T means decreases. ``share [E]`` is the mean
+        of the encoded rewards: how often each reward occurs. The likelihood of the actions alone
+        would favour a network that imitates the logging policy, and the likelihood of the rewards
+        alone one that does not model it at all.
+        """
+
+    @property
+    def least_steps(self) -> int:
+        """Smallest number of steps from new parameters, whatever the held-out loss."""
+        return 0
+
+    def informed(self, model: Model, share: NDArray[np.float32]) -> Model:
+        """Return a new model whose initial outputs reflect how often each reward occurs."""
+        return model
+
+
+def reward_losses(
+    log_prob_at: Callable[[Example, jax.Array], jax.Array], batch: Example, share: jax.Array
+) -> jax.Array:
+    """Return −log (p(a | c, r) / Σ_e p_e p(a | c, e)) for each example: ``[B]``.
+
+    ``log_prob_at`` returns the log-probability of an example's action at any encoded reward, and
+    ``share [E]`` is p_e, how often bin edge e occurs. By Bayes' rule the result is −log p(r | a, c)
+    plus a term that does not depend on the network, provided that the distribution of rewards is
+    the same in every context.
+    """
+
+    def loss(example: Example) -> jax.Array:
+        each = jax.vmap(log_prob_at, in_axes=(None, 0))(example, jnp.eye(len(share)))
+        return jax.nn.logsumexp(each, b=share) - log_prob_at(example, example.reward)
+
+    return jax.vmap(loss)(batch)
+
+
+class SoftmaxModel(eqx.Module):
+    """A network from context and reward to the logits of the choices."""
+
+    trunk: Trunk
+    head: Dense
+
+    def __call__(self, context: jax.Array, reward: jax.Array) -> jax.Array:
+        """Return the logits ``[C]`` for a context ``[D]`` and an encoded reward ``[E]``."""
+        return self.head(self.trunk(context, reward))
+
+
+@dataclass(frozen=True)
+class SoftmaxDesign(Design[SoftmaxModel]):
+    """π(a | c, r) = Π_s softmax(h_s(c, r)), trained by maximum likelihood."""
+
+    sizes: tuple[int, ...]
+    context_width: int
+    reward_width: int
+    hidden: int
+    injection: str
+    reals: int = 0
+
+    def drawn(self, rng: np.random.Generator) -> SoftmaxModel:
+        return SoftmaxModel(
+            Trunk.drawn(self.context_width, self.hidden, self.reward_width, self.injection, rng),
+            Dense.drawn(self.hidden, sum(self.sizes), rng),
+        )
+
+    def losses(self, model: SoftmaxModel, batch: Example, key: jax.Array) -> jax.Array:
+        """Return minus the log-likelihood of the choices."""
+
+        def loss(example: Example) -> jax.Array:
+            logits = model(example.context, example.reward)
+            return -log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
+
+        return jax.vmap(loss)(batch)
+
+    def held_out_losses(
+        self, model: SoftmaxModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return the training loss plus the loss of predicting the reward from the choices."""
+
+        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
+            logits = model(example.context, reward)
+            return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
+
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
+
+    def exported(
+        self, model: SoftmaxModel, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """Return the network in numpy at levels ``[R, L, E]``; the latent variable has width 0."""
+        return slot_network(model.trunk, model.head, levels, latent)
+
+
+LEAST_STEPS = 300
+"""Smallest number of training steps from new parameters, tuned for weak signals. Earlier the latent
+variable carries no information yet, and a held-out loss that does not decrease means little.
+"""
+LARGEST_LINEAR_LOG_DEVIATION = 2.0
+"""Beyond this ln σ grows only logarithmically: e² ≈ 7 is far wider than the prior's σ = 1."""
+HELD_OUT_DRAWS = 8
+"""Number of latent draws with which held-out rows are evaluated."""
+
+
+class Encoder(eqx.Module):
+    """q(z | a, c, r) = N(μ, σ²), with μ and σ from one trunk."""
+
+    trunk: Trunk
+    mean: Dense
+    log_deviation: Dense
+
+    def __call__(
+        self, action: jax.Array, context: jax.Array, reward: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return μ and ln σ ``[J]`` for an action ``[C + d]``, context ``[D]``, reward ``[E]``."""
+        hidden = self.trunk(jnp.concatenate([action, context]), reward)
+        return self.mean(hidden), _bounded(self.log_deviation(hidden))
+
+
+class Decoder(eqx.Module):
+    """p(a | c, r, z): one trunk for a softmax in each slot and a mixture density over numbers."""
+
+    trunk: Trunk
+    head: Dense
+
+    def __call__(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
+        """Return the outputs ``[O]`` for a latent ``[J]``, context ``[D]`` and reward ``[E]``."""
+        return self.head(self.trunk(jnp.concatenate([latent, context]), reward))
+
+
+class CVAEModel(eqx.Module):
+    """Both networks of the autoencoder."""
+
+    encoder: Encoder
+    decoder: Decoder
+
+
+@dataclass(frozen=True)
+class CVAEDesign(Design[CVAEModel]):
+    """The design that maximizes the evidence bound E_q[log p(a | c, r, z)] − β KL(q ‖ N(0, 1)).
+
+    β is the constant ``kl_weight``, and the latent variable z has ``latent`` dimensions (J). If an
+    action has ``reals`` real-valued parts, their mixture density has ``components`` for each z.
+
+    Reference: Xu et al. (2024), section 4.3 and figure cvae.
+    """
+
+    sizes: tuple[int, ...]
+    reals: int
+    context_width: int
+    reward_width: int
+    hidden: int
+    latent: int
+    injection: str
+    kl_weight: float
+    components: int
+
+    def drawn(self, rng: np.random.Generator) -> CVAEModel:
+        choices, width = sum(self.sizes), self.context_width
+        shape = (self.hidden, self.reward_width, self.injection)
+        return CVAEModel(
+            Encoder(
+                Trunk.drawn(choices + self.reals + width, *shape, rng),
+                Dense.drawn(self.hidden, self.latent, rng),
+                Dense.drawn(self.hidden, self.latent, rng),
+            ),
+            Decoder(
+                Trunk.drawn(self.latent + width, *shape, rng),
+                Dense.drawn(self.hidden, outputs(choices, self.reals, self.components), rng),
+            ),
+        )
+
+    @property
+    def least_steps(self) -> int:
+        return LEAST_STEPS
+
+    def losses(self, model: CVAEModel, batch: Example, key: jax.Array) -> jax.Array:
+        """Return minus the evidence bound, with one draw of z for each example."""
+        noise = jax.random.normal(key, (*batch.reward.shape[:-1], self.latent))
+        return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, noise)
+
+    def held_out_losses(
+        self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return minus the evidence bound plus the loss of predicting the reward from the action.
+
+        The second loss uses p(a | c, r) = (1/Z) Σ_z p(a | c, r, z), with the same draws z ~ N(0, 1)
+        for every reward.
+        """
+        latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
+
+        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
+            def given(one: jax.Array) -> jax.Array:
+                return self._log_prob(model.decoder(one, example.context, reward), example.action)
+
+            return jax.nn.logsumexp(jax.vmap(given)(latent)) - jnp.log(HELD_OUT_DRAWS)
+
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
+
+    def _loss(self, model: CVAEModel, example: Example, noise: jax.Array) -> jax.Array:
+        action = features(example.action, self.sizes)
+        mean, log_deviation = model.encoder(action, example.context, example.reward)
+        deviation = jnp.exp(log_deviation)
+        latent = mean + deviation * noise
+        output = model.decoder(latent, example.context, example.reward)
+        divergence = jnp.sum((mean**2 + deviation**2 - 1) / 2 - log_deviation)
+        return self.kl_weight * divergence - self._log_prob(output, example.action)
+
+    def _log_prob(self, output: jax.Array, action: jax.Array) -> jax.Array:
+        chosen = log_prob(output, one_hot(action, self.sizes), self.sizes)
+        if not self.reals:
+            return chosen
+        numbers = action[len(self.sizes) :]
+        return chosen + log_density(output[sum(self.sizes) :], numbers, self.components)
+
+    def exported(
+        self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """Return the decoder in numpy, at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``."""
+        return slot_network(model.decoder.trunk, model.decoder.head, levels, latent)
+
+
+def _bounded(log_deviation: jax.Array) -> jax.Array:
+    """Bound ln σ from above by letting it grow only logarithmically beyond a limit.
+
+    ln σ is linear in the features. Without the bound, σ² would overflow for a context a hundred
+    deviations from the mean, and make the loss of the whole minibatch infinite.
+    """
+    excess = jnp.maximum(log_deviation - LARGEST_LINEAR_LOG_DEVIATION, 0.0)
+    return jnp.minimum(log_deviation, LARGEST_LINEAR_LOG_DEVIATION) + jnp.log1p(excess)
+
+
+VALUE_LEAST_STEPS = 300
+"""Smallest number of training steps from new parameters, tuned for rewards that carry little
+information. The held-out loss does not stop training earlier, because it judges the values, and
+policies need only their order, which is often right long before the values are.
+"""
+CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
+"""Factors by which logits are shrunk towards the logit of the mean reward, before the loss of
+held-out rows is computed. Training stops by the lowest of the four losses, because a network with
+too large differences between logits may still order actions correctly.
+"""
+
+
+class ValueModel(eqx.Module):
+    """A network from choices and context to the logit of the expected reward."""
+
+    first: Dense
+    second: Dense
+    head: Dense
+
+    def __call__(self, x: jax.Array, masks: jax.Array) -> jax.Array:
+        """Return the logit, a scalar, for the inputs ``x [C + D]``.
+
+        The hidden units of the two layers are multiplied by ``masks [2, H]``.
+        """
+        first = jax.nn.relu(self.first(x)) * masks[0]
+        second = jax.nn.relu(self.second(first)) * masks[1]
+        return self.head(second)[0]
+
+
+@dataclass(frozen=True)
+class ValueDesign(Design[ValueModel]):
+    """A network f with two hidden layers; σ(f(a, c)) estimates the expected reward.
+
+    Rewards are scaled to the range from 0 to 1, and the loss is their cross-entropy. In training
+    each hidden unit is dropped with probability ``dropout``, and the others are multiplied by
+    1 / (1 − dropout).
+
+    ``sizes`` are the numbers of choices of the slots, and ``hidden`` is the number of units of each
+    hidden layer. Actions have no real-valued parts, so ``reals`` is 0. A reward is encoded as a
+    single number, so ``reward_width`` is 1, and ``share`` is the mean of the scaled rewards.
+
+    Reference: Gal and Ghahramani (2016).
+    """
+
+    sizes: tuple[int, ...]
+    context_width: int
+    hidden: int
+    dropout: float
+    reals: int = 0
+    reward_width: int = 1
+
+    def drawn(self, rng: np.random.Generator) -> ValueModel:
+        return ValueModel(
+            Dense.drawn(sum(self.sizes) + self.context_width, self.hidden, rng),
+            Dense.drawn(self.hidden, self.hidden, rng),
+            Dense.drawn(self.hidden, 1, rng),
+        )
+
+    @property
+    def least_steps(self) -> int:
+        return VALUE_LEAST_STEPS
+
+    def losses(self, model: ValueModel, batch: Example, key: jax.Array) -> jax.Array:
+        """Return the cross-entropy, with separate dropout masks for each example."""
+        kept = 1 - self.dropout
+        shape = (*batch.reward.shape[:-1], 2, self.hidden)
+        masks = jax.random.bernoulli(key, kept, shape) / kept if self.dropout else jnp.ones(shape)
+        return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, masks)
+
+    def held_out_losses(
+        self, model: ValueModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return the cross-entropy without dropout, by factor of ``CONFIDENCE``: ``[B, 4]``."""
+        masks = jnp.ones((2, self.hidden))
+        mean_logit = jnp.log(share[0]) - jnp.log1p(-share[0])
+        factors = jnp.asarray(CONFIDENCE)
+
+        def loss(example: Example) -> jax.Array:
+            x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
+            logit = mean_logit + factors * (model(x, masks) - mean_logit)
+            return jax.nn.softplus(logit) - example.reward[0] * logit
+
+        return jax.vmap(loss)(batch)
+
+    def informed(self, model: ValueModel, share: NDArray[np.float32]) -> ValueModel:
+        """Return the model with a head by which every action has the mean reward as its value.
+
+        With a random head some actions would have higher values before any training.
+        """
+        head = model.head
+        bias = np.log(share) - np.log1p(-share)
+        return ValueModel(model.first, model.second, Dense(np.zeros_like(head.weight), bias))
+
+    def _loss(self, model: ValueModel, example: Example, masks: jax.Array) -> jax.Array:
+        x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
+        logit = model(x, masks)
+        return jax.nn.softplus(logit) - example.reward[0] * logit
+
+    def exported(self, model: ValueModel) -> ValueNetwork:
+        """Return the networks of all replicas as numpy arrays.
+
+        Here the arrays of ``model`` have a first axis R, as from `restored`. The weights of the
+        first layer are split into those of the choices and those of the context.
+        """
+        first = np.asarray(model.first.weight).swapaxes(-1, -2)
+        choices, context = np.split(first, [sum(self.sizes)], axis=1)
+        arrays = (
+            choices,
+            context,
+            model.first.bias,
+            np.asarray(model.second.weight).swapaxes(-1, -2),
+            model.second.bias,
+            model.head.weight[:, 0],
+            model.head.bias[:, 0],
+        )
+        return ValueNetwork(*(np.ascontiguousarray(array, dtype=np.float32) for array in arrays))

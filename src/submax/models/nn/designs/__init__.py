@@ -1,1 +1,0 @@
-"""Network designs: architectures with their losses."""

@@ -1,1 +1,0 @@
-"""Layers of networks, and how the reward enters them."""

@@ -1,0 +1,664 @@
+"""Training of the networks of all replicas at once."""
+
+import functools
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Integers
+from submax.core.errors import InputError
+from submax.models.memory import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut, Minibatches
+from submax.models.networks.choices import Parameters
+from submax.models.nn.designs import Design, Example
+from submax.models.nn.layers import Injection
+from submax.models.training import Training, most_steps
+
+Compiled = TypeVar("Compiled")
+
+CPU_LEVEL = 1
+"""How much XLA optimizes a program for the CPU, from 0 to 3. Above 1, half of the compile time goes
+into optimizations that do not make these programs faster; at 0, long trainings take half as long
+again."""
+
+_compiling = threading.Lock()
+_spent = [0.0]
+_made = [0]
+
+
+def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
+    """Return ``make`` with a cache of its results that is safe for concurrent threads."""
+
+    @functools.cache
+    def first_time(*given: Any) -> Compiled:
+        _made[0] += 1
+        return make(*given)
+
+    def every_time(*given: Any) -> Compiled:
+        with _compiling:
+            begin = time.perf_counter()
+            found = first_time(*given)
+            _spent[0] += time.perf_counter() - begin
+            return found
+
+    return every_time
+
+
+def compiling_seconds() -> float:
+    """Return the seconds that this process has spent on compilation."""
+    return _spent[0]
+
+
+def compilations() -> int:
+    """Return the number of compilations in this process."""
+    return _made[0]
+
+
+def shape(sizes: tuple[int, ...], kind: Any) -> Any:
+    """Return the shape and dtype of an argument, for which a program can be compiled."""
+    return jax.ShapeDtypeStruct(sizes, kind)  # type: ignore[no-untyped-call]  # untyped in JAX
+
+
+def compiled(program: Callable[..., Any], *given: Any, overwrites: tuple[int, ...] = ()) -> Any:
+    """Compile a program for these arguments; a call uses up the arguments in ``overwrites``.
+
+    On a CPU the level of optimization is reduced to CPU_LEVEL.
+    """
+    lowered: Any = jax.jit(program, donate_argnums=overwrites).lower(*given)
+    if jax.default_backend() == "cpu":
+        return lowered.compile(compiler_options={"xla_backend_optimization_level": CPU_LEVEL})
+    return lowered.compile()
+
+
+def check_gpu() -> None:
+    """Raise an ``InputError`` if JAX has no GPU."""
+    if jax.default_backend() == "cpu":
+        seen = ", ".join(str(device) for device in jax.devices())
+        raise InputError(
+            f"JAX sees no GPU here, only {seen}: leave --device out, or use --device cpu"
+        )
+
+
+RowArray = NDArray[np.float32] | jax.Array
+
+
+class DeviceRows(NamedTuple):
+    """All rows of a training, and a copy of them on the device.
+
+    An accelerator receives the ``table`` once, and then only the indices of minibatches. A row has
+    tens of numbers, so that this is a small part of what the rows themselves would take. On a
+    processor the ``table`` is None, and numpy gathers the rows. The rows are the same.
+    """
+
+    minibatches: Minibatches
+    table: jax.Array | None
+
+    @classmethod
+    def of(cls, minibatches: Minibatches, on_device: bool | None = None) -> Self:
+        """Return the rows; by default they are copied unless the device is the processor."""
+        if on_device is None:
+            on_device = jax.default_backend() != "cpu"
+        return cls(minibatches, jnp.asarray(minibatches.table) if on_device else None)
+
+    def draw(
+        self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None
+    ) -> RowArray:
+        """Draw the minibatches of `Minibatches.draw`, on the device if the table is there."""
+        if self.table is None:
+            return self.minibatches.draw(steps, batch, rng, held_out)
+        places = self.minibatches.places(steps, batch, rng, held_out)
+        rows: jax.Array = _gathered(self.table, places.astype(np.int32))
+        return rows
+
+
+@jax.jit
+def _gathered(table: jax.Array, places: jax.Array) -> jax.Array:
+    # All places are inside the table; "clip" leaves out the check for those that are not.
+    return jnp.take(table, places, axis=0, mode="clip")
+
+
+def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:
+    """Split a vector into parameters, by names such as ``decoder.head.weight``.
+
+    ``vector [R, P]`` holds all parameters of a replica, in the order of ``ravel_pytree``.
+    """
+    shapes = _shapes(design)
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
+    parts = np.split(vector, ends, axis=1)
+    return {
+        name: part.reshape(len(vector), *shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
+
+
+def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
+    """Return the parameters as one vector per replica, ``[R, P]``: the inverse of ``unpacked``."""
+    shapes = _shapes(design)
+    if {name: value.shape[1:] for name, value in parameters.items()} != shapes:
+        raise InputError(
+            f"the parameters {', '.join(parameters)} have other names or shapes than those of "
+            f"{design}: use the parameters of the same design"
+        )
+    return np.concatenate(
+        [
+            parameters[name].reshape(len(parameters[name]), math.prod(shapes[name]))
+            for name in shapes
+        ],
+        axis=1,
+    )
+
+
+def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
+    """Return the model with these parameters, which keep their axis of replicas."""
+    structure = jax.tree_util.tree_structure(model_shapes(design))
+    return jax.tree_util.tree_unflatten(structure, [parameters[name] for name in _shapes(design)])
+
+
+def moved(
+    design: Design[Any],
+    parameters: Mapping[str, NDArray[np.float32]],
+    encoded_edges: NDArray[np.float32],
+) -> Parameters:
+    """Return the parameters of the same function for rewards encoded by other bin edges.
+
+    ``encoded_edges [R, E, E]`` are the new bin edges, encoded by the old ones.
+    """
+    model = jax.tree_util.tree_map(
+        lambda part: part.moved(encoded_edges) if isinstance(part, Injection) else part,
+        restored(design, parameters),
+        is_leaf=lambda part: isinstance(part, Injection),
+    )
+    leaves = jax.tree_util.tree_leaves(model)
+    return {
+        name: np.asarray(leaf, dtype=np.float32)
+        for name, leaf in zip(_shapes(design), leaves, strict=True)
+    }
+
+
+@functools.cache
+def _shapes(design: Design[Any]) -> Mapping[str, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_leaves_with_path(model_shapes(design))
+    return {".".join(str(part.name) for part in path): leaf.shape for path, leaf in leaves}
+
+
+@functools.cache
+def model_shapes(design: Design[Any]) -> Any:
+    """A model of the design with the shape of each parameter in place of the parameter.
+
+    The shapes are remembered, because tracing them takes longer than a short training.
+    """
+    return jax.eval_shape(lambda: design.drawn(np.random.default_rng(0)))
+
+
+class Trained(NamedTuple):
+    """The trained parameters of all replicas.
+
+    ``diverged [R]`` is the step at which the loss or the parameters of a replica became infinite or
+    NaN; −1 if they did not. The parameters of a replica that diverged are from an earlier step. If
+    the number of steps was set in advance, they are the latest ones with a finite loss. If the
+    number was fitted, they are the best ones by held-out loss, as in all other replicas.
+
+    ``steps [R]`` is the number of steps that led to the parameters; 0 if the parameters from before
+    the first step were the best. It is None if the number of steps was set in advance.
+    """
+
+    parameters: Parameters
+    diverged: Integers
+    steps: Integers | None = None
+
+
+Seeds = NDArray[np.uint32]
+Limits = NDArray[np.int32]
+
+NEVER = -1
+"""The step of divergence of a replica that has not diverged."""
+
+
+class TrainingProgress(NamedTuple):
+    """The state of training between two steps.
+
+    ``vector [R, P]`` are all parameters of each replica, and ``good [R, P]`` the latest parameters
+    with a finite loss. ``optimizer`` is the state of the optimizer, and ``seed [R]`` are the seeds
+    from which the noise of each step follows. ``step`` is the number of steps so far. A replica
+    stops after ``limit [R]`` steps. ``diverged [R]`` is the step at which its loss or its
+    parameters were first not finite, or −1. A replica that diverged returns to its good parameters
+    and stops.
+    """
+
+    vector: jax.Array
+    good: jax.Array
+    optimizer: Any
+    seed: jax.Array
+    step: jax.Array
+    limit: jax.Array
+    diverged: jax.Array
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Trains one model of a design for each replica, by AdamW.
+
+    All parameters of a replica form one vector, so that an optimizer step is one operation instead
+    of one per parameter.
+    """
+
+    design: Design[Any]
+    training: Training
+    replicas: int
+
+    def begin(self, seeds: Seeds, limit: Limits, share: NDArray[np.float32]) -> TrainingProgress:
+        """Return the start of training with new models, whose parameters are random.
+
+        ``seeds [R]`` are the seeds of the random numbers, and ``limit [R]`` is the largest number
+        of steps. ``share [R, E]`` is the mean of the encoded rewards: how often each reward occurs.
+        A design may choose initial parameters whose outputs fit it (`Design.informed`).
+        """
+        pairs = zip(seeds, share, strict=True)
+        vector = np.stack([self._drawn(np.random.default_rng(seed), one) for seed, one in pairs])
+        # Every array is copied, because a compiled program may overwrite its arguments.
+        return TrainingProgress(
+            jnp.array(vector),
+            jnp.array(vector),
+            jax.tree.map(jnp.array, _optimizer_start(self.training, *vector.shape)),
+            jnp.array(seeds),
+            jnp.array(np.zeros((), np.int32)),
+            jnp.array(limit),
+            jnp.array(np.full(self.replicas, NEVER, np.int32)),
+        )
+
+    @property
+    def progress_shapes(self) -> Any:
+        """The shapes of ``TrainingProgress``, for which programs are compiled."""
+        seeds, limit = np.zeros(self.replicas, np.uint32), np.zeros(self.replicas, np.int32)
+        share = np.full((self.replicas, self.design.reward_width), 0.5, np.float32)
+        progress = self.begin(seeds, limit, share)
+        return jax.tree.map(lambda array: shape(array.shape, array.dtype), progress)
+
+    def _drawn(self, rng: np.random.Generator, share: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the initial parameters of one replica: ``[P]``."""
+        model = self.design.informed(self.design.drawn(rng), share)
+        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(model)])
+
+    def advance(self, progress: TrainingProgress, rows: jax.Array) -> TrainingProgress:
+        """Train T steps, each on a minibatch of B rows: ``rows [T, R, B, D + S + E + 1]``.
+
+        The columns are context, action, encoded reward and weight, as in `Example.of`.
+        """
+        return jax.lax.scan(self._step, progress, rows)[0]
+
+    def _step(self, progress: TrainingProgress, rows: jax.Array) -> tuple[TrainingProgress, None]:
+        """Train all replicas one step.
+
+        A replica that has stopped or diverged does not change; one that diverges in this step
+        returns to its latest parameters with a finite loss.
+        """
+        keys = jax.vmap(self._key, in_axes=(0, None))(progress.seed, progress.step)
+        trained = jax.vmap(self._trained)(progress.vector, progress.optimizer, keys, rows)
+        loss, vector, state = trained
+        finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
+        due = progress.step < progress.limit
+        first = due & ~finite & (progress.diverged == NEVER)
+        diverged = jnp.where(first, progress.step, progress.diverged)
+        keep = due & (diverged == NEVER)
+        # The loss is that of the parameters before the step. If it is finite, these are good.
+        good = where_kept(jnp.isfinite(loss), progress.vector, progress.good)
+        after = TrainingProgress(
+            where_kept(keep, vector, where_kept(first, good, progress.vector)),
+            good,
+            where_kept(keep, state, progress.optimizer),
+            progress.seed,
+            progress.step + 1,
+            progress.limit,
+            diverged,
+        )
+        return after, None
+
+    def _key(self, seed: jax.Array, step: jax.Array) -> jax.Array:
+        """Return the key of the noise of one step of one replica."""
+        return jax.random.fold_in(jax.random.key(seed), step)
+
+    def _trained(
+        self, vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
+    ) -> tuple[jax.Array, jax.Array, Any]:
+        """Train one replica one step.
+
+        Return its loss before the step, and its parameters and optimizer state after the step.
+        """
+        loss, gradient = jax.value_and_grad(self._loss)(vector, key, rows)
+        change, state = _optimizer(self.training).update(gradient, state, vector)
+        return loss, vector + change, state
+
+    def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
+        """Return the weighted mean loss of a minibatch."""
+        batch, weight = Example.of(rows, self.design)
+        losses = self.design.losses(self.model(vector), batch, key)
+        return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
+
+    def model(self, vector: jax.Array) -> Any:
+        """Return the model of one replica with the parameters ``vector [P]``."""
+        leaves, structure = jax.tree.flatten(model_shapes(self.design))
+        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+        parts = jnp.split(vector, ends)
+        shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+        return jax.tree.unflatten(structure, shaped)
+
+
+def _optimizer(training: Training) -> optax.GradientTransformation:
+    return optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
+
+
+@functools.cache
+def _optimizer_start(training: Training, replicas: int, parameters: int) -> Any:
+    """Return the optimizer's state before the first step: its moments and its count are zero.
+
+    Only the shapes are asked of the optimizer, because to compile the small programs that make the
+    zeros takes a sixth of the time that a training program takes.
+
+    Reference: Kingma and Ba (2015), algorithm 1.
+    """
+    vector = shape((replicas, parameters), jnp.float32)
+    state = jax.eval_shape(jax.vmap(_optimizer(training).init), vector)
+    return jax.tree.map(lambda part: np.zeros(part.shape, part.dtype), state)
+
+
+def drawn_seeds(replicas: int, rng: np.random.Generator) -> Seeds:
+    """Draw a seed for the random numbers of each replica, ``[R]``.
+
+    The initial parameters and the noise of training follow from these seeds, and so from ``rng``.
+    """
+    return rng.integers(2**32, size=replicas, dtype=np.uint32)
+
+
+def where_kept(keep: Any, new: Any, old: Any) -> Any:
+    """Return ``new`` in the replicas where ``keep [R]`` is true, and ``old`` in the others."""
+
+    def choose(one: jax.Array, other: jax.Array) -> jax.Array:
+        return jnp.where(keep.reshape(-1, *[1] * (one.ndim - 1)), one, other)
+
+    return jax.tree.map(choose, new, old)
+
+
+BLOCK = 25
+"""Number of steps between two evaluations of the held-out loss."""
+PATIENCE = 4
+"""A replica stops after this many consecutive evaluations without a lower held-out loss."""
+LONG_PATIENCE = 40
+"""The same with steps="converged", 1000 steps: a network can stay on a plateau for hundreds."""
+HELD_OUT_SEED = 0
+"""Seed of the noise in the held-out loss, always the same so that losses are comparable."""
+
+
+class Fitting(NamedTuple):
+    """The progress of training, and the ``best [R, P]`` parameters by held-out ``loss [R]``.
+
+    The best parameters were reached at step ``best_step [R]``, and ``stale [R]`` counts the
+    evaluations since. Up to step ``least [R]``, and if no rows are held out, the latest parameters
+    count as the best.
+    """
+
+    progress: TrainingProgress
+    best: jax.Array
+    loss: jax.Array
+    best_step: jax.Array
+    stale: jax.Array
+    least: jax.Array
+
+
+@dataclass(frozen=True)
+class FittedTrainer:
+    """Trains in blocks of steps; a replica stops when its held-out loss no longer decreases."""
+
+    trainer: Trainer
+    patience: int = PATIENCE
+
+    def begin(self, progress: TrainingProgress, held: jax.Array, least: jax.Array) -> Fitting:
+        """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
+        vector = progress.vector
+        zeros = jnp.zeros(len(vector), dtype=jnp.int32)
+        return Fitting(progress, vector, self.losses(vector, held), zeros, zeros, least)
+
+    def advance(self, fitting: Fitting, rows: jax.Array, held: jax.Array) -> Fitting:
+        """Train a block of steps on minibatches ``rows [T, R, B, ...]``, and evaluate."""
+        progress = self.trainer.advance(fitting.progress, rows)
+        loss = self.losses(progress.vector, held)
+        nothing_held = ~jnp.any(held[..., -1] > 0, axis=(0, 2))
+        going_on = fitting.progress.limit > 0
+        no_stopping = nothing_held | (progress.step <= fitting.least)
+        better = going_on & ((loss < fitting.loss) | no_stopping)
+        stale = jnp.where(better, 0, fitting.stale + 1)
+        stopped = (stale >= self.patience) | (progress.step >= progress.limit)
+        return Fitting(
+            progress._replace(limit=jnp.where(stopped, 0, progress.limit)),
+            where_kept(better, progress.vector, fitting.best),
+            jnp.where(better, loss, fitting.loss),
+            jnp.where(better, jnp.minimum(progress.step, progress.limit), fitting.best_step),
+            stale,
+            fitting.least,
+        )
+
+    def losses(self, vector: jax.Array, held: jax.Array) -> jax.Array:
+        """Return the weighted mean loss over the held-out rows, ``[R]``.
+
+        If a design has several losses, the lowest mean is used. A mean that is not finite becomes
+        infinity, so that any other loss is lower.
+        """
+        keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
+        shares = self.shares(held)
+        nothing = jax.eval_shape(self._all_sums, vector, held[0], shares, keys[0])
+
+        def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+            rows, key = part
+            # Few rows fill few batches: an empty one would take as long as a full one.
+            sums = jax.lax.cond(
+                jnp.any(rows[..., -1] != 0),
+                lambda: self._all_sums(vector, rows, shares, key),
+                lambda: jnp.zeros(nothing.shape),
+            )
+            return total + sums, None
+
+        total = jax.lax.scan(add, jnp.zeros(nothing.shape), (held, keys))[0]
+        mean = (total[:, 1:] / total[:, :1]).min(axis=1)
+        return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
+
+    def shares(self, held: Any) -> Any:
+        """Return how often each reward occurs among the held-out rows: ``[R, E]``.
+
+        The rows, and so the result, are arrays of numpy or of JAX.
+
+        One additional row with equal shares of all rewards keeps the result away from 0 and 1.
+        """
+        batch, weight = Example.of(held, self.trainer.design)
+        total = (batch.reward * weight[..., None]).sum(axis=(0, 2))
+        equal_share = 1 / max(self.trainer.design.reward_width, 2)
+        return (total + equal_share) / (weight.sum(axis=(0, 2)) + 1)[:, None]
+
+    @cached_property
+    def _all_sums(self) -> Callable[..., jax.Array]:
+        """`_sums` of all replicas, which JAX traces once for all programs that evaluate."""
+        return jax.jit(jax.vmap(self._sums, in_axes=(0, 0, 0, None)))
+
+    def _sums(
+        self, vector: jax.Array, rows: jax.Array, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Return the sum of one replica's weights, and its weighted sums of losses: ``[1 + T]``."""
+        design = self.trainer.design
+        batch, weight = Example.of(rows, design)
+        losses = design.held_out_losses(self.trainer.model(vector), batch, share, key)
+        # An absent row, of weight 0, may have a loss that is not finite.
+        sums = jnp.where(weight[:, None] > 0, weight[:, None] * losses, 0.0).sum(axis=0)
+        return jnp.concatenate([weight.sum(keepdims=True), sums])
+
+
+HELD_OUT_BATCH = 256
+"""Number of held-out rows of a replica that are evaluated together: the size of the default
+minibatch, so that an evaluation needs no more memory than a training step.
+"""
+
+
+class FittedPrograms(NamedTuple):
+    """A trainer of one design, and its compiled methods."""
+
+    trainer: FittedTrainer
+    begin: Callable[[TrainingProgress, RowArray, jax.Array], Fitting]
+    advance: Callable[[Fitting, RowArray, RowArray], Fitting]
+
+
+def train_fitted(
+    design: Design[Any],
+    training: Training,
+    minibatches: Minibatches,
+    rng: np.random.Generator,
+    start: Mapping[str, NDArray[np.float32]] | None,
+    rows_before: Integers | None,
+) -> Trained:
+    """Train each replica until the loss of its held-out rows no longer decreases.
+
+    A replica continues from ``start``, the result of the last training on ``rows_before [R]``
+    rows. If its number of rows has passed a power of two since then, it starts from new parameters.
+    A replica that started from new parameters returns those of ``start`` if they have the lower
+    held-out loss.
+    """
+    filled = minibatches.filled
+    held_out = HeldOut.of(filled)
+    rows_held = minibatches.held(held_out, HELD_OUT_BATCH)
+    held = jnp.asarray(rows_held)
+    fitted, begin, advance = _fitted_programs(design, training, len(filled))
+    limit = most_steps(filled, training)
+    seeds, share = drawn_seeds(len(filled), rng), fitted.shares(rows_held)
+    start_steps = jnp.full(len(filled), design.least_steps, dtype=jnp.int32)
+    fitting = begin(fitted.trainer.begin(seeds, limit, share), held, start_steps)
+    last, anew = None, np.ones(len(filled), dtype=bool)
+    if start is not None and rows_before is not None:
+        vector, anew = packed(design, start), begins_anew(rows_before, filled)
+        # Early stopping is off for the first `least` steps from new parameters.
+        least = jnp.asarray(np.where(anew, design.least_steps, 0).astype(np.int32))
+        # Compute the held-out loss of the old parameters.
+        last = begin(_from(fitting, vector), held, least)
+        vector = np.where(anew[:, None], fitting.best, vector)
+        fitting = begin(_from(fitting, vector), held, least)
+    rows = DeviceRows.of(minibatches)
+    for _ in range(-(-int(limit.max()) // BLOCK)):
+        fitting = advance(fitting, rows.draw(BLOCK, training.batch, rng, held_out), held)
+        # A replica that has stopped has limit 0.
+        if not np.any(fitting.progress.limit):
+            break
+    best, loss, best_step, diverged = jax.device_get(
+        (fitting.best, fitting.loss, fitting.best_step, fitting.progress.diverged)
+    )
+    if last is not None:
+        returns = anew & (np.asarray(last.loss) < loss)
+        best = np.where(returns[:, None], last.best, best)
+        best_step = np.where(returns, 0, best_step)
+    return Trained(unpacked(design, best), diverged.astype(np.int64), best_step.astype(np.int64))
+
+
+def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
+    """Return for each replica whether training starts from new parameters: ``[R]``.
+
+    It does if the number of rows has passed a power of two, or is too small to hold rows out.
+    Continuing from the last parameters is cheap, but parameters that fit few rows may be a bad
+    start for many rows. Between two new starts the rows double, so all earlier starts together cost
+    about as much as the last one. Without held-out rows, continued training would overfit.
+    """
+    doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (rows_before, filled)]
+    anew: Booleans = (doublings[0] != doublings[1]) | (filled < MIN_ROWS_TO_HOLD_OUT)
+    return anew
+
+
+def _from(fresh: Fitting, vector: NDArray[np.float32]) -> TrainingProgress:
+    """Return the start of a training from these parameters."""
+    return fresh.progress._replace(vector=jnp.asarray(vector), good=jnp.asarray(vector))
+
+
+@compiled_once
+def _fitted_programs(design: Design[Any], training: Training, replicas: int) -> FittedPrograms:
+    trainer = Trainer(design, training, replicas)
+    fitted = FittedTrainer(trainer, LONG_PATIENCE if training.steps == "converged" else PATIENCE)
+    least = shape((replicas,), jnp.int32)
+    rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
+    held = shape(
+        (MAX_HELD_OUT_ROWS // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32
+    )
+    progress = trainer.progress_shapes
+    # The shapes that `begin` returns: to ask JAX for them would trace the whole evaluation.
+    loss = shape((replicas,), jnp.float32)
+    fitting = Fitting(progress, progress.vector, loss, least, least, least)
+    return FittedPrograms(
+        fitted,
+        compiled(fitted.begin, progress, held, least),
+        compiled(fitted.advance, fitting, rows, held),
+    )
+
+
+__all__ = ["Trained", "compilations", "compiling_seconds", "train", "unpacked"]
+
+STEPS_PER_CALL = 50
+"""Largest number of steps per call of the compiled program: the host draws the minibatches of the
+next call while the device trains."""
+
+
+class Programs(NamedTuple):
+    """A trainer of one design, and its compiled method."""
+
+    trainer: Trainer
+    advance: Callable[[TrainingProgress, RowArray], TrainingProgress]
+
+
+def train(
+    design: Design[Any],
+    training: Training,
+    minibatches: Minibatches,
+    rng: np.random.Generator,
+    start: Mapping[str, NDArray[np.float32]] | None = None,
+    rows_before: Integers | None = None,
+) -> Trained:
+    """Train a model for each replica on its rows, from ``start`` or from scratch.
+
+    The compiled program depends on the design, the training and the number of replicas, but not on
+    the number of rows, so that it is compiled only once. ``rows_before [R]`` is the number of rows
+    on which ``start`` was trained. If held-out rows decide the steps, it decides whether a replica
+    continues from ``start``.
+    """
+    if isinstance(training.steps, str):
+        return train_fitted(design, training, minibatches, rng, start, rows_before)
+    replicas = len(minibatches.filled)
+    steps_per_call = _steps_per_call(training.steps)
+    trainer, advance = _programs(design, training, replicas, steps_per_call)
+    limit = np.full(replicas, training.steps, np.int32)
+    share = minibatches.reward_share(design.reward_width)
+    progress = trainer.begin(drawn_seeds(replicas, rng), limit, share)
+    if start is not None:
+        vector = packed(design, start)
+        # Two copies, because the compiled program overwrites its arguments.
+        progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
+    rows = DeviceRows.of(minibatches)
+    for _ in range(-(-training.steps // steps_per_call)):
+        progress = advance(progress, rows.draw(steps_per_call, training.batch, rng))
+    vector, diverged = jax.device_get((progress.vector, progress.diverged))
+    return Trained(unpacked(design, vector), diverged.astype(np.int64))
+
+
+@compiled_once
+def _programs(
+    design: Design[Any], training: Training, replicas: int, steps_per_call: int
+) -> Programs:
+    trainer = Trainer(design, training, replicas)
+    rows = shape((steps_per_call, replicas, training.batch, design.columns), jnp.float32)
+    return Programs(
+        trainer, compiled(trainer.advance, trainer.progress_shapes, rows, overwrites=(0,))
+    )
+
+
+def _steps_per_call(steps: int) -> int:
+    """Divide the steps into equal calls, as large as allowed; surplus steps have no effect."""
+    parts = -(-steps // STEPS_PER_CALL)
+    return -(-steps // parts)

@@ -1,1 +1,0 @@
-"""Training of the networks of all replicas at once."""

@@ -1,0 +1,839 @@
+"""Bayesian linear regressions that share a prior: sums, posterior, and fitting by marginal likelihood."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InputError
+from submax.core.problem import ActionFeatures, Problem
+from submax.core.serialization import stored
+from submax.core.spaces import Space
+
+
+@stored("sums")
+class Sums(NamedTuple):
+    """Sums over rows with features φ, reward r and weight w, for K regressions.
+
+    ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ, both over the rows
+    of each regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
+    Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` should
+    be close to the rewards, so that small differences of large rewards keep their precision.
+    """
+
+    gram: Floats
+    moment: Floats
+    weight: float
+    reward: float
+    square: float
+    offset: float
+
+    @classmethod
+    def empty(cls, regressions: int, features: int, offset: float) -> Self:
+        """Return the sums over zero rows."""
+        gram = np.zeros((regressions, features, features))
+        return cls(gram, np.zeros((regressions, features)), 0.0, 0.0, 0.0, offset)
+
+    def add(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
+        """Return the sums with more rows.
+
+        ``features`` are ``[n, F]``, and ``number [n]`` is the regression of each row.
+        """
+        if not len(reward):
+            return self
+        gram, moment = self.gram.copy(), self.moment.copy()
+        relative = reward - self.offset
+        order = np.argsort(number, kind="stable")
+        numbers, first = np.unique(number[order], return_index=True)
+        for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
+            mine = features[rows]
+            weighted = mine * weight[rows, None]
+            # BLAS updates its own column-major matrix in place: the transpose, which is the same
+            # symmetric matrix.
+            scipy.linalg.blas.dgemm(
+                1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True
+            )
+            moment[one] += relative[rows] @ weighted
+        return self._replace(
+            gram=gram,
+            moment=moment,
+            weight=self.weight + float(weight.sum()),
+            reward=self.reward + float(weight @ relative),
+            square=self.square + float(weight @ relative**2),
+        )
+
+    def joined(self, other: Self) -> Self:
+        """Return the sums over the rows of both, with the offset of this one."""
+        moment, square = other.centred(self.offset)
+        reward = other.reward - (self.offset - other.offset) * other.weight
+        return self._replace(
+            gram=self.gram + other.gram,
+            moment=self.moment + moment,
+            weight=self.weight + other.weight,
+            reward=self.reward + reward,
+            square=self.square + square,
+        )
+
+    def faded(self, factor: float) -> Self:
+        """Return the sums with all weights multiplied by a factor."""
+        return self._replace(
+            gram=self.gram * factor,
+            moment=self.moment * factor,
+            weight=self.weight * factor,
+            reward=self.reward * factor,
+            square=self.square * factor,
+        )
+
+    def centred(self, centre: float) -> tuple[Floats, float]:
+        """Return Σ w (r − centre) φ for each regression, and Σ w (r − centre)² over all rows."""
+        shift = centre - self.offset
+        square = self.square - 2 * shift * self.reward + shift**2 * self.weight
+        return self.moment - shift * self.gram[:, :, 0], max(square, 0.0)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the rewards; 0 without rows, or if rounding errors can explain it."""
+        if self.weight <= 0:
+            return 0.0
+        mean = self.reward / self.weight
+        spread = self.square / self.weight - mean**2
+        rounding = (ROUNDED_REWARD * self.offset) ** 2 + ROUNDED_SQUARE * mean**2
+        return spread if spread > rounding else 0.0
+
+
+def check_can_learn(feature_map: object, sums: object) -> None:
+    """Raise an ``InputError`` if a belief has a map, but not the sums to learn further."""
+    if feature_map is not None and sums is None:
+        raise InputError(
+            "this state was stored to decide, without the sums that further learning needs: fit a "
+            "new state to all rows, or store the state for learning"
+        )
+
+
+ROUNDED_REWARD = 1e-14
+"""Rounding error of a reward, relative to the offset: smaller deviations are not significant."""
+ROUNDED_SQUARE = 1e-13
+"""Rounding error of the sum of squares, relative to the squared distance of the mean from the
+offset: a smaller variance is not significant."""
+
+
+OWN, COMMON, ALIKE = 0, 1, 2
+"""The kinds of directions between regressions: ``OWN`` is specific to one regression, ``COMMON``
+changes all regressions equally, ``ALIKE`` changes regressions with similar actions equally."""
+KINDS = 3
+"""Number of kinds."""
+DESCRIBED_SHARE = 0.1
+"""If actions have features, the variance of the kind ``OWN`` starts at this share of the others, so
+that the fit explains the rewards by the action features first."""
+SMALLEST = 1e-8
+"""Relative tolerance: directions shorter than this share of the longest one are rounding errors,
+and numbers that differ by less than this share of the largest one count as equal."""
+
+
+class PriorStructure(NamedTuple):
+    """Groups of features, and directions between regressions, that share a prior variance.
+
+    ``groups [F]`` is the number of the group of each feature. The columns of ``directions [K, q]``
+    are orthonormal, and ``kinds [q]`` is the kind of each; everything orthogonal to them has the
+    kind ``OWN``. A component of the coefficients has the prior variance of its feature's group and
+    its direction's kind.
+    """
+
+    groups: Integers
+    directions: Floats
+    kinds: Integers
+
+    @classmethod
+    def independent(cls, groups: Integers, regressions: int) -> Self:
+        """Return the structure of regressions that share nothing but the prior variances."""
+        return cls(groups, np.zeros((regressions, 0)), np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def sharing(cls, groups: Integers, regressions: int, described: Floats | None = None) -> Self:
+        """Return the structure of regressions whose coefficients are correlated.
+
+        ``described [K, q]`` are numbers that describe the action of each regression: regressions
+        with similar numbers are expected to have similar coefficients.
+        """
+        if regressions == 1:
+            return cls.independent(groups, 1)
+        common = np.full((regressions, 1), regressions**-0.5)
+        columns = np.zeros((regressions, 0)) if described is None else _unit_contrasts(described)
+        left, length, _ = np.linalg.svd(columns, full_matrices=False)
+        basis = left[:, length > SMALLEST * length.max(initial=0.0)]
+        kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
+        return cls(groups, np.concatenate([common, basis], axis=1), kinds)
+
+    @property
+    def regressions(self) -> int:
+        """Number of regressions (K)."""
+        return len(self.directions)
+
+    def dimensions(self, groups: int) -> Floats:
+        """Return the number of components of each group of features and kind: ``[groups, kinds]``.
+
+        ``groups`` is the number of groups.
+        """
+        of_kind = np.bincount(self.kinds, minlength=KINDS)
+        of_kind[OWN] = self.regressions - len(self.kinds)
+        features = np.bincount(self.groups, minlength=groups).astype(np.float64)
+        found: Floats = features[:, None] * of_kind
+        return found
+
+    def projected(self, weighted_sum: Callable[[Floats], Floats]) -> Floats:
+        """Return Uᵀ blockdiag(matrices) U for the directions U: ``[q F, q F]``.
+
+        ``weighted_sum`` returns the sum of the K matrices times weights: ``[K] -> [F, F]``.
+        """
+        directions = self.directions
+        count, features = directions.shape[1], len(self.groups)
+        if count == 1:
+            return weighted_sum(directions[:, 0] ** 2)
+        blocks = np.empty((count, features, count, features))
+        for one in range(count):
+            for other in range(one + 1):
+                block = weighted_sum(directions[:, one] * directions[:, other])
+                blocks[one, :, other], blocks[other, :, one] = block, block
+        return blocks.reshape(count * features, count * features)
+
+    def scaled(self, vectors: Floats, factor: Floats) -> Floats:
+        """Multiply the components along the directions by ``factor [q, F]``: ``[..., K, F]``."""
+        change: Floats = (self.directions.T @ vectors) * (factor - 1.0)
+        return vectors + self.directions @ change
+
+
+@stored("prior")
+class Prior(NamedTuple):
+    """The ``noise`` variance of a reward, and the ``variance [groups, kinds]`` of coefficients."""
+
+    noise: float
+    variance: Floats
+
+    @classmethod
+    def vague(cls, groups: int, variance: float, described: bool = False) -> Self:
+        """Return the prior from which fitting starts, for rewards with this ``variance``.
+
+        If actions are ``described`` by features, the variance of the kind ``OWN`` starts small. The
+        marginal likelihood then has two local maxima, and with a large start the fit could end at
+        the one that leaves the action features unused.
+        """
+        variances = np.full((groups, KINDS), variance / 2)
+        if described:
+            variances[:, OWN] *= DESCRIBED_SHARE
+        return cls(variance / 2, variances)
+
+    def relative_variances(self, structure: PriorStructure) -> Floats:
+        """Return the variances along the directions, relative to the kind ``OWN``: ``[q, F]``."""
+        ratio = self.variance / self.variance[:, OWN, None]
+        return ratio[structure.groups][:, structure.kinds].T
+
+
+def _unit_contrasts(described: Floats) -> Floats:
+    """Centre the columns, scale them to length 1, and drop those that do not differ."""
+    centred = described - described.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    differs = length > SMALLEST * np.abs(described).max(axis=0, initial=0.0)
+    found: Floats = centred[:, differs] / length[differs]
+    return found
+
+
+FEW_ROWS = 0.6
+"""A regression with fewer rows than this share of its features is inverted by Woodbury's formula.
+With more rows a Cholesky factorization is faster."""
+BATCHED_WIDTH = 48
+"""Up to this width, numpy factorizes the matrices of all regressions in one call, since the calls
+would take longer than the work; wider matrices go to LAPACK one by one."""
+
+
+class FeatureRows(NamedTuple):
+    """Rows with ``features [n, F]``, the ``number [n]`` of their regression, and ``weight [n]``."""
+
+    features: Floats
+    number: Integers
+    weight: Floats
+
+
+class Inverse(NamedTuple):
+    """(I + G_k)⁻¹ for each of K regressions: ``matrices`` of some, and ``halves`` of the others.
+
+    ``matrices [m, F, F]`` are those of the regressions ``numbers [m]``. A regression with few rows
+    has its half instead: H ``[n_k, F]`` with (I + G_k)⁻¹ = I − Hᵀ H, which takes less time to
+    compute and to multiply. ``few`` are the numbers of these regressions. ``log_det`` is the sum
+    of the log-determinants of I + G_k.
+    """
+
+    numbers: Integers
+    matrices: Floats
+    few: Integers
+    halves: tuple[Floats, ...]
+    log_det: float
+
+    @classmethod
+    def of(cls, matrices: Floats, log_det: float = np.nan) -> Self:
+        """Return the inverse whose matrices ``[K, F, F]`` are all known."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(np.arange(len(matrices)), matrices, none, (), log_det)
+
+    def dense(self) -> Floats:
+        """Return the matrices of all regressions, ``[K, F, F]``."""
+        if not self.halves:
+            return self.matrices
+        width = self.matrices.shape[-1]
+        found = np.empty((len(self.numbers) + len(self.few), width, width))
+        found[self.numbers] = self.matrices
+        for number, half in zip(self.few, self.halves, strict=True):
+            np.matmul(half.T, -half, out=found[number])
+            found[number].flat[:: width + 1] += 1.0
+        return found
+
+    def times(self, vectors: Floats) -> Floats:
+        """Multiply the matrices by vectors: ``[..., K, F] -> [..., K, F]``."""
+        if not self.halves:
+            return times(self.matrices, vectors)
+        product = vectors.copy()
+        product[..., self.numbers, :] = times(self.matrices, vectors[..., self.numbers, :])
+        for number, half in zip(self.few, self.halves, strict=True):
+            product[..., number, :] -= (vectors[..., number, :] @ half.T) @ half
+        return product
+
+    def weighted_sum(self, weights: Floats) -> Floats:
+        """Return the sum of the matrices times their weights: ``[K] -> [F, F]``."""
+        # ``numpy.tensordot`` gives the same, and takes three times as long for small matrices.
+        width = self.matrices.shape[-1]
+        flat = self.matrices.reshape(len(self.matrices), width * width)
+        found: Floats = np.dot(weights[None, self.numbers], flat).reshape(width, width)
+        if self.halves:
+            rows = np.repeat(weights[self.few], [len(half) for half in self.halves])
+            halves = np.concatenate(self.halves)
+            found -= halves.T @ (rows[:, None] * halves)
+            found.flat[:: width + 1] += weights[self.few].sum()
+        return found
+
+    def diagonal(self) -> Floats:
+        """Return the sum of the diagonals of all matrices: ``[F]``."""
+        found: Floats = np.einsum("kff->f", self.matrices)
+        found = found + len(self.few)
+        for half in self.halves:
+            found -= np.einsum("nf,nf->f", half, half)
+        return found
+
+    def sandwiched(self, blocks: Callable[[int], Floats]) -> Floats:
+        """Return the diagonal of Σ_k A_k⁻¹ B_k A_k⁻¹ for symmetric ``blocks`` B_k: ``[F]``.
+
+        For A⁻¹ = I − Hᵀ H, the product is B − Hᵀ H B − B Hᵀ H + Hᵀ (H B Hᵀ) H.
+        """
+        found = np.zeros(self.matrices.shape[-1])
+        for number, matrix in zip(self.numbers, self.matrices, strict=True):
+            found += np.einsum("fg,fg->f", matrix @ blocks(number), matrix)
+        for number, half in zip(self.few, self.halves, strict=True):
+            block = blocks(number)
+            seen = half @ block
+            inner = (seen @ half.T) @ half
+            inner -= 2 * seen
+            found += np.diag(block) + np.einsum("nf,nf->f", half, inner)
+        return found
+
+
+class Posterior(NamedTuple):
+    """The posterior N(mean, covariance) of the coefficients θ ``[K, F]`` of K regressions.
+
+    All arrays are in units in which the prior variance of the kind ``OWN`` is 1: coefficients are
+    ``unit [F]`` times the values here. If the regressions were independent, the covariance of
+    regression k would be its ``inverse`` (I + G_k / σ²)⁻¹, with G_k the Gram matrix in these
+    units. The directions U between regressions have the prior variances 1 + c instead of 1.
+    With A⁻¹ = blockdiag(inverse) and C = diag(c), Woodbury's formula gives the covariance
+
+        A⁻¹ + A⁻¹ U Q⁻¹ Uᵀ A⁻¹,  Q⁻¹ = C (I + H C)⁻¹,  H = Uᵀ (I − A⁻¹) U
+
+    where ``coupling [q F, q F]`` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
+    negative, down to −1, as for regressions whose rewards exclude each other. ``log_evidence`` is
+    the logarithm of the marginal likelihood.
+    """
+
+    structure: PriorStructure
+    prior: Prior
+    centre: float
+    unit: Floats
+    sums: Sums
+    inverse: Inverse
+    coupling: Floats
+    mean: Floats
+    explained: float
+    square: float
+    log_evidence: float
+
+    @classmethod
+    def of(
+        cls,
+        sums: Sums,
+        structure: PriorStructure,
+        prior: Prior,
+        centre: float,
+        inverse: Floats | None = None,
+        rows: FeatureRows | None = None,
+    ) -> Self:
+        """Return the posterior of the coefficients of rewards minus ``centre``.
+
+        If the ``inverse`` is passed, it is not computed, and the evidence is NaN. If the ``rows``
+        of the sums are passed, regressions with few rows are inverted faster.
+        """
+        unit = np.sqrt(prior.variance[structure.groups, OWN])
+        moment, square = sums.centred(centre)
+        response = moment * (unit / prior.noise)
+        known = None if inverse is None else Inverse.of(inverse)
+        found = known or _inverted(sums, unit, prior.noise, rows)
+        coupling, log_det_of_system = _coupling(structure, prior, found)
+        mean = covariance_times(structure, found, response, lambda rows: rows @ coupling)
+        explained = float(np.sum(response * mean))
+        log_det = found.log_det + log_det_of_system
+        spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
+        log_evidence = -(spread + log_det - explained) / 2
+        return cls(
+            structure, prior, centre, unit, sums, found, coupling, mean,
+            explained, square, log_evidence,
+        )  # fmt: skip
+
+    @property
+    def gram(self) -> Floats:
+        """The Gram matrices G_k / σ² in these units, ``[K, F, F]``."""
+        return self.sums.gram * (self.unit[:, None] * self.unit / self.prior.noise)
+
+    @property
+    def weight(self) -> float:
+        """The weight of all rows."""
+        return self.sums.weight
+
+    @property
+    def coefficients(self) -> Floats:
+        """The posterior mean of θ, ``[K, F]``."""
+        return self.mean * self.unit
+
+    def draws(self, count: int, rng: np.random.Generator) -> Floats:
+        """Draw deviations from the posterior mean, ``[count, K, F]``: θ ~ coefficients + deviation.
+
+        The draws are exact, also in their correlations between regressions. Independent
+        regressions are drawn by their ``roots``, others by Matheron's rule; see ``deviations``.
+        """
+        regressions, features = self.mean.shape
+        shape = (count, regressions, features)
+        if not len(self.coupling):
+            normal = rng.standard_normal((regressions, count, features))
+            return (normal @ self.roots()).swapaxes(0, 1)
+        ratio = self.prior.relative_variances(self.structure)
+        prior = self.structure.scaled(rng.standard_normal(shape), np.sqrt(ratio))
+        noise = np.empty(shape)
+        for number, gram in enumerate(self.gram):
+            root = _root(gram)
+            noise[:, number] = rng.standard_normal((count, features)) @ root.T
+        return self.deviations(prior, noise)
+
+    def deviations(self, prior_draws: Floats, noise: Floats) -> Floats:
+        """Return posterior draws minus the posterior mean, by Matheron's rule: ``[P, K, F]``.
+
+        ``prior_draws`` are draws of the coefficients from the prior, and ``noise`` is the sum over
+        the rows of φ ε / σ, in the units of this posterior. Each prior draw is corrected by the
+        posterior mean of the response that it would have produced.
+
+        Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
+        """
+        response = times(self.gram, prior_draws) + noise
+        explained = covariance_times(
+            self.structure, self.inverse, response, lambda rows: rows @ self.coupling
+        )
+        return (prior_draws - explained) * self.unit
+
+    def roots(self) -> Floats:
+        """Return R_k with R_kᵀ R_k = the covariance of θ_k: ``[K, F, F]``.
+
+        The regressions must be independent. The posterior variance of φ·θ_k is then |R_k φ|².
+        """
+        assert not len(self.coupling), "the regressions must be independent"
+        precision = self.gram + np.eye(self.mean.shape[1])
+        roots: Floats = np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
+        return roots
+
+    def variance(self, features: Floats) -> Floats:
+        """Return the posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
+        scaled = features * self.unit
+        found = np.empty((len(features), len(self.mean)))
+        for number, inverse in enumerate(self.inverse.dense()):
+            alone = scaled @ inverse
+            found[:, number] = np.einsum("nf,nf->n", alone, scaled)
+            if len(self.coupling):
+                weights = self.structure.directions[number]
+                seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
+                found[:, number] += np.einsum("ni,ni->n", seen @ self.coupling, seen)
+        return found
+
+
+def _coupling(structure: PriorStructure, prior: Prior, inverse: Inverse) -> tuple[Floats, float]:
+    """Return Q⁻¹, see `Posterior`, and ln det(I + H C).
+
+    Independent regressions have an empty Q⁻¹.
+    """
+    if not len(structure.kinds):
+        return np.zeros((0, 0)), 0.0
+    change = variance_change(structure, prior)
+    system = coupled_system(structure, inverse, change)
+    # The transpose has the same determinant, and LAPACK need not copy it.
+    factor, pivots, _ = _checked(scipy.linalg.lapack.dgetrf(system.T, overwrite_a=1))
+    log_det = float(np.log(np.abs(np.diag(factor))).sum())
+    inverted, _ = _checked(scipy.linalg.lapack.dgetri(factor, pivots, overwrite_lu=1))
+    coupling = change[:, None] * inverted.T
+    return (coupling + coupling.T) / 2, log_det
+
+
+def _inverted(sums: Sums, unit: Floats, noise: float, rows: FeatureRows | None) -> Inverse:
+    """Return the inverse of I + G_k; if ``rows`` are given, they are those of the sums."""
+    regressions, width = sums.moment.shape
+    is_few = np.zeros(regressions, dtype=np.bool_)
+    scaled, number = np.zeros((0, width)), np.zeros(0, dtype=np.int64)
+    if rows is not None:
+        is_few = np.bincount(rows.number, minlength=regressions) <= FEW_ROWS * width
+        order = np.argsort(rows.number, kind="stable")
+        number = rows.number[order]
+        scaled = rows.features[order] * unit
+        scaled *= np.sqrt(rows.weight[order] / noise)[:, None]
+    numbers, few = np.flatnonzero(~is_few), np.flatnonzero(is_few)
+    gram = sums.gram[numbers] if len(few) else sums.gram
+    matrices, log_det = _inverses(gram * (unit[:, None] * unit / noise))
+    halves = []
+    for one in few:
+        half, logarithm = _half(scaled[slice(*np.searchsorted(number, [one, one + 1]))])
+        halves.append(half)
+        log_det += logarithm
+    return Inverse(numbers, matrices, few, tuple(halves), log_det)
+
+
+def _inverses(gram: Floats) -> tuple[Floats, float]:
+    """Return (I + G_k)⁻¹ for each matrix, and the sum of the log-determinants of I + G_k."""
+    if gram.shape[-1] <= BATCHED_WIDTH:
+        root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
+        inverse_root = np.linalg.inv(root)
+        log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
+        return inverse_root.swapaxes(1, 2) @ inverse_root, log_det
+    inverse, log_det = np.empty_like(gram), 0.0
+    for number, matrix in enumerate(gram):
+        precision = matrix.copy(order="F")
+        precision.flat[:: len(precision) + 1] += 1.0
+        factor, _ = _checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1))
+        log_det += 2.0 * float(np.log(np.diag(factor)).sum())
+        lower, _ = _checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
+        # The other triangle is zero.
+        np.add(lower, lower.T, out=inverse[number])
+        inverse[number].flat[:: len(lower) + 1] *= 0.5
+    return inverse, log_det
+
+
+def _half(rows: Floats) -> tuple[Floats, float]:
+    """Return H with (I + Rᵀ R)⁻¹ = I − Hᵀ H for rows R, and ln det(I + Rᵀ R).
+
+    With the Cholesky factor L of I + R Rᵀ, H = L⁻¹ R, and the determinant is that of I + R Rᵀ.
+    """
+    if not len(rows):
+        return rows, 0.0
+    inner = rows @ rows.T
+    inner.flat[:: len(inner) + 1] += 1.0
+    root = np.linalg.cholesky(inner)
+    # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
+    inverse_root, _ = _checked(scipy.linalg.lapack.dtrtri(root.T, lower=0))
+    return inverse_root.T @ rows, 2.0 * float(np.log(np.diag(root)).sum())
+
+
+def _checked(result: Any) -> Any:
+    """Return the result of a LAPACK routine, or raise if the matrix was not positive definite."""
+    if result[-1] != 0:
+        raise np.linalg.LinAlgError("a precision matrix is not positive definite")
+    return result
+
+
+def _root(gram: Floats) -> Floats:
+    """Return R with R Rᵀ = the matrix, by pivoted Cholesky; the matrix may be singular."""
+    factor, pivot, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1)
+    factor[:, rank:] = 0.0
+    root = np.empty_like(gram)
+    root[pivot - 1] = np.tril(factor)
+    return root
+
+
+def times(matrices: Floats, vectors: Floats) -> Floats:
+    """Multiply symmetric matrices by vectors: ``[K, F, F]`` and ``[..., K, F] -> [..., K, F]``."""
+    if vectors.ndim == 2:
+        return (matrices @ vectors[..., None])[..., 0]
+    product = vectors.swapaxes(0, 1) @ matrices
+    return product.swapaxes(0, 1)
+
+
+def variance_change(structure: PriorStructure, prior: Prior) -> Floats:
+    """Return c, the relative prior variances along the directions minus 1: ``[q F]``."""
+    return (prior.relative_variances(structure) - 1.0).ravel()
+
+
+def coupled_system(structure: PriorStructure, inverse: Inverse, change: Floats) -> Floats:
+    """Return I + H C with H = Uᵀ (I − A⁻¹) U and C = diag(change): ``[q F, q F]``."""
+    system: Floats = (np.eye(len(change)) - structure.projected(inverse.weighted_sum)) * change
+    system.flat[:: len(system) + 1] += 1.0
+    return system
+
+
+def covariance_times(
+    structure: PriorStructure,
+    inverse: Inverse,
+    response: Floats,
+    couple: Callable[[Floats], Floats],
+) -> Floats:
+    """Multiply responses by the posterior covariance: ``[K, F]`` or ``[P, K, F]``, same shape back.
+
+    ``couple`` multiplies rows ``[..., q F]`` by Q⁻¹; see `Posterior`. It is not called if the
+    regressions are independent.
+    """
+    alone = inverse.times(response)
+    directions = structure.directions
+    if not directions.shape[1]:
+        return alone
+    projected = directions.T @ alone
+    size = directions.shape[1] * alone.shape[-1]
+    coupled = couple(projected.reshape(*projected.shape[:-2], size))
+    back = directions @ coupled.reshape(projected.shape)
+    return alone + inverse.times(back)
+
+
+@stored("posterior-covariance")
+class PosteriorCovariance(NamedTuple):
+    """The posterior covariance under a fixed prior; it maps responses to coefficients.
+
+    ``inverse [K, F, F]`` is (I + G_k / σ²)⁻¹ in the ``unit [F]`` of `Posterior`. New rows change
+    it by Woodbury's formula, at a cost of F² for each row instead of F³ for a new inversion.
+    """
+
+    prior: Prior
+    unit: Floats
+    inverse: Floats
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> Self:
+        """Return the covariance of a posterior."""
+        return cls(posterior.prior, posterior.unit, posterior.inverse.dense())
+
+    def with_rows(self, features: Floats, number: Integers, weight: Floats) -> Self:
+        """Return the covariance after more rows.
+
+        ``features [n, F]`` and ``weight [n]`` are those of the rows, and ``number [n]`` is the
+        regression that each row belongs to.
+        """
+        inverse = self.inverse.copy()
+        scaled = features * self.unit
+        scaled *= np.sqrt(weight / self.prior.noise)[:, None]
+        for one in np.unique(number):
+            rows = scaled[number == one]
+            seen = rows @ inverse[one]
+            inner = seen @ rows.T
+            inner.flat[:: len(inner) + 1] += 1.0
+            root = np.linalg.cholesky(inner)
+            halved, _ = scipy.linalg.lapack.dtrtrs(root, seen, lower=1)
+            # BLAS updates its own column-major matrix in place: the transpose, which is the same
+            # symmetric matrix.
+            scipy.linalg.blas.dgemm(
+                -1.0, halved, halved, 1.0, inverse[one].T, trans_a=True, overwrite_c=True
+            )
+        return self._replace(inverse=inverse)
+
+    def applied(self, structure: PriorStructure, response: Floats) -> Floats:
+        """Multiply responses by the covariance: ``[P, K, F] -> [P, K, F]``."""
+        inverse = Inverse.of(self.inverse)
+
+        def couple(rows: Floats) -> Floats:
+            change = variance_change(structure, self.prior)
+            system = coupled_system(structure, inverse, change)
+            coupled: Floats = change * np.linalg.solve(system, rows.T).T
+            return coupled
+
+        return covariance_times(structure, inverse, response, couple)
+
+    def draw_responses(self, structure: PriorStructure, normal: Floats, noise: Floats) -> Floats:
+        """Return random responses such that ``applied`` gives posterior draws minus the mean.
+
+        All arrays are ``[P, K, F]``: ``normal`` are standard normal numbers, and ``noise`` is
+        Σ √w φ ε over the rows of each regression, with a standard normal ε for each row and draw.
+        With the prior covariance B, the response B^(−1/2) normal − noise has the covariance
+        B⁻¹ + G / σ². This is the precision of the posterior, so the solution has the covariance of
+        the posterior.
+        """
+        ratio = self.prior.relative_variances(structure)
+        response = structure.scaled(normal, ratio**-0.5)
+        response -= noise * (self.unit / np.sqrt(self.prior.noise))
+        return response
+
+
+LARGEST_STEP = 100.0
+"""Largest factor by which a variance changes in one step, so that a step cannot overshoot far."""
+RANGE = 1e8
+"""Fitted variances stay within this factor of the variance of the rewards."""
+LEAST_NOISE = 1e-4
+"""Smallest noise variance, as a share of the variance of the rewards."""
+EXPECTED_SHARE = 0.003
+"""Every variance is fitted as if one more component had been observed, whose square is this share
+of the variance of the rewards. Without it the variance of a few components, such as the constants
+of a handful of actions, often becomes zero by chance and stays there."""
+
+
+class CoefficientMoments(NamedTuple):
+    """Sums over the components of the coefficients, ``[groups, kinds]``, and over the rows.
+
+    ``squares`` are the squared posterior means and ``variances`` the posterior variances, both
+    relative to the prior variance of the kind ``OWN``. ``residual`` is the sum of squared residuals
+    at the posterior mean, and ``used`` the effective number of fitted parameters.
+    """
+
+    squares: Floats
+    variances: Floats
+    residual: float
+    used: float
+
+
+def fitted(
+    sums: Sums,
+    structure: PriorStructure,
+    prior: Prior,
+    centre: float,
+    steps: int,
+    inverse: Floats | None = None,
+    least_noise: float = 0.0,
+    rows: FeatureRows | None = None,
+) -> Posterior:
+    """Return the posterior after improving the prior by ``steps`` fixed-point steps.
+
+    If the ``inverse`` under the given prior is known, it can be passed, and so can the ``rows`` of
+    the sums; see `Posterior.of`. The fitted noise variance is at least ``least_noise``.
+
+    A step sets each variance to (s + Σ E[θ]²) / (1 + γ). Here γ = Σ (1 − Var[θ] / prior variance)
+    is the number of components that the data determine, and s is 0.003 times the variance of the
+    rewards. The noise becomes the sum of squared residuals, divided by the weight of the rows minus
+    the sum of all γ. At a fixed point the derivatives of the marginal likelihood, times an inverse
+    gamma density of each variance, are zero.
+
+    Reference: MacKay (1992), Bayesian interpolation.
+    """
+    found = Posterior.of(sums, structure, prior, centre, inverse, rows)
+    for _ in range(steps):
+        prior = _improved(found, sums.variance, least_noise)
+        found = Posterior.of(sums, structure, prior, centre, rows=rows)
+    return found
+
+
+def moments_of(posterior: Posterior) -> CoefficientMoments:
+    """Return the moments from which the prior is fitted."""
+    structure, inverse, mean = posterior.structure, posterior.inverse, posterior.mean
+    own = inverse.diagonal()
+    # tr(G · covariance) with G = A − I.
+    used = mean.size - own.sum()
+    spread = np.zeros((0, mean.shape[1]))
+    if len(posterior.coupling):
+        # The variances along the directions are the diagonal of T + T Q⁻¹ T with T = Uᵀ A⁻¹ U.
+        along, coupling = structure.projected(inverse.weighted_sum), posterior.coupling
+        spread = np.diag(along) + np.einsum("ij,ij->i", along @ coupling, along)
+        spread = spread.reshape(-1, mean.shape[1])
+        taken = inverse.sandwiched(_blocks(posterior))
+        own += taken
+        used += np.vdot(along, coupling) - taken.sum()
+    projected = structure.directions.T @ mean
+    squares = np.zeros((len(posterior.prior.variance), KINDS))
+    variances = np.zeros_like(squares)
+    kinds = np.concatenate([[OWN], structure.kinds])
+    square_rows = np.vstack([(mean**2).sum(axis=0) - (projected**2).sum(axis=0), projected**2])
+    variance_rows = np.vstack([own - spread.sum(axis=0), spread])
+    for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
+        squares[:, kind] += np.bincount(structure.groups, square, len(squares))
+        variances[:, kind] += np.bincount(structure.groups, variance, len(squares))
+    theta = posterior.coefficients
+    fit = float(np.sum(theta * times(posterior.sums.gram, theta)))
+    residual = posterior.square - 2 * posterior.explained * posterior.prior.noise + fit
+    return CoefficientMoments(squares, variances, max(residual, 0.0), float(used))
+
+
+def _blocks(posterior: Posterior) -> Callable[[int], Floats]:
+    """Return a function that returns u_kᵀ Q⁻¹ u_k of a regression k: ``[F, F]``."""
+    directions, features = posterior.structure.directions, posterior.mean.shape[1]
+    count = directions.shape[1]
+    blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
+    flat = blocks.reshape(count * count, features * features)
+    if count == 1 and np.ptp(directions) == 0:
+        alike: Floats = directions[0] ** 2 * posterior.coupling
+        return lambda number: alike
+
+    def block(number: int) -> Floats:
+        pairs = np.outer(directions[number], directions[number]).reshape(1, -1)
+        found: Floats = (pairs @ flat).reshape(features, features)
+        return found
+
+    return block
+
+
+def _improved(posterior: Posterior, reward_variance: float, least_noise: float) -> Prior:
+    if reward_variance <= 0:
+        # Equal rewards carry no information about the prior. They occur with a discount, too.
+        return posterior.prior
+    moments, prior = moments_of(posterior), posterior.prior
+    dimensions = posterior.structure.dimensions(len(prior.variance))
+    ratio = prior.variance / prior.variance[:, OWN, None]
+    determined = np.maximum(dimensions - moments.variances / ratio, 0.0)
+    squares = moments.squares * prior.variance[:, OWN, None] + EXPECTED_SHARE * reward_variance
+    factor = np.where(dimensions > 0, squares / (1 + determined) / prior.variance, 1.0)
+    variance = prior.variance * np.clip(factor, 1 / LARGEST_STEP, LARGEST_STEP)
+    variance = np.clip(variance, reward_variance / RANGE, reward_variance * RANGE)
+    left = max(posterior.weight - moments.used, 0.1 * posterior.weight)
+    noise = max(moments.residual / left, LEAST_NOISE * reward_variance, least_noise)
+    return Prior(noise, variance)
+
+
+MOST_COLUMNS = 16
+"""Largest number of columns; more are reduced to this many principal components, since the cost of
+a fit grows with the third power of their number."""
+FEWEST_ACTIONS = 3
+"""With fewer actions, features cannot tell which of them are similar."""
+SMALLEST_SPREAD = 1e-8
+"""Relative tolerance: shorter components, and smaller differences, are rounding errors."""
+
+
+def described_actions(problem: Problem) -> Floats | None:
+    """Return the features of every joint action as orthogonal columns, ``[K, q]``, or None.
+
+    The features of a joint action are those of its choices in all slots. Each feature is
+    standardized over the actions, so that its unit does not matter. A feature in which only one
+    action differs from the others is left out, since it does not relate actions to each other. The
+    result has at most 16 columns; it is None if there are no usable features.
+    """
+    if not any(problem.action_features) or problem.space.size < FEWEST_ACTIONS:
+        return None
+    return _components(problem.space, problem.action_features)
+
+
+@lru_cache(maxsize=16)
+def _components(space: Space, features: ActionFeatures) -> Floats | None:
+    joint = space.listing()
+    parts = [np.array(rows)[joint[:, slot]] for slot, rows in enumerate(features) if rows]
+    numbers = np.concatenate(parts, axis=1, dtype=np.float64)
+    numbers = numbers[:, _relates_actions(numbers)]
+    centred = numbers - numbers.mean(axis=0)
+    standardized = centred / np.sqrt(np.mean(centred**2, axis=0))
+    left, length, _ = np.linalg.svd(standardized, full_matrices=False)
+    # If there were as many columns as actions, no two actions would be similar.
+    most = min(MOST_COLUMNS, max(1, len(joint) // 2))
+    kept = length[:most] > SMALLEST_SPREAD * length.max(initial=0.0)
+    if not kept.any():
+        return None
+    components: Floats = (left * length)[:, : int(kept.sum())]
+    components.flags.writeable = False
+    return components
+
+
+def _relates_actions(numbers: Floats) -> Booleans:
+    """Return which columns still differ between actions if any single action is left out."""
+    ordered = np.sort(numbers, axis=0)
+    without_one = np.minimum(ordered[-1] - ordered[1:2], ordered[-2:-1] - ordered[0])
+    largest = np.abs(numbers).max(axis=0, initial=0.0)
+    relates: Booleans = without_one.ravel() > SMALLEST_SPREAD * largest
+    return relates

@@ -1,0 +1,304 @@
+"""Bayesian logistic regressions of all actions, linear in the context."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy.linalg
+from scipy.special import expit, logit
+
+from submax.core.arrays import Floats, Integers
+from submax.core.processes import BACKGROUND, in_one_thread
+from submax.core.serialization import stored
+from submax.models.regression.context_belief import RegressionRows, SampledRows
+from submax.models.regression.features import standardization, standardized
+
+DRAWS = 16
+"""Posterior draws that are stored."""
+ACTIVE_ROWS = 2000
+"""Rows that are kept as they are. Older ones are kept as sums, see `LogisticRegressions`."""
+MOST_NUMBERS = 2_160_000
+"""Numbers in the sums of all actions: 17 MB. Without room for them, a sample of rows is kept."""
+REFIT_SHARE, REFIT_ROWS = 0.05, 100
+"""The regressions are fitted again when the rows have grown by this share, or by so many rows."""
+FITS = 2
+"""Times that prior and posterior are fitted in turns, if the rows have grown by the share above."""
+FASTER, FARTHEST_STEP = 2.0, 8.0
+"""A step of the fixed point multiplies a prior variance. The factor is squared, which saves steps,
+and then is at most 8 and at least 1/8."""
+STEPS = 8
+"""Largest number of Newton steps of one fit; from the last mode, two or three are usual."""
+HALVINGS = 8
+"""Largest number of times that a Newton step is halved."""
+CLOSE = 0.03
+"""A fit ends when no score of a row moves by more than this."""
+PRIOR_SQUARE = 0.05
+"""Prior variances are fitted as if one coefficient with this square had been seen."""
+MEAN_RESPONSE = np.pi / 8
+"""σ(m / √(1 + π v / 8)) is about the mean of σ over a normal distribution with variance v."""
+
+
+@stored("logistic-regressions")
+class LogisticRegressions(NamedTuple):
+    """P(1 | a, x) = σ(θ_a · (1, z)) with the standardized context z; one replica.
+
+    θ_a has a normal prior: the constants have the mean ``centre`` and the variance
+    ``variances[0]``, the slopes the mean 0 and the variance ``variances[1]``, the same for all
+    actions. The centre is the mean of all actions' constants, and the variances are those of
+    greatest evidence in MacKay's fixed point, (Σ θ² + s) / (γ + 1) with γ the number of
+    coefficients that the rows determine; s is ``PRIOR_SQUARE``.
+
+    The posterior is Laplace's: ``mean [K, F]`` is the mode, and ``draws [P, K, F]`` are draws of
+    the deviation from it. The last rows are kept in ``sample``; of older ones the ``curvature
+    [K, F, F]`` Σ w p(1 − p) x xᵀ and the ``response [K, F]`` Σ w (p(1 − p) x·θ + r − p) x remain,
+    computed at the mode when they left. Where these sums would be too large, the sample is a
+    uniform sample of all rows instead, and there are no sums. If an action has fewer rows than
+    features, its posterior is computed in the dual form, whose matrices have a row for each row.
+
+    References: MacKay (1992), The evidence framework applied to classification networks;
+    Rasmussen and Williams (2006), algorithm 3.1.
+    """
+
+    sample: SampledRows
+    fitted: int = 0
+    shift: Floats | None = None
+    scale: Floats | None = None
+    mean: Floats | None = None
+    draws: Floats | None = None
+    centre: float = 0.0
+    variances: tuple[float, float] = (1.0, 1.0)
+    curvature: Floats | None = None
+    response: Floats | None = None
+
+    @classmethod
+    def unlearned(cls, width: int) -> Self:
+        """Return the regressions before any row."""
+        return cls(SampledRows(RegressionRows.empty(width), 0), variances=(1.0, 1 / max(width, 1)))
+
+    @in_one_thread
+    def learned(
+        self, new: RegressionRows, actions: int, discount: float, rng: np.random.Generator
+    ) -> Self:
+        """Return the regressions after more rows, whose rewards are between 0 and 1."""
+        sums = actions * (1 + new.context.shape[1]) ** 2 <= MOST_NUMBERS
+        most = self.sample.seen + len(new.reward) if sums else 2 * ACTIVE_ROWS
+        sample = self.sample.add(new, most, discount, rng)
+        belief = self._replace(sample=sample)
+        if self.curvature is not None and self.response is not None and discount < 1:
+            faded = discount ** len(new.reward)
+            belief = belief._replace(
+                curvature=self.curvature * faded, response=self.response * faded
+            )
+        grown = sample.seen - self.fitted
+        if grown < min(REFIT_ROWS, REFIT_SHARE * sample.seen):
+            return belief
+        if self.mean is None and np.ptp(sample.rows.reward) == 0:
+            return belief
+        for _ in range(FITS if grown >= REFIT_SHARE * sample.seen else 1):
+            belief = belief._fitted(actions, rng)
+        return belief._with_few_rows() if sums else belief
+
+    def scores(self, context: Floats) -> tuple[Floats, Floats]:
+        """Return θ_a · x at the mode and its deviation in each draw: ``[n, K]``, ``[n, P, K]``."""
+        assert self.mean is not None, "nothing was learned"
+        assert self.draws is not None, "nothing was learned"
+        features = self._features(context)
+        draws, actions, width = self.draws.shape
+        deviation = features @ self.draws.reshape(-1, width).T
+        return features @ self.mean.T, deviation.reshape(-1, draws, actions)
+
+    def expected(self, context: Floats) -> Floats:
+        """Return the expected reward of every action: ``[n, D] -> [n, K]``."""
+        score, deviation = self.scores(context)
+        variance = np.mean(deviation**2, axis=1)
+        expected: Floats = expit(score / np.sqrt(1.0 + MEAN_RESPONSE * variance))
+        return expected
+
+    def restricted(self, kept: Integers) -> Self:
+        """Return the regressions of the actions ``kept [m]`` alone, for deciding."""
+        belief = self.for_deciding()
+        if belief.mean is None or belief.draws is None:
+            return belief
+        return belief._replace(mean=belief.mean[kept], draws=belief.draws[:, kept])
+
+    def for_deciding(self) -> Self:
+        """Return the regressions without what only further learning needs."""
+        return self._replace(sample=self.sample.none(), curvature=None, response=None)
+
+    def _features(self, context: Floats) -> Floats:
+        assert self.shift is not None, "nothing was learned"
+        assert self.scale is not None, "nothing was learned"
+        features = np.empty((len(context), 1 + context.shape[1]))
+        features[:, 0] = 1.0
+        standardized(context, self.shift, self.scale, out=features[:, 1:])
+        return features
+
+    def _fitted(self, actions: int, rng: np.random.Generator) -> Self:
+        """Fit the prior and the posterior to all rows."""
+        BACKGROUND.give_way()
+        rows, belief = self.sample.rows, self
+        if self.curvature is None:
+            shift, scale = standardization(rows.context, rows.weight)
+            belief = belief._replace(shift=shift, scale=scale)
+        features = belief._features(rows.context)
+        width = features.shape[1]
+        if belief.mean is None:
+            chance = (rows.weight @ rows.reward + 0.5) / (rows.weight.sum() + 1.0)
+            centre = float(logit(chance))
+            mean = np.zeros((actions, width))
+            mean[:, 0] = centre
+            belief = belief._replace(centre=centre, mean=mean)
+        prior_mean, prior_variance = np.zeros(width), np.full(width, belief.variances[1])
+        prior_mean[0], prior_variance[0] = belief.centre, belief.variances[0]
+        assert belief.mean is not None, "it was just set"
+        # Actions without rows have the prior.
+        means = np.tile(prior_mean, (actions, 1))
+        draws = rng.standard_normal((DRAWS, actions, width)) * np.sqrt(prior_variance)
+        order = np.argsort(rows.number, kind="stable")
+        ends = np.cumsum(np.bincount(rows.number, minlength=actions))
+        for action, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            if begin == end and belief.curvature is None:
+                continue
+            mine = order[begin:end]
+            regression = _Regression(
+                features[mine],
+                rows.reward[mine],
+                rows.weight[mine],
+                prior_mean,
+                prior_variance,
+                None if belief.curvature is None else belief.curvature[action],
+                None if belief.response is None else belief.response[action],
+            )
+            means[action], draws[:, action] = regression.posterior(belief.mean[action], rng)
+        belief = belief._replace(mean=means, draws=draws, fitted=self.sample.seen)
+        return belief._with_prior()
+
+    def _with_prior(self) -> Self:
+        """Take one step of the fixed point of the prior's parameters."""
+        assert self.mean is not None, "nothing was learned"
+        assert self.draws is not None, "nothing was learned"
+        centre = float(self.mean[:, 0].mean())
+        away = self.mean.copy()
+        away[:, 0] -= centre
+        spread = np.mean(self.draws**2, axis=0)
+        fitted = []
+        for part, old in zip((slice(0, 1), slice(1, None)), self.variances, strict=True):
+            square, count = float((away[:, part] ** 2).sum()), away[:, part].size
+            known = min(max(count - float(spread[:, part].sum()) / old, 0.0), float(count))
+            step = ((square + PRIOR_SQUARE) / (known + 1.0) / old) ** FASTER
+            fitted.append(old * min(max(step, 1 / FARTHEST_STEP), FARTHEST_STEP))
+        return self._replace(centre=centre, variances=(fitted[0], fitted[1]))
+
+    def _with_few_rows(self) -> Self:
+        """Replace the older half of too many rows by sums."""
+        rows = self.sample.rows
+        if len(rows.reward) <= ACTIVE_ROWS:
+            return self
+        assert self.mean is not None, "rows were fitted"
+        old = rows.taken(slice(0, len(rows.reward) - ACTIVE_ROWS // 2))
+        features = self._features(old.context)
+        actions, width = self.mean.shape
+        curvature, response = np.zeros((actions, width, width)), np.zeros((actions, width))
+        if self.curvature is not None and self.response is not None:
+            curvature, response = self.curvature.copy(), self.response.copy()
+        for action in range(actions):
+            mine = old.number == action
+            x, score = features[mine], features[mine] @ self.mean[action]
+            chance = expit(score)
+            bend = old.weight[mine] * chance * (1 - chance)
+            curvature[action] += (x * bend[:, None]).T @ x
+            slope = old.weight[mine] * (old.reward[mine] - chance)
+            response[action] += (bend * score + slope) @ x
+        kept = self.sample._replace(rows=rows.taken(slice(len(old.reward), None)))
+        return self._replace(sample=kept, curvature=curvature, response=response)
+
+
+class _Regression(NamedTuple):
+    """The regression of one action: rows ``x [n, F]``, their successes and weights, and a prior.
+
+    ``curvature`` and ``response`` stand for rows that are no longer here.
+    """
+
+    x: Floats
+    success: Floats
+    weight: Floats
+    prior_mean: Floats
+    prior_variance: Floats
+    curvature: Floats | None
+    response: Floats | None
+
+    def posterior(self, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the mode ``[F]``, and draws of the deviation from it ``[P, F]``."""
+        normal = rng.standard_normal((DRAWS, len(start)))
+        if self.curvature is None and len(self.x) < len(start):
+            return self._dual(start, normal, rng)
+        return self._primal(start, normal)
+
+    def _primal(self, start: Floats, normal: Floats) -> tuple[Floats, Floats]:
+        precision = 1.0 / self.prior_variance
+        bend, pull = np.diag(precision), precision * self.prior_mean
+        if self.curvature is not None and self.response is not None:
+            bend, pull = bend + self.curvature, pull + self.response
+        point, height = start, np.inf
+        target = start
+        for _ in range(STEPS):
+            for _ in range(HALVINGS):
+                # A step that does not raise the posterior is halved.
+                score = self.x @ target
+                loss = self._loss(score) + float(target @ (bend @ target) / 2 - pull @ target)
+                if loss <= height:
+                    break
+                target = (point + target) / 2
+            point, height = target, loss
+            chance = expit(score)
+            hessian = bend + (self.x * (self.weight * chance * (1 - chance))[:, None]).T @ self.x
+            slope = (self.weight * (self.success - chance)) @ self.x + pull - bend @ point
+            root = scipy.linalg.cholesky(hessian, lower=True, check_finite=False)
+            step = scipy.linalg.cho_solve((root, True), slope, check_finite=False)
+            target = point + step
+            if np.abs(self.x @ step).max(initial=0.0) < CLOSE:
+                break
+        draws = scipy.linalg.solve_triangular(
+            root, normal.T, lower=True, trans="T", check_finite=False
+        ).T
+        return point + step, draws
+
+    def _dual(
+        self, start: Floats, normal: Floats, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        deviation = np.sqrt(self.prior_variance)
+        prior_draws = normal * deviation
+        count = len(self.x)
+        spread = self.x * deviation
+        gram, base = spread @ spread.T, self.x @ self.prior_mean
+        height, alpha = np.inf, np.zeros(count)
+        # The start as a combination of the rows, as far as it is one.
+        score = self.x @ start
+        target, root, bend = alpha, np.eye(count), np.ones(count)
+        for step in range(STEPS):
+            if step:
+                for _ in range(HALVINGS):
+                    score = base + gram @ target
+                    loss = self._loss(score) + float(target @ (gram @ target)) / 2
+                    if loss <= height:
+                        break
+                    target = (alpha + target) / 2
+                moved = np.abs(gram @ (target - alpha)).max(initial=0.0)
+                alpha, height = target, loss
+                if step > 1 and moved < CLOSE:
+                    break
+            chance = expit(score)
+            bend = np.sqrt(np.maximum(self.weight * chance * (1 - chance), 1e-12))
+            matrix = bend[:, None] * gram * bend
+            matrix.flat[:: count + 1] += 1.0
+            root = scipy.linalg.cholesky(matrix, lower=True, check_finite=False)
+            sought = bend**2 * (score - base) + self.weight * (self.success - chance)
+            solved = scipy.linalg.cho_solve((root, True), bend * (gram @ sought))
+            target = sought - bend * solved
+        mode = self.prior_mean + (target @ spread) * deviation
+        seen = (prior_draws @ self.x.T) * bend + rng.standard_normal((DRAWS, count))
+        away = scipy.linalg.cho_solve((root, True), seen.T).T * bend
+        return mode, prior_draws - (away @ spread) * deviation
+
+    def _loss(self, score: Floats) -> float:
+        """−Σ w (r log p + (1 − r) log(1 − p)) of the rows that are here."""
+        return float(self.weight @ (np.logaddexp(0.0, score) - self.success * score))

@@ -1,1 +1,0 @@
-"""Figures for papers: learning curves in a column, and mean ranks."""

@@ -1,0 +1,620 @@
+"""The default policy, which has no hyper-parameter that has to be set."""
+
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import expit
+
+from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.checks import instance_of, non_negative, whole_number
+from submax.core.errors import InputError
+from submax.core.policy import Facts, ListingPolicy, Policy, WrapperPolicy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.rewards import Binary
+from submax.core.serialization import stored
+from submax.core.spaces import Choices
+from submax.estimators.counting import Counting
+from submax.estimators.regression import BayesianFeatures, FeatureParams
+from submax.models.memory import Memory
+from submax.models.regression.context_belief import RegressionRows
+from submax.models.regression.logistic import LogisticRegressions
+from submax.policies.arm_statistics import drawn_one
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.slots import PerSlot, PosteriorSlots
+from submax.strategies.iterated import mean_submax_of
+from submax.strategies.tracking import Tracking
+from submax.strategies.weighted import SubMax
+
+MOST_CONTRASTS = 2**21
+"""About this many contrasts of actions are held in memory at a time: 16 MB."""
+
+
+@stored("posterior-state")
+class PosteriorState(NamedTuple):
+    """What the estimator has learned."""
+
+    problem: Problem
+    params: FeatureParams
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with the joint actions of these choices alone."""
+        params = self.params.restricted(choices)
+        return self._replace(problem=params.problem, params=params)
+
+
+@dataclass(frozen=True)
+class PosteriorSubMax(ListingPolicy[PosteriorState]):
+    """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
+
+    Each draw v of the expected reward of every action gives a policy: from the uniform one,
+    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision uses one of the
+    draws that the ``estimator`` keeps, at random, so that its probability is the mean of these
+    policies, which is exact. Between two updates all decisions share the draws. Before the first
+    update the policy is uniform.
+
+    Not in the paper, whose SubMax it applies to draws; see docs/research.
+    """
+
+    estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
+    depth: int = 2
+
+    @property
+    def facts(self) -> Facts:
+        return self.estimator.facts
+
+    def __post_init__(self) -> None:
+        whole_number("depth", self.depth, at_least=1, at_most=100)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PosteriorState:
+        return PosteriorState(problem, self.estimator.init(problem, replicas, rng))
+
+    def act(
+        self, state: PosteriorState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        if context.shape[:2] == (1, 1):
+            state.problem.check_context(context)
+            return drawn_one(state.problem.space, self._alone(state, context), rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        if state.problem.context_width == 0:
+            # Without context all decisions of a replica have the same probabilities.
+            context = context[:, :1]
+        if context.shape[:2] == (1, 1):
+            return self._alone(state, context)[None, None]
+        replicas, rows, _ = context.shape
+        size = state.problem.space.size
+        step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
+        found = np.full((replicas, rows, size), 1 / size)
+        for replica, belief in enumerate(state.params.beliefs):
+            if belief.feature_map is None:
+                continue
+            for begin in range(0, rows, step):
+                part = slice(begin, begin + step)
+                contrasts = belief.drawn_contrasts(context[replica, part])
+                found[replica, part] = mean_submax_of(contrasts, self.depth)
+        return found
+
+    def expected_rewards(self, state: PosteriorState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        return self.estimator.belief(state.params, context).expected_rewards()
+
+    def update(
+        self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
+    ) -> PosteriorState:
+        return state._replace(params=self.estimator.fit(state.params, feedback, rng))
+
+    def _alone(self, state: PosteriorState, context: Floats) -> Floats:
+        """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
+        belief = state.params.beliefs[0]
+        if belief.feature_map is None:
+            size = state.problem.space.size
+            return np.full(size, 1 / size)
+        return mean_submax_of(belief.drawn_contrasts_alone(context[0, 0]), self.depth)
+
+
+MOST_SCORES = 2**21
+"""About this many scores of actions are held in memory at a time: 16 MB."""
+WIDEST = 0.5
+"""The largest share of the posterior's deviation that draws have."""
+
+
+@stored("logistic-submax-state")
+class LogisticSubMaxState(NamedTuple):
+    """The regressions of each replica."""
+
+    problem: Problem
+    beliefs: tuple[LogisticRegressions, ...]
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            beliefs=tuple(belief.restricted(kept) for belief in self.beliefs),
+        )
+
+
+@dataclass(frozen=True)
+class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
+    """Apply SubMax to posterior draws of logistic regressions, and average the policies.
+
+    P(1 | a, x) = σ(θ_a · (1, z)), see `LogisticRegressions`; a reward between the lowest and the
+    highest possible one counts as part of a success. Each draw has the share min(½, ``width`` / F)
+    of the posterior's deviation, with F coefficients, and gives the expected reward of every
+    action and so a policy, as in `PosteriorSubMax`. All F − 1 numbers of a context are used,
+    however many there are. Draws of full width explore too much where coefficients are many
+    (Agrawal and Goyal, 2013), while few coefficients need some width: contexts that repeat do not
+    explore by themselves.
+
+    Not in the paper, whose SubMax it applies to draws; see docs/research.
+    """
+
+    depth: int = 4
+    width: float = 4.0
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        whole_number("depth", self.depth, at_least=1, at_most=100)
+        non_negative("width", self.width)
+        if self.memory.window is not None or self.memory.reservoir is not None:
+            raise InputError(
+                "the logistic-submax policy remembers sums, and cannot take single rows out of "
+                "them again: use memory = { discount = 0.999 } instead of a window or reservoir"
+            )
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(forgets=self.memory.forgets)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> LogisticSubMaxState:
+        problem.scale.known_bounds("the logistic-submax policy")
+        problem.space.check_listable("the logistic-submax policy", "take posterior-slots")
+        belief = LogisticRegressions.unlearned(problem.context_width)
+        return LogisticSubMaxState(problem, (belief,) * replicas)
+
+    def probabilities(self, state: LogisticSubMaxState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        replicas, rows, _ = context.shape
+        size = state.problem.space.size
+        found = np.full((replicas, rows, size), 1 / size)
+        share = min(self.width / (1 + state.problem.context_width), WIDEST)
+        for replica, belief in enumerate(state.beliefs):
+            if belief.draws is None:
+                continue
+            step = max(1, MOST_SCORES // (len(belief.draws) * size))
+            for begin in range(0, rows, step):
+                part = slice(begin, begin + step)
+                score, deviation = belief.scores(context[replica, part])
+                value = expit(score[:, None] + share * deviation)
+                value -= value.mean(axis=-1, keepdims=True)
+                found[replica, part] = mean_submax_of(value, self.depth)
+        return found
+
+    def expected_rewards(self, state: LogisticSubMaxState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        low, high = state.problem.scale.known_bounds("the logistic-submax policy")
+        found = np.full((*context.shape[:2], state.problem.space.size), np.nan)
+        for replica, belief in enumerate(state.beliefs):
+            if belief.mean is not None:
+                found[replica] = low + (high - low) * belief.expected(context[replica])
+        return found
+
+    def update(
+        self, state: LogisticSubMaxState, feedback: Feedback, rng: np.random.Generator
+    ) -> LogisticSubMaxState:
+        feedback.check(state.problem)
+        low, high = state.problem.scale.known_bounds("the logistic-submax policy")
+        # Each replica has a stream of its own, so that none depends on the rows of another.
+        streams = rng.spawn(len(state.beliefs))
+        beliefs = []
+        for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
+            rows = RegressionRows.of(feedback, replica, state.problem)
+            if len(rows.reward):
+                rows = rows._replace(reward=(rows.reward - low) / (high - low))
+                size, discount = state.problem.space.size, self.memory.discount
+                belief = belief.learned(rows, size, discount, stream)
+            beliefs.append(belief)
+        return state._replace(beliefs=tuple(beliefs))
+
+
+SUREST = 0.01
+"""Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so that no single surprise
+decides between policies."""
+PENDING_SHARE, MOST_PENDING = 0.05, 100
+"""Policies learn when rows have grown by this share, and after this many rows at the latest. Fits
+to a few more rows would cost much and change little."""
+FAR_BEHIND, BACKLOG_SHARE, MOST_BACKLOG = 12.0, 0.5, 2000
+"""A policy whose log score is this far behind the best, so that it decides nothing, learns only
+when rows have grown by half, and after this many rows at the latest. It can still catch up."""
+FIRST_PART, MOST_PARTS = 20, 6
+"""Among the first rows, 20, 40, 80 … 640 rows are learned from before the next are predicted."""
+LEAST_WEIGHT = 1e-3
+"""A policy with a smaller weight decides nothing, and costs no time in decisions."""
+
+
+@stored("predictive-mixture-state")
+class PredictiveMixtureState(NamedTuple):
+    """The states of the policies, and how well each predicted.
+
+    ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
+    (r − v)² for others. ``rows [R]`` is the number of rows. ``weight [R]`` is the sum of their
+    weights and ``reward [R]`` that of their weighted rewards. All these sums but the number of rows
+    fade as rows are added. ``shares [R, m]`` are the policies' weights.
+    ``pending`` are rows that no policy has learned from or predicted yet, and ``backlogs`` those
+    that each policy has predicted, but not learned from; None if there are none.
+    """
+
+    problem: Problem
+    members: tuple[Any, ...]
+    loss: Floats
+    rows: Integers
+    weight: Floats
+    reward: Floats
+    shares: Floats
+    pending: Feedback | None
+    backlogs: tuple[Feedback | None, ...]
+
+    def for_deciding(self) -> Self:
+        """Return the state without what only further learning needs."""
+        return self._replace(pending=None, backlogs=(None,) * len(self.members))
+
+
+@dataclass(frozen=True)
+class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
+    """Mix the probabilities of policies: π(a | x) = Σ_m w_m π_m(a | x).
+
+    Every policy predicts the reward of each decision before it learns from it, and w_m ∝
+    Π p_m(r_i | x_i, a_i)^(i / n) over all n rows so far. What a policy was fitted to does not
+    count, only what it foretold; the power lets a policy that needs many rows catch up. For 0/1
+    rewards p_m is the probability that it predicts. For others it is a normal density with the
+    policy's own fitted variance, so w_m ∝ S_m^(−N/2) with S_m the sum of its squared errors and N
+    that of the rows, both with the weights i / n. All policies learn from all rows.
+
+    References: Dawid (1984), the prequential approach; van Erven, Grünwald and de Rooij (2012),
+    catching up faster by switching sooner.
+    """
+
+    policies: tuple[Policy[Any], ...]
+
+    def __post_init__(self) -> None:
+        for policy in self.policies:
+            instance_of("each of policies", policy, Policy, "RewardConditioned()")
+        if not self.policies:
+            raise InputError("policies must name at least one policy", parameter="policies")
+
+    @property
+    def facts(self) -> Facts:
+        facts = [policy.facts for policy in self.policies]
+        return Facts(
+            uses_context=any(one.uses_context for one in facts),
+            needs_propensities=any(one.needs_propensities for one in facts),
+            trains_models=any(one.trains_models for one in facts),
+            forgets=any(one.forgets for one in facts),
+        )
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> PredictiveMixtureState:
+        members = tuple(policy.init(problem, replicas, rng) for policy in self.policies)
+        nothing = np.zeros(replicas)
+        loss = np.zeros((replicas, len(members)))
+        shares = np.full(loss.shape, 1 / len(members))
+        rows = np.zeros(replicas, dtype=np.int64)
+        return PredictiveMixtureState(
+            problem, members, loss, rows, nothing, nothing, shares, None, (None,) * len(members)
+        )
+
+    def act(
+        self, state: PredictiveMixtureState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: PredictiveMixtureState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        parts = [
+            share[:, None, None] * policy.probabilities(member, context)
+            for policy, member, share in zip(
+                self.policies, state.members, state.shares.T, strict=True
+            )
+            if share.any()
+        ]
+        return parts[0] if len(parts) == 1 else reduce(np.add, parts)
+
+    def expected_rewards(self, state: PredictiveMixtureState, context: Floats) -> Floats:
+        """Return the mean of what the policies expect, by their weights."""
+        state.problem.check_context(context)
+        found = np.zeros((*context.shape[:2], state.problem.space.size))
+        for policy, member, share in zip(self.policies, state.members, state.shares.T, strict=True):
+            if share.any():
+                expected = _expected(policy, member, context)
+                found += np.where(share > 0, share, 0.0)[:, None, None] * expected
+        return found
+
+    def update(
+        self, state: PredictiveMixtureState, feedback: Feedback, rng: np.random.Generator
+    ) -> PredictiveMixtureState:
+        feedback.check(state.problem)
+        there = feedback.weight > 0
+        # Absent rows may hold anything; zeros are valid.
+        feedback = Feedback(
+            np.where(there[..., None], feedback.context, 0.0),
+            np.where(there[..., None], feedback.action, 0),
+            np.where(there, feedback.reward, 0.0),
+            None if feedback.log_prob is None else np.where(there, feedback.log_prob, 0.0),
+            np.where(there, feedback.weight, 0.0),
+        )
+        feedback = _joined(state.pending, feedback)
+        waiting = np.count_nonzero(feedback.weight, axis=1)
+        due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
+        now, later = _split(feedback, due | self.facts.forgets)
+        state = state._replace(pending=later)
+        if now is None:
+            return state
+        loss, members, earlier = state.loss, state.members, np.zeros(now.weight.shape)
+        parts = _parts(now.weight, state.rows)
+        for weight in parts[:-1]:
+            before = state.rows + np.count_nonzero(earlier, axis=1)
+            loss = self._losses(state, members, now._replace(weight=weight), before, loss)
+            earlier = earlier + weight
+            # Only to predict the next part. What is kept has learned from all rows at once, which
+            # some policies do better.
+            members = tuple(
+                policy.update(member, now._replace(weight=earlier), rng)
+                for policy, member in zip(self.policies, state.members, strict=True)
+            )
+        before = state.rows + np.count_nonzero(earlier, axis=1)
+        loss = self._losses(state, members, now._replace(weight=parts[-1]), before, loss)
+        return self._learned(state, now, loss, rng)
+
+    def _losses(
+        self,
+        state: PredictiveMixtureState,
+        members: tuple[Any, ...],
+        feedback: Feedback,
+        before: Integers,
+        loss: Floats,
+    ) -> Floats:
+        """Return the losses after these rows, as ``members`` predict them after ``before`` rows."""
+        weight, reward = feedback.weight, feedback.reward
+        index = state.problem.space.index(feedback.action)
+        binary = isinstance(state.problem.scale, Binary)
+        known = state.weight[:, None] + binary
+        mean = (state.reward[:, None] + 0.5 * binary) / np.where(known > 0, known, 1.0)
+        loss = loss * _faded(before, weight)[:, None]
+        for number, (policy, member) in enumerate(zip(self.policies, members, strict=True)):
+            expected = _expected(policy, member, feedback.context)
+            if expected.shape[1] == 1:
+                expected = np.broadcast_to(expected, (*index.shape, expected.shape[2]))
+            predicted = np.take_along_axis(expected, index[..., None], axis=-1)[..., 0]
+            predicted = np.where(np.isnan(predicted), mean, predicted)
+            loss[:, number] += (weight * _loss(predicted, reward, binary)).sum(axis=1)
+        return loss
+
+    def _learned(
+        self,
+        state: PredictiveMixtureState,
+        feedback: Feedback,
+        loss: Floats,
+        rng: np.random.Generator,
+    ) -> PredictiveMixtureState:
+        """Let the policies learn, given their losses."""
+        weight, reward = feedback.weight, feedback.reward
+        binary = isinstance(state.problem.scale, Binary)
+        rows = state.rows + np.count_nonzero(weight, axis=1)
+        faded = _faded(state.rows, weight)
+        total = state.weight * faded + weight.sum(axis=1)
+        behind = _behind(loss, total, binary)
+        members, backlogs = list(state.members), list(state.backlogs)
+        for number, policy in enumerate(self.policies):
+            backlog = _joined(backlogs[number], feedback)
+            waiting = np.count_nonzero(backlog.weight, axis=1)
+            due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
+            due |= (behind[:, number] < FAR_BEHIND) | self.facts.forgets
+            lesson, backlogs[number] = _split(backlog, due)
+            if lesson is not None:
+                members[number] = policy.update(members[number], lesson, rng)
+        return state._replace(
+            members=tuple(members),
+            backlogs=tuple(backlogs),
+            loss=loss,
+            rows=rows,
+            weight=total,
+            reward=state.reward * faded + (weight * reward).sum(axis=1),
+            shares=_shares(behind),
+        )
+
+    def restricted(
+        self, state: PredictiveMixtureState, choices: Choices
+    ) -> PredictiveMixtureState | None:
+        members = [
+            policy.restricted(member, choices)
+            for policy, member in zip(self.policies, state.members, strict=True)
+        ]
+        if any(member is None for member in members):
+            return None
+        restricted = state.for_deciding()._replace(problem=state.problem.restricted(choices))
+        return restricted._replace(members=tuple(members))
+
+    def record(
+        self,
+        state: PredictiveMixtureState,
+        action: Actions | None = None,
+        *,
+        upcoming: int | None = None,
+    ) -> PredictiveMixtureState:
+        members = [
+            policy.record(member, action, upcoming=upcoming)
+            for policy, member in zip(self.policies, state.members, strict=True)
+        ]
+        return state._replace(members=tuple(members))
+
+
+def _joined(first: Feedback | None, second: Feedback) -> Feedback:
+    """Return the rows of both; probabilities are known if all of them were logged."""
+    if first is None:
+        return second
+    old, new = first.log_prob, second.log_prob
+    return Feedback(
+        np.concatenate([first.context, second.context], axis=1),
+        np.concatenate([first.action, second.action], axis=1),
+        np.concatenate([first.reward, second.reward], axis=1),
+        None if old is None or new is None else np.concatenate([old, new], axis=1),
+        np.concatenate([first.weight, second.weight], axis=1),
+    )
+
+
+def _split(feedback: Feedback, due: Booleans) -> tuple[Feedback | None, Feedback | None]:
+    """Return the rows of the replicas that are due ``[R]``, and those of the others."""
+    there = feedback.weight.any(axis=1)
+    if due[there].all():
+        return feedback, None
+    if not due[there].any():
+        return None, feedback
+    now, later = (
+        feedback._replace(weight=np.where(which[:, None], feedback.weight, 0.0))
+        for which in (due, ~due)
+    )
+    return now, later
+
+
+def _parts(weight: Floats, rows: Integers) -> list[Floats]:
+    """Split the first rows into parts: the weights ``[R, n]`` of the rows of each part, else 0.
+
+    Policies predict a part after they have learned the parts before it, so that even the first
+    rows, which often come together, say who predicts well. The first part ends at ``FIRST_PART``
+    rows of a replica, each further one at twice as many as the one before.
+    """
+    there = weight > 0
+    number = rows[:, None] + np.cumsum(there, axis=1)
+    part = np.ceil(np.log2(np.maximum(number / FIRST_PART, 1.0)))
+    part = np.where(there, np.minimum(part, MOST_PARTS), -1.0)
+    found = [np.where(part == one, weight, 0.0) for one in np.unique(part) if one >= 0]
+    return found if len(found) > 1 else [weight]
+
+
+def _faded(before: Integers, weight: Floats) -> Floats:
+    """Return the factor of sums over ``before`` rows when rows with a weight are added, ``[R]``."""
+    after = before + np.count_nonzero(weight, axis=1)
+    factor: Floats = before / np.maximum(after, 1)
+    return factor
+
+
+def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
+    """Return the expected reward of every action, ``[R, n, M]`` or ``[R, 1, M]``."""
+    expected = policy.expected_rewards(member, context)
+    if expected is None:
+        raise InputError(
+            f"a predictive mixture weighs policies by the rewards that they expect, and {policy} "
+            "does not say: take policies with a belief, such as posterior-submax"
+        )
+    return expected
+
+
+def _loss(predicted: Floats, reward: Floats, binary: bool) -> Floats:
+    """Return the loss of each prediction; see `PredictiveMixtureState`."""
+    if not binary:
+        return (reward - predicted) ** 2
+    chance = np.clip(predicted, SUREST, 1 - SUREST)
+    loss: Floats = -np.log(np.where(reward > 0, chance, 1 - chance))
+    return loss
+
+
+def _behind(loss: Floats, weight: Floats, binary: bool) -> Floats:
+    """Return by how much each policy's log score is below the best one, ``[R, m]``."""
+    if not binary:
+        loss = weight[:, None] / 2 * np.log(np.maximum(loss, 1e-300))
+    behind: Floats = loss - loss.min(axis=1, keepdims=True)
+    return behind
+
+
+def _shares(behind: Floats) -> Floats:
+    """Return the weight of each policy, ``[R, m]``; very small ones are 0."""
+    shares = np.exp(-behind)
+    shares /= shares.sum(axis=1, keepdims=True)
+    shares = np.where(shares < LEAST_WEIGHT, 0.0, shares)
+    kept: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return kept
+
+
+MOST_MIXED_NUMBERS = 12
+"""Contexts with more numbers than this are left to the regressions on kernels alone. With more, the
+mixture loses a few per cent on tables before it knows which policy predicts best."""
+
+
+@dataclass(frozen=True)
+class Adaptive(WrapperPolicy):
+    """Decide by counts if there is no context, and by Bayesian regressions if there is one.
+
+    - For arms without context it is `RewardConditioned` with counts whose smoothing and memory are
+      fitted, and the strategy `Tracking`.
+    - For arms with a context it is `PosteriorSubMax`: the ``estimator`` predicts the reward of each
+      action, and SubMax is applied ``depth`` times to each of its posterior draws. If rewards are 0
+      or 1 and the context has at most 12 numbers, it is a `PredictiveMixture` of this, of counts
+      that ignore the context, and of `LogisticSubMax`: the policy that predicted rewards best
+      decides.
+    - For several slots, with or without context, it is `PosteriorSlots`, which does not list joint
+      actions and does not use the ``estimator``.
+    - For several slots that have a reward each, it is `PerSlot`: every slot is decided as arms are.
+
+    All four fit their parameters to the data and know the probability of every decision. Not in
+    the paper; see docs/research.
+    """
+
+    estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
+    depth: int = 2
+
+    @property
+    def facts(self) -> Facts:
+        return self.estimator.facts
+
+    def __post_init__(self) -> None:
+        whole_number("depth", self.depth, at_least=1, at_most=100)
+
+    def wrapped(self, problem: Problem) -> Policy[Any]:
+        if problem.slot_scale is not None:
+            return self._with_slot_rewards
+        if problem.space.slots > 1:
+            return self._with_slots
+        if not problem.context_width:
+            return self._without_context
+        mixed = (
+            isinstance(problem.scale, Binary)
+            and problem.context_width <= MOST_MIXED_NUMBERS
+            # Only the estimator makes use of action features.
+            and not problem.action_features
+        )
+        return self._choosing_by_predictions if mixed else self._with_context
+
+    def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
+        return self.wrapped(state.problem).expected_rewards(state, context)
+
+    @cached_property
+    def _with_slots(self) -> Policy[Any]:
+        return PosteriorSlots(depth=self.depth)
+
+    @cached_property
+    def _with_slot_rewards(self) -> Policy[Any]:
+        # In the problem of one slot there are no rewards of slots, so that this does not recur.
+        return PerSlot(self)
+
+    @cached_property
+    def _with_context(self) -> Policy[Any]:
+        return PosteriorSubMax(self.estimator, self.depth)
+
+    @cached_property
+    def _choosing_by_predictions(self) -> Policy[Any]:
+        memory = self.estimator.memory
+        counts = RewardConditioned(Counting(memory=memory), SubMax())
+        return PredictiveMixture((counts, LogisticSubMax(memory=memory), self._with_context))
+
+    @cached_property
+    def _without_context(self) -> Policy[Any]:
+        return RewardConditioned(Counting("fitted", memory="fitted"), Tracking())

@@ -1,1 +1,0 @@
-"""The default policy, and the policies on Bayesian regressions that it is made of."""

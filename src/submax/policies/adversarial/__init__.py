@@ -1,1 +1,0 @@
-"""Policies with guarantees for rewards that an adversary chooses."""

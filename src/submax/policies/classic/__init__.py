@@ -1,1 +1,0 @@
-"""Classic policies that ignore the context."""

@@ -1,0 +1,217 @@
+"""Uniform, ε-greedy and posterior-greedy decisions, and the gradient bandit."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import positive, probability
+from submax.core.numerics import tally
+from submax.core.policy import Facts, ListingPolicy, Policy, Stepper
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.serialization import stored
+from submax.core.spaces import Choices
+from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.steppers.listed_stepper import ListedStepper
+
+
+@stored("random-state")
+class RandomState(NamedTuple):
+    """The problem alone: this policy learns nothing."""
+
+    problem: Problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the problem with these choices alone."""
+        return self._replace(problem=self.problem.restricted(choices))
+
+
+@dataclass(frozen=True)
+class Random(Policy[RandomState]):
+    """Take every joint action with the same probability or density, whatever the feedback.
+
+    π(a) = 1 / M with M joint actions, or 1 / V if actions have real-valued parts and volume V. It
+    has no parameters.
+    """
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False, learns=False)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
+        return RandomState(problem)
+
+    def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        state.problem.check_context(context)
+        action = state.problem.space.uniform(context.shape[:2], rng)
+        return ChosenActions(action, self.log_prob(state, context, action))
+
+    def log_prob(self, state: RandomState, context: Floats, action: Actions) -> Floats:
+        return np.full(action.shape[:2], -state.problem.space.log_measure)
+
+    def probabilities(self, state: RandomState, context: Floats) -> Floats:
+        size = state.problem.space.size
+        return np.full((len(context), 1, size), 1 / size)
+
+    def update(
+        self, state: RandomState, feedback: Feedback, rng: np.random.Generator
+    ) -> RandomState:
+        feedback.check(state.problem)
+        return state
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(ListingPolicy[ArmStatistics]):
+    """Explore uniformly with probability ε, otherwise take the arm with the highest mean reward.
+
+    π(a) = ε / K + (1 − ε) / T if a is one of the T arms with the highest mean, otherwise ε / K. K
+    is the number of arms, ε is ``epsilon``. An arm that was never pulled has mean 0.
+
+    Reference: Sutton and Barto (2018), section 2.2.
+
+    *Departs from the paper:* Xu et al. (2024) write of "a chance of ε for picking the arm with the
+    best estimated value"; here, as is usual, ε is the probability of exploring.
+    """
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        probability("epsilon", self.epsilon)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        return ArmStatistics.empty(problem, replicas)
+
+    def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
+        means = state.means()
+        best = means == means.max(axis=-1, keepdims=True)
+        greedy = best / best.sum(axis=-1, keepdims=True)
+        explored = self.epsilon / means.shape[-1]
+        mixed: Floats = explored + (1 - self.epsilon) * greedy
+        return mixed[:, None, :]
+
+    def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
+        return state.known_means()[:, None, :]
+
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        return state.add(feedback)
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
+        no_context = np.zeros((replicas, 1, 0))
+        return ListedStepper(problem, replicas, lambda arms: self.probabilities(arms, no_context))
+
+
+@dataclass(frozen=True)
+class PosteriorGreedy(ListingPolicy[ArmStatistics]):
+    """Take the arm with the highest posterior mean (α + successes) / (α + β + pulls).
+
+    The prior of every arm is Beta(α, β). Ties are broken at random for every decision. An
+    optimistic prior explores: an arm is left only when its mean has fallen below those of others.
+
+    Reference: Bayati et al. (2020) on greedy decisions with many arms.
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        problem.scale.known_bounds("the PosteriorGreedy policy")
+        return ArmStatistics.empty(problem, replicas)
+
+    def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
+        successes = self.alpha + state.successes("the PosteriorGreedy policy")
+        means = successes / (self.alpha + self.beta + state.pulls)
+        best = means == means.max(axis=-1, keepdims=True)
+        listed: Floats = best / best.sum(axis=-1, keepdims=True)
+        return listed[:, None]
+
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        return state.add(feedback)
+
+
+@stored("gradient-state")
+class GradientState(NamedTuple):
+    """The ``preferences [R, A]`` H(a), and the baseline: ``rewards [R]`` / ``observed [R]``.
+
+    ``rewards`` is the sum of all rewards so far, ``observed`` the number of observations.
+    """
+
+    problem: Problem
+    preferences: Floats
+    rewards: Floats
+    observed: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the preferences of the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), preferences=self.preferences[:, kept]
+        )
+
+
+@dataclass(frozen=True)
+class Gradient(ListingPolicy[GradientState]):
+    """Take arms by softmax preferences, and learn the preferences by stochastic gradient ascent.
+
+    π(a) = exp H(a) / Σ_b exp H(b). An observation of arm aⁱ with reward r adds
+    η (r − r̄) (1[a = aⁱ] − π(a)) to every H(a). η is ``step``, r̄ is the mean of all rewards so far.
+    Observations that come back together are added up with the same π. The default step is the
+    larger of the book's two, which are 0.1 and 0.4.
+
+    Reference: Sutton and Barto (2018), section 2.8.
+    """
+
+    step: float = 0.4
+
+    def __post_init__(self) -> None:
+        positive("step", self.step)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
+        problem.space.check_listable("the gradient bandit")
+        nothing = np.zeros(replicas)
+        return GradientState(problem, np.zeros((replicas, problem.space.size)), nothing, nothing)
+
+    def probabilities(self, state: GradientState, context: Floats) -> Floats:
+        return _softmax(state.preferences)[:, None, :]
+
+    def update(
+        self, state: GradientState, feedback: Feedback, rng: np.random.Generator
+    ) -> GradientState:
+        feedback.check(state.problem)
+        present = feedback.weight > 0
+        reward = np.where(present, feedback.reward, 0.0)
+        rewards = state.rewards + np.sum(feedback.weight * reward, axis=-1)
+        observed = state.observed + np.sum(feedback.weight, axis=-1)
+        baseline = rewards / np.where(observed > 0, observed, 1.0)
+        advantage = feedback.weight * (reward - baseline[:, None])
+        index = state.problem.space.index(feedback.action)
+        of_chosen = tally(index, advantage, state.preferences.shape[-1])
+        of_all = advantage.sum(axis=-1, keepdims=True) * _softmax(state.preferences)
+        preferences = state.preferences + self.step * (of_chosen - of_all)
+        return GradientState(state.problem, preferences, rewards, observed)
+
+
+def _softmax(preferences: Floats) -> Floats:
+    powers = np.exp(preferences - preferences.max(axis=-1, keepdims=True))
+    result: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return result

@@ -1,0 +1,268 @@
+"""The action with the highest reward that a regressor predicts."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import non_negative
+from submax.core.errors import InputError, one_line
+from submax.core.numerics import draw, log_prob_of, sharpened
+from submax.core.policy import Facts, ListingPolicy, Policy, Stepper, WrapperPolicy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.rewards import Binary
+from submax.core.serialization import stored
+from submax.core.spaces import Choices
+from submax.models.classifiers import ModelCache, class_by_name, copied, seeded, weight_argument
+from submax.models.memory import Memory, StoredBuffer
+
+FEWEST_ROWS = 20
+"""The reward of an action with fewer rows than this is its mean: trees need about 20 rows to
+split."""
+
+
+class ActionModels(NamedTuple):
+    """Fitted models of each of M joint actions, none if it has few rows, and ``means [M]`` instead.
+
+    The prediction is the mean of those of the models. A classifier distinguishes two rewards.
+    """
+
+    models: tuple[tuple[Any, ...], ...]
+    means: Floats
+
+    @classmethod
+    def fitted(
+        cls,
+        unfitted: Sequence[Any],
+        context: Floats,
+        action: Integers,
+        reward: Floats,
+        weight: Floats,
+        size: int,
+        seed: int,
+    ) -> "ActionModels":
+        """Fit a copy of each model to the rows ``[n]`` of each action.
+
+        Means are shrunk to that of all rows by one additional row.
+        """
+        overall = float(weight @ reward / weight.sum()) if weight.sum() > 0 else 0.0
+        counts = np.bincount(action, weights=weight, minlength=size)
+        sums = np.bincount(action, weights=weight * reward, minlength=size)
+        models = []
+        for number in range(size):
+            row = np.flatnonzero(action == number)
+            learns = len(row) >= FEWEST_ROWS and context.shape[1] > 0 and np.ptp(reward[row]) > 0
+            chosen = unfitted if learns else ()
+            models.append(
+                tuple(_fitted(one, context[row], reward[row], weight[row], seed) for one in chosen)
+            )
+        return cls(tuple(models), (sums + overall) / (counts + 1))
+
+    def restricted(self, kept: Integers) -> "ActionModels":
+        """Return the models of the actions ``kept [m]`` alone."""
+        return ActionModels(tuple(self.models[action] for action in kept), self.means[kept])
+
+    def predict(self, context: Floats) -> Floats:
+        """Return the predicted reward of every action: ``[n, D] -> [n, M]``."""
+        predicted = np.tile(self.means, (len(context), 1))
+        for number, models in enumerate(self.models):
+            if models and len(context):
+                predicted[:, number] = np.mean([_predicted(one, context) for one in models], axis=0)
+        return predicted
+
+
+def _predicted(model: Any, context: Floats) -> Floats:
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(model.predict(context), dtype=np.float64).reshape(-1)
+    values = np.asarray(model.classes_, dtype=np.float64)
+    predicted: Floats = np.asarray(model.predict_proba(context), dtype=np.float64) @ values
+    return predicted
+
+
+def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed: int) -> Any:
+    model = seeded(copied(unfitted), seed)
+    argument = None if np.all(weight == 1) else weight_argument(model)
+    try:
+        model.fit(context, reward, **({} if argument is None else {argument: weight}))
+    except Exception as error:
+        raise InputError(
+            f"the model {type(model).__name__} cannot be fitted to {len(reward)} rows "
+            f"({one_line(error)}); any that can be is allowed: change its parameters"
+        ) from error
+    return model
+
+
+BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
+FOREST = "sklearn.ensemble.ExtraTreesRegressor"
+REGRESSOR, CLASSIFIER = "Regressor", "Classifier"
+"""Endings of the names of a regressor and of the classifier that is used for binary rewards."""
+LARGEST_SEED = 2**31 - 1
+"""Libraries of regressors accept seeds below this number."""
+MOST_ROWS = 200_000
+"""Rows that the presets keep, at random: more would take longer and hardly change a model."""
+
+
+@stored("regression-state")
+class RegressionState(NamedTuple):
+    """The rows kept, the ``seed [R]`` of each replica's models, and the models, which follow."""
+
+    problem: Problem
+    buffer: StoredBuffer
+    seed: Integers
+    models: ModelCache
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyRegression(ListingPolicy[RegressionState]):
+    """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
+
+    The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
+    scikit-learn or LightGBM, made with ``parameters``; of several the predictions are averaged. If
+    rewards are binary, the classifier of the same name is used instead if there is one
+    (…Regressor, …Classifier). An action with few rows is predicted by its mean.
+    All models are fitted anew to the rows that ``memory`` keeps whenever there are new rows. A
+    state is stored with its rows, and its models are fitted again from them after it was read.
+
+    It does not explore: use it to learn from a log that another policy wrote. Before the first
+    feedback it is uniform.
+
+    Not in the paper; the direct method of Dudík, Langford and Li (2011) as a policy.
+    """
+
+    regressor: str | Sequence[str] = BOOSTED
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.regressor, str):
+            object.__setattr__(self, "regressor", tuple(self.regressor))
+
+    def unfitted(self, binary: bool) -> tuple[Any, ...]:
+        """Return the models before they are fitted, for binary rewards or for others."""
+        names = [self.regressor] if isinstance(self.regressor, str) else self.regressor
+        return tuple(self._made(name, binary) for name in names)
+
+    def _made(self, name: str, binary: bool) -> Any:
+        kind = class_by_name(name, "regressor", "predict")
+        if binary and name.endswith(REGRESSOR):
+            twin = name.removesuffix(REGRESSOR) + CLASSIFIER
+            kind = getattr(sys.modules[kind.__module__], twin.rpartition(".")[2], kind)
+        try:
+            return kind(**self.parameters)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{name} cannot be made from parameters {dict(self.parameters)} "
+                f"({one_line(error)}); its own parameters are allowed: change them"
+            ) from error
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True, forgets=self.memory.forgets)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RegressionState:
+        problem.space.check_listable("greedy-regression", "take rcp-adaptive")
+        self.unfitted(problem.scale == Binary())
+        buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
+        return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
+
+    def restricted(self, state: RegressionState, choices: Choices) -> RegressionState:
+        """Keep the models of the joint actions of these choices alone."""
+        kept = state.problem.space.indices_of(choices)
+        models = tuple(
+            None if model is None else model.restricted(kept) for model in self._models(state)
+        )
+        return state._replace(
+            problem=state.problem.restricted(choices), models=ModelCache.holding(models)
+        )
+
+    def update(
+        self, state: RegressionState, feedback: Feedback, rng: np.random.Generator
+    ) -> RegressionState:
+        feedback.check(state.problem)
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
+            return state
+        buffer = state.buffer.add(feedback, self.memory, rng)
+        seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), state.seed)
+        fresh = RegressionState(state.problem, buffer, seed, ModelCache())
+        models = tuple(
+            self._fitted(fresh, replica) if new else before
+            for replica, (new, before) in enumerate(zip(news, self._models(state), strict=True))
+        )
+        return fresh._replace(models=ModelCache.holding(models))
+
+    def probabilities(self, state: RegressionState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        size = state.problem.space.size
+        found = np.full((*context.shape[:2], size), 1 / size)
+        for replica, model in enumerate(self._models(state)):
+            if model is not None:
+                found[replica] = sharpened(model.predict(context[replica]), 0.0)
+        return found
+
+    def _models(self, state: RegressionState) -> tuple[Any, ...]:
+        replicas = range(len(state.seed))
+        return state.models.get(lambda: tuple(self._fitted(state, one) for one in replicas))
+
+    def _fitted(self, state: RegressionState, replica: int) -> ActionModels | None:
+        buffer, rows = state.buffer, slice(0, int(state.buffer.filled[replica]))
+        if not rows.stop:
+            return None
+        return ActionModels.fitted(
+            self.unfitted(state.problem.scale == Binary()),
+            buffer.context[replica, rows].astype(np.float64),
+            state.problem.space.index(buffer.action[replica, rows].astype(np.int64)),
+            buffer.reward[replica, rows],
+            buffer.weight[replica, rows],
+            state.problem.space.size,
+            int(state.seed[replica]),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GreedyRegression) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.regressor, repr(sorted(self.parameters.items())), self.memory
+
+
+@dataclass(frozen=True)
+class Tempered(WrapperPolicy):
+    """π'(a | c) ∝ π(a | c)^(1/τ), with π the other ``policy`` and τ the ``temperature``.
+
+    With τ = 0 it takes the most likely action; tied actions share the probability. It learns
+    exactly as the other policy does. A greedy variant earns more from what is known and explores
+    less, so that it suits a policy that was learned from a log and is not learned further.
+    """
+
+    policy: Policy[Any]
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        non_negative("temperature", self.temperature)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
+        problem.space.check_listable("a tempered policy", "take the policy itself")
+        return super().init(problem, replicas, rng)
+
+    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        probabilities = self.probabilities(state, context)
+        index = draw(probabilities, context.shape[1], rng)
+        return ChosenActions(state.problem.space.action(index), log_prob_of(probabilities, index))
+
+    def log_prob(self, state: Any, context: Floats, action: Actions) -> Floats:
+        state.problem.check_action(action)
+        index = state.problem.space.index(action.astype(np.int64))
+        return log_prob_of(self.probabilities(state, context), index)
+
+    def probabilities(self, state: Any, context: Floats) -> Floats:
+        return sharpened(super().probabilities(state, context), self.temperature)
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        return None

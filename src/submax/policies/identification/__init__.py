@@ -1,1 +1,0 @@
-"""Policies that look for the best arm, and do not mind what they earn on the way."""

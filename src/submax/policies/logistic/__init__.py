@@ -1,1 +1,0 @@
-"""Policies with a logistic regression of the reward for every action."""

@@ -1,0 +1,685 @@
+"""Policies on value networks: ε-greedy, NeuralUCB and neural Thompson sampling."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy
+from numpy.polynomial import legendre
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.checks import below_one, non_negative, positive, probability, whole_number
+from submax.core.errors import InputError, warn_of_divergence
+from submax.core.numerics import log_prob_of
+from submax.core.optional import require_extra
+from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.rewards import Scale
+from submax.core.serialization import stored
+from submax.core.spaces import Choices
+from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
+from submax.models.networks.choices import first_choices, parameters_where
+from submax.models.networks.values import Hidden, Numbers, ValueNetwork
+from submax.models.training import Training
+
+REACH = 7.5
+"""Number of standard deviations beyond which a normal variable is neglected: Φ(−7.5) ≈ 3e-14."""
+NEGLIGIBLE = 1e-13
+"""Probabilities below this are neglected."""
+BISECTIONS = 10
+"""Bisection steps for the lower limit; it need not be exact, only low enough."""
+NODES_PER_PANEL = 16
+FEWEST_PANELS = 4
+PANEL_WIDTH = 0.6
+"""The largest logarithmic width of a panel that keeps the error below 1e-9; the tests check it."""
+NUMBERS_PER_CHUNK = 2**20
+"""About how many numbers an intermediate array holds, 8 MB, whatever the size of the problem."""
+
+
+class Rivals(NamedTuple):
+    """Groups of equal variables in N rows: ``[N, K]``; means are relative to a number of the row.
+
+    ``members`` is the number of variables in a group. Of the groups that can be the largest,
+    ``random`` ones have a density, and ``constant`` ones have standard deviation 0.
+    """
+
+    mean: Floats
+    deviation: Floats
+    members: Integers
+    random: Booleans
+    constant: Booleans
+
+    def below(self, point: Floats) -> Floats:
+        """F of every variable at ``point [N, m]``, 1 for those without a density: ``[N, m, K]``."""
+        below: Floats = scipy.special.ndtr(self._standardized(point))
+        if not self.random.all():
+            below[~np.broadcast_to(self.random[:, None, :], below.shape)] = 1.0
+        return below
+
+    def all_below(self, below: Floats) -> Floats:
+        """The product of F over all members of all groups: ``[N, m, K] -> [N, m]``."""
+        if self.members.max(initial=0) <= 1:
+            product: Floats = below.prod(axis=-1)
+            return product
+        # Above the lower limit every F is at least Φ(−7.5), so that its logarithm is finite.
+        logarithm: Floats = np.einsum("nmk,nk->nm", np.log(below), self.members)
+        return np.exp(logarithm)
+
+    def density(self, point: Floats) -> Floats:
+        """The density f of every variable at ``point [N, m]``, 0 for constants: ``[N, m, K]``."""
+        standardized = self._standardized(point)
+        standardized *= standardized
+        standardized *= -0.5
+        np.exp(standardized, out=standardized)
+        height = np.where(self.random, 1 / (math.sqrt(2 * math.pi) * self.deviation), 0.0)
+        standardized *= height[:, None, :]
+        return standardized
+
+    def of(self, rows: Integers) -> "Rivals":
+        """The rivals of some rows."""
+        return Rivals(
+            self.mean[rows],
+            self.deviation[rows],
+            self.members[rows],
+            self.random[rows],
+            self.constant[rows],
+        )
+
+    def keep(self, column: Integers) -> "Rivals":
+        """The rivals in some columns of each row, ``[N, k]``."""
+        return Rivals(
+            np.take_along_axis(self.mean, column, axis=-1),
+            np.take_along_axis(self.deviation, column, axis=-1),
+            np.take_along_axis(self.members, column, axis=-1),
+            np.take_along_axis(self.random, column, axis=-1),
+            np.take_along_axis(self.constant, column, axis=-1),
+        )
+
+    def _standardized(self, point: Floats) -> Floats:
+        standardized = point[:, :, None] - self.mean[:, None, :]
+        standardized /= self.deviation[:, None, :]
+        return standardized
+
+
+class Grid(NamedTuple):
+    """The axis of each row: its lower limit, smallest deviation and logarithmic length, ``[N]``."""
+
+    start: Floats
+    unit: Floats
+    stretch: Floats
+
+
+def largest_normal(mean: Floats, deviation: Floats) -> Floats:
+    """Probability that each of the N(mean, deviation²) is the largest: ``[..., K] -> [..., K]``.
+
+    The error is below 1e-9.
+
+    >>> largest_normal(np.array([0.0, 0.0, -50.0]), np.array([1.0, 3.0, 1.0])).round(8).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    size = mean.shape[-1]
+    means, deviations = mean.reshape(-1, size), deviation.reshape(-1, size)
+    result = np.empty(means.shape)
+    rows = max(1, NUMBERS_PER_CHUNK // (size * NODES_PER_PANEL * FEWEST_PANELS))
+    for first in range(0, len(means), rows):
+        block = slice(first, first + rows)
+        result[block] = _chunk(means[block], deviations[block])
+    return result.reshape(mean.shape)
+
+
+def _chunk(mean: Floats, deviation: Floats) -> Floats:
+    groups, group = _grouped(mean, deviation)
+    rivals, grid, column = _rivals(*groups)
+    needed = np.maximum(np.ceil(grid.stretch / PANEL_WIDTH), FEWEST_PANELS)
+    panels = np.exp2(np.ceil(np.log2(needed))).astype(np.int64)
+    probability = np.empty(rivals.mean.shape)
+    for count in np.unique(panels):
+        rows = np.flatnonzero(panels == count)
+        part = Grid(*(values[rows] for values in grid))
+        probability[rows] = _integrals(rivals.of(rows), part, int(count))
+    of_group = np.zeros(groups[0].shape)
+    np.put_along_axis(of_group, column, probability, axis=-1)
+    result = np.take_along_axis(of_group, group, axis=-1)
+    normalized: Floats = result / result.sum(axis=-1, keepdims=True)
+    return normalized
+
+
+def _grouped(mean: Floats, deviation: Floats) -> tuple[tuple[Floats, Floats, Integers], Integers]:
+    """Mean, deviation and number of members of each group, and the group of each variable.
+
+    Rows with fewer groups than others are filled up with groups of no members and the constant −∞.
+    """
+    rows = np.arange(len(mean))[:, None]
+    order = np.lexsort((deviation, mean), axis=-1)
+    sorted_mean, sorted_deviation = mean[rows, order], deviation[rows, order]
+    new = (np.diff(sorted_mean, axis=-1) != 0) | (np.diff(sorted_deviation, axis=-1) != 0)
+    number = np.zeros(mean.shape, dtype=np.int64)
+    np.cumsum(new, axis=-1, out=number[:, 1:])
+    most = int(number[:, -1].max()) + 1
+    group_mean = np.full((len(mean), most), -np.inf)
+    group_deviation = np.zeros(group_mean.shape)
+    group_mean[rows, number], group_deviation[rows, number] = sorted_mean, sorted_deviation
+    members = np.bincount((rows * most + number).ravel(), minlength=group_mean.size)
+    group = np.empty(mean.shape, dtype=np.int64)
+    group[rows, order] = number
+    return (group_mean, group_deviation, members.reshape(group_mean.shape)), group
+
+
+def _rivals(mean: Floats, deviation: Floats, members: Integers) -> tuple[Rivals, Grid, Integers]:
+    """The groups that can be the largest, the axis to integrate over, and the groups' columns."""
+    # Relative to the variable that sets the start, differences far below the means stay exact.
+    leader = np.argmax(mean - REACH * deviation, axis=-1)
+    mean = mean - np.take_along_axis(mean, leader[:, None], axis=-1)
+    start = (mean - REACH * deviation).max(axis=-1)
+    start = _raised(*_reaching(mean, deviation, members, start))
+    rivals, grid = _reaching(mean, deviation, members, start)
+    possible = rivals.random | rivals.constant
+    most = int(possible.sum(axis=-1).max())
+    column = np.argsort(~possible, axis=-1, kind="stable")[:, :most]
+    return rivals.keep(column), grid, column
+
+
+def _reaching(
+    mean: Floats, deviation: Floats, members: Integers, start: Floats
+) -> tuple[Rivals, Grid]:
+    """The variables that can lie above the start, and the axis up to their upper end."""
+    upper = mean + REACH * deviation
+    possible = upper >= start[:, None]
+    random = possible & (deviation > 0)
+    narrowest = np.where(random, deviation, np.inf).min(axis=-1)
+    unit = np.where(np.isfinite(narrowest), narrowest, 1.0)
+    stretch = np.log1p((upper.max(axis=-1) - start) / unit)
+    deviation = np.where(random, deviation, 1.0)
+    rivals = Rivals(mean, deviation, members, random, possible & ~random)
+    return rivals, Grid(start, unit, stretch)
+
+
+def _raised(rivals: Rivals, grid: Grid) -> Floats:
+    """The start, raised by bisection while the largest variable almost certainly lies above it."""
+    low, high = np.zeros(len(grid.start)), np.ones(len(grid.start))
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        point = grid.start + grid.unit * np.expm1(grid.stretch * middle)
+        negligible = rivals.all_below(rivals.below(point[:, None]))[:, 0] < NEGLIGIBLE
+        low, high = np.where(negligible, middle, low), np.where(negligible, high, middle)
+    raised: Floats = grid.start + grid.unit * np.expm1(grid.stretch * low)
+    return raised
+
+
+def _integrals(rivals: Rivals, grid: Grid, panels: int) -> Floats:
+    """∫ f_k Π_{j≠k} F_j for variables with a density, Π_j F_j at the start for constants."""
+    at_start = rivals.all_below(rivals.below(grid.start[:, None]))
+    constants = np.where(rivals.constant, rivals.members, 0)
+    shares = np.maximum(constants.sum(axis=-1, keepdims=True), 1)
+    probability: Floats = rivals.constant * at_start / shares
+    stretch, unit = grid.stretch[:, None], grid.unit[:, None]
+    for node, weight in _blocks(panels, max(1, NUMBERS_PER_CHUNK // rivals.mean.size)):
+        point = grid.start[:, None] + unit * np.expm1(stretch * node)
+        step = weight * stretch * unit * np.exp(stretch * node)
+        # Above the start every F is at least Φ(−7.5), so that F_k can be divided out again.
+        below = rivals.below(point)
+        step *= rivals.all_below(below)
+        density = rivals.density(point)
+        density /= below
+        probability += np.einsum("nmk,nm->nk", density, step)
+    return probability
+
+
+def _blocks(panels: int, most: int) -> Iterator[tuple[Floats, Floats]]:
+    """Nodes and weights of Gauss-Legendre panels on [0, 1], in blocks of at most ``most``."""
+    node, weight = _rule(panels)
+    for first in range(0, len(node), most):
+        yield node[first : first + most], weight[first : first + most]
+
+
+@cache
+def _rule(panels: int) -> tuple[Floats, Floats]:
+    node, weight = legendre.leggauss(NODES_PER_PANEL)
+    starts = np.arange(panels)[:, None]
+    return ((starts + (node + 1) / 2) / panels).ravel(), np.tile(weight, panels) / (2 * panels)
+
+
+def highest(score: Floats) -> Floats:
+    """Equal probabilities for the highest scores along the last axis, 0 for all others.
+
+    >>> import numpy as np
+    >>> highest(np.array([1.0, 3.0, 3.0])).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    best = score == score.max(axis=-1, keepdims=True)
+    shared: Floats = best / best.sum(axis=-1, keepdims=True)
+    return shared
+
+
+UNLIMITED_MEMORY = Memory()
+"""All feedback is kept, with full weight."""
+ACTIVATIONS_AT_ONCE = 2**22
+"""About how many activations are held in memory, 16 MB of float32; more contexts are processed in
+parts."""
+MOST_ACTIVATIONS = 2**28
+"""The most activations for one decision of each replica, 1 GB of float32; more are refused."""
+
+
+@stored("value-belief")
+class ValueBelief(NamedTuple):
+    """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
+
+    ``scaling`` standardizes contexts for the network; None if they are not standardized.
+    """
+
+    problem: Problem
+    buffer: Buffer
+    parameters: dict[str, NDArray[np.float32]]
+    network: ValueNetwork
+    scaling: ContextScaling | None = None
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+        """The belief before any feedback, for policies that evaluate every joint action."""
+        problem.space.check_listable("this policy")
+        numbers = replicas * problem.space.size * hidden
+        if numbers > MOST_ACTIVATIONS:
+            raise InputError(
+                f"a value network evaluates every joint action: {problem.space.size} joint actions "
+                f"times {hidden} units times {replicas} replicas are {numbers} numbers for one "
+                f"decision, and at most {MOST_ACTIVATIONS} are allowed: take fewer replicas or "
+                "units, or a policy that does not list joint actions"
+            )
+        return cls.unlisted(problem, replicas, hidden)
+
+    @classmethod
+    def unlisted(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+        """The belief before any feedback: all actions have the same value."""
+        require_extra("neural", "a value network", "jax", "equinox", "optax")
+        choices, width = sum(problem.space.choices), problem.context_width
+        network = ValueNetwork.silent(replicas, choices, width, hidden)
+        return cls(problem, Buffer.empty(problem, replicas), {}, network)
+
+    def restricted(self, choices: Choices) -> "ValueBelief":
+        """Return the belief about these choices alone, for deciding."""
+        kept = self.problem.space.kept_choices(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), network=self.network.restricted(kept)
+        )
+
+    def trained(
+        self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
+    ) -> "ValueBelief":
+        """The belief after more feedback; the same object if the feedback has no rows."""
+        from submax.models.nn.designs import ValueDesign
+        from submax.models.nn.training import restored, train
+
+        feedback.check(self.problem)
+        has_rows = np.any(feedback.weight > 0, axis=1)
+        if not has_rows.any():
+            return self
+        buffer = self.buffer.add(feedback, UNLIMITED_MEMORY, rng)
+        design = ValueDesign(
+            self.problem.space.choices,
+            self.problem.context_width,
+            self.network.head_weight.shape[1],
+            dropout,
+        )
+        scaling = ContextScaling.of(buffer) if training.standardizes else None
+        targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
+        rows = Minibatches.of(buffer, buffer.action, targets, scaling)
+        # By default training starts from new parameters: with a fitted number of steps, continuing
+        # from the old ones is worse if rewards carry little information (docs/results/tuning.md).
+        start = self.parameters if training.continued and self.parameters else None
+        trained = train(design, training, rows, rng, start)
+        network = design.exported(restored(design, trained.parameters))
+        warn_of_divergence(trained.diverged)
+        # A replica without new rows, or whose training diverged, keeps its network.
+        learned = has_rows & ((trained.diverged < 0) | (self.buffer.filled == 0))
+        return ValueBelief(
+            self.problem,
+            buffer,
+            parameters_where(learned, trained.parameters, self.parameters),
+            network.where(learned, self.network),
+            scaling if scaling is None else scaling.where(learned, self.scaling),
+        )
+
+    def choices(self) -> Integers:
+        """All joint actions; choices are indexed among those of all slots together: ``[M, S]``."""
+        space = self.problem.space
+        return space.listing() + first_choices(space.choices)
+
+    def logits(
+        self, context: Floats, masks: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    ) -> Floats:
+        """The network's output for every joint action in each context: ``[R, n, M]``.
+
+        ``masks`` are dropout masks of the two layers, ``[R, n, H]``, or ``[R, 1, H]`` for all rows.
+        """
+        self.problem.check_context(context)
+        choices, network, inputs = self.choices(), self.network, self.inputs(context)
+
+        def logits_of(part: slice) -> Floats:
+            of_part = (
+                None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
+            )
+            return network.logits(network.hidden(inputs[:, part], choices, of_part))
+
+        return np.concatenate([logits_of(part) for part in self.parts(context.shape[1])], axis=1)
+
+    def values(self, context: Floats) -> Floats:
+        """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
+        values: Floats = scipy.special.expit(self.logits(context))
+        return values
+
+    def values_of(self, rows: Feedback | Buffer) -> Floats:
+        """The expected reward of every logged decision on the scale from 0 to 1: ``[R, n]``.
+
+        A row of weight 0 is evaluated as if it had context 0 and the first action.
+        """
+        there = (rows.weight > 0)[..., None]
+        inputs = self.inputs(np.where(there, rows.context, 0.0))
+        action = np.where(there, rows.action, 0)
+        choices = (action + first_choices(self.problem.space.choices))[:, :, None]
+        network = self.network
+        step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
+        parts = [slice(begin, begin + step) for begin in range(0, there.shape[1] or 1, step)]
+        logits = [
+            network.logits(network.hidden(inputs[:, part], choices[:, part])) for part in parts
+        ]
+        values: Floats = scipy.special.expit(np.concatenate(logits, axis=1)[..., 0])
+        return values
+
+    def inputs(self, context: Numbers) -> Numbers:
+        """Contexts as inputs of the network, standardized if ``scaling`` is set: ``[R, n, D]``."""
+        return context if self.scaling is None else self.scaling.scaled(context)
+
+    def parts(self, rows: int) -> list[slice]:
+        """Split rows into parts, at least one, whose activations are held in memory together."""
+        one_row = self.network.first_bias.size * self.problem.space.size
+        step = max(1, ACTIVATIONS_AT_ONCE // one_row)
+        return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]
+
+
+def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
+    """The masks of some rows; a single mask for all rows is returned as it is."""
+    return mask if mask.shape[1] == 1 else mask[:, part]
+
+
+def reward_bounds(scale: Scale, buffer: Buffer) -> tuple[Floats, Floats]:
+    """The known bounds of rewards, else the lowest and the highest so far: each ``[R, 1]``."""
+    if scale.bounds is not None:
+        low, high = (np.full((len(buffer.reward), 1), bound) for bound in scale.bounds)
+        return low, high
+    present = buffer.weight > 0
+    low = np.where(present, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    high = np.where(present, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    return low, high
+
+
+def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
+    """Rewards ``[R, n]`` scaled to 0 … 1 by the bounds of the buffer; 1/2 if all are equal."""
+    low, high = reward_bounds(scale, buffer)
+    differ = high > low
+    share = (reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
+    shares: Floats = np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
+    return shares
+
+
+@dataclass(frozen=True)
+class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
+    """Explore uniformly with probability ε, otherwise take the highest value in this context.
+
+    π(a | c) = ε / M + (1 − ε) / T if a is one of the T actions with the highest f(a, c), otherwise
+    ε / M. M is the number of joint actions, ε is ``epsilon``. f is the logit of a value network
+    with two layers of ``hidden`` units, trained as ``training`` says, with the probability
+    ``dropout`` of leaving out a unit in training.
+
+    Reference: Xu et al. (2024), section 4.2.
+    """
+
+    epsilon: float = 0.1
+    hidden: int = 32
+    dropout: float = 0.1
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        probability("epsilon", self.epsilon)
+        whole_number("hidden", self.hidden, at_least=1)
+        below_one("dropout", self.dropout)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
+        return ValueBelief.empty(problem, replicas, self.hidden)
+
+    def probabilities(self, state: ValueBelief, context: Floats) -> Floats:
+        greedy = highest(state.logits(context))
+        mixed: Floats = self.epsilon / greedy.shape[-1] + (1 - self.epsilon) * greedy
+        return mixed
+
+    def update(
+        self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
+    ) -> ValueBelief:
+        return state.trained(feedback, self.training, self.dropout, rng)
+
+
+GRADIENTS_AT_ONCE = 2**22
+"""About how many activations are held in memory, 16 MB of float32, while the sums over the buffer
+are computed; more rows are processed in parts."""
+
+Weights = NDArray[np.float32]
+
+
+@stored("gradient-belief")
+class GradientBelief(NamedTuple):
+    """The logit f(a, c) of a value network, with the variance g(a, c)ᵀ U⁻¹ g(a, c).
+
+    g is the gradient of f with respect to all parameters. U, the ``precision``, is the diagonal of
+    ρ I + Σ_i w_i g_i g_iᵀ over the observations, with weights w_i and ρ the ``ridge``. The gradient
+    with respect to a weight is an activation times a slope. Hence the sum and the quadratic form
+    are products of matrices of squares, and no gradient is ever stored.
+
+    Reference: Zhou et al. (2020); Zhang et al. (2021), with the diagonal they use in practice.
+
+    *Departs from the papers:* f is the logit of a network trained by cross-entropy, not by squared
+    error, and g is not divided by the root of the network's width. Each update computes U again
+    with the gradients of the newly trained network, whereas the papers add new gradients to those
+    of earlier networks.
+    """
+
+    belief: ValueBelief
+    precision: ValueNetwork
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the network is trained for."""
+        return self.belief.problem
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, hidden: int, ridge: float) -> Self:
+        """The belief before any feedback: U = ρ I."""
+        belief = ValueBelief.empty(problem, replicas, hidden)
+        return cls(belief, _flat(belief.network, ridge))
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the belief about these choices alone."""
+        kept = self.problem.space.kept_choices(choices)
+        return self._replace(
+            belief=self.belief.restricted(choices), precision=self.precision.restricted(kept)
+        )
+
+    def trained(
+        self,
+        feedback: Feedback,
+        training: Training,
+        ridge: float,
+        rng: np.random.Generator,
+    ) -> Self:
+        """The belief after more feedback; the same object if the feedback has no rows."""
+        belief = self.belief.trained(feedback, training, 0.0, rng)
+        if belief is self.belief:
+            return self
+        return type(self)(belief, _summed(belief, ridge))
+
+    def scores(self, context: Floats) -> tuple[Floats, Floats]:
+        """The logit and its standard deviation for every joint action, both ``[R, n, M]``."""
+        self.problem.check_context(context)
+        network, choices = self.belief.network, self.belief.choices()
+        given = self.belief.inputs(context)
+        logits, deviations = [], []
+        for part in self.belief.parts(context.shape[1]):
+            hidden = network.hidden(given[:, part], choices)
+            variance = _variance(network, self.precision, given[:, part], choices, hidden)
+            logits.append(network.logits(hidden))
+            deviations.append(np.sqrt(variance).astype(np.float64))
+        return np.concatenate(logits, axis=1), np.concatenate(deviations, axis=1)
+
+
+def _variance(
+    network: ValueNetwork,
+    precision: ValueNetwork,
+    context: Numbers,
+    choices: Integers,
+    hidden: Hidden,
+) -> Weights:
+    """gᵀ U⁻¹ g, layer by layer: Σ (squared input · U⁻¹) · squared slope."""
+    inverse = ValueNetwork(*(np.reciprocal(array) for array in precision))
+    first, second = (slope**2 for slope in network.slopes(hidden))
+    given = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
+    chosen = inverse.choice_weight[:, choices].sum(axis=2)
+    below = np.einsum("rnmh,rnh->rnm", first, given) + np.einsum("rnmh,rmh->rnm", first, chosen)
+    flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1]) @ inverse.second_weight
+    middle = (flat.reshape(first.shape) + inverse.second_bias[:, None, None]) * second
+    above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)
+    total: Weights = below + middle.sum(axis=-1) + above + inverse.head_bias[:, None, None]
+    return total
+
+
+def _flat(network: ValueNetwork, ridge: float) -> ValueNetwork:
+    return ValueNetwork(*(np.full(array.shape, ridge, dtype=np.float32) for array in network))
+
+
+def _summed(belief: ValueBelief, ridge: float) -> ValueNetwork:
+    """The diagonal of U, ρ + Σ_i w_i g_i², over all rows of the buffer."""
+    buffer = belief.buffer
+    total = _flat(belief.network, ridge)
+    hidden = belief.network.first_bias.shape[1]
+    rows = max(1, GRADIENTS_AT_ONCE // (len(buffer.filled) * hidden))
+    for begin in range(0, buffer.reward.shape[1], rows):
+        part = _squares(belief, slice(begin, begin + rows))
+        total = ValueNetwork(*(one + other for one, other in zip(total, part, strict=True)))
+    return total
+
+
+def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
+    """Σ_i w_i g_i² over some rows of the buffer: products of squared inputs and squared slopes."""
+    buffer, network = belief.buffer, belief.network
+    choices = buffer.action[:, rows] + first_choices(belief.problem.space.choices)
+    context = belief.inputs(buffer.context[:, rows].astype(np.float32, copy=False))
+    hidden = network.hidden(context, choices[:, :, None])
+    weight = buffer.weight[:, rows].astype(np.float32)[..., None]
+    first, second = (slope[:, :, 0] ** 2 * weight for slope in network.slopes(hidden))
+    columns = np.arange(network.choice_weight.shape[1])
+    one_hot = (choices[..., None] == columns).any(axis=2).astype(np.float32)
+    return ValueNetwork(
+        one_hot.swapaxes(1, 2) @ first,
+        (context**2).swapaxes(1, 2) @ first,
+        first.sum(axis=1),
+        (hidden.first[:, :, 0] ** 2).swapaxes(1, 2) @ second,
+        second.sum(axis=1),
+        (hidden.second[:, :, 0] ** 2 * weight).sum(axis=1),
+        weight.sum(axis=(1, 2)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientFeaturePolicy(Policy[GradientBelief]):
+    """A policy that decides by the mean and the deviation that a `GradientBelief` gives.
+
+    ``hidden`` is the number of units in each of the value network's two layers, ``training`` says
+    how the network is trained at each update, and ``ridge`` is the prior precision of the gradient
+    features.
+    """
+
+    ridge: float = 1.0
+    hidden: int = 32
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        positive("ridge", self.ridge)
+        whole_number("hidden", self.hidden, at_least=1)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientBelief:
+        return GradientBelief.empty(problem, replicas, self.hidden, self.ridge)
+
+    def update(
+        self, state: GradientBelief, feedback: Feedback, rng: np.random.Generator
+    ) -> GradientBelief:
+        return state.trained(feedback, self.training, self.ridge, rng)
+
+
+@dataclass(frozen=True)
+class NeuralUCB(GradientFeaturePolicy, ListingPolicy[GradientBelief]):
+    """Take the action with the highest upper confidence bound, f(a, c) + γ √(gᵀ U⁻¹ g).
+
+    f is the logit of a value network with two layers of ``hidden`` units, trained as ``training``
+    says. g is the gradient of f with respect to the network's parameters, U the diagonal of
+    ρ I + Σ g gᵀ over the observations. ρ is ``ridge``; γ is ``width``: the larger, the more is
+    explored. Actions with equal bounds share the probability, as all do before the first feedback.
+
+    Reference: Zhou et al. (2020). `GradientBelief` says where it departs from the paper.
+    """
+
+    width: float = 0.1
+
+    def __post_init__(self) -> None:
+        non_negative("width", self.width)
+        super().__post_init__()
+
+    def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
+        logit, deviation = state.scores(context)
+        return highest(logit + self.width * deviation)
+
+
+@dataclass(frozen=True)
+class NeuralThompson(GradientFeaturePolicy):
+    """Draw a value N(f(a, c), ν² gᵀ U⁻¹ g) for each action and take the action with the largest.
+
+    f is the logit of a value network with two layers of ``hidden`` units, trained as ``training``
+    says. g is the gradient of f with respect to the network's parameters, U the diagonal of
+    ρ I + Σ g gᵀ over the observations. ρ is ``ridge``; ν is ``scale``: the larger, the more is
+    explored. π(a | c), the probability that a's draw is the largest, is computed by quadrature.
+
+    Reference: Zhang et al. (2021). `GradientBelief` says where it departs from the paper.
+    """
+
+    scale: float = 0.1
+
+    def __post_init__(self) -> None:
+        non_negative("scale", self.scale)
+        super().__post_init__()
+
+    def act(
+        self, state: GradientBelief, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        logit, deviation = state.scores(context)
+        score = logit + self.scale * deviation * rng.normal(size=logit.shape)
+        # Ties, as between all actions before the first feedback, are broken at random.
+        best = score == score.max(axis=-1, keepdims=True)
+        index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
+        return ChosenActions(state.problem.space.action(index), None)
+
+    def log_prob(self, state: GradientBelief, context: Floats, action: Integers) -> Floats:
+        state.problem.check_action(action)
+        index = state.problem.space.index(action)
+        return log_prob_of(self.probabilities(state, context), index)
+
+    def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
+        logit, deviation = state.scores(context)
+        return largest_normal(logit, self.scale * deviation)

@@ -1,1 +1,0 @@
-"""Policy networks that are trained on logged decisions."""

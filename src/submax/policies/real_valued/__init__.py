@@ -1,1 +1,0 @@
-"""Policies for actions with real-valued parts, such as prices."""

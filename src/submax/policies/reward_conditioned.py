@@ -1,0 +1,533 @@
+"""The reward-conditioned policy: one estimator and one strategy."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Booleans, Floats
+from submax.core.checks import instance_of, whole_number
+from submax.core.conditioning import (
+    LIMIT,
+    Belief,
+    ConditionalDistribution,
+    EstimatedDensity,
+    Estimator,
+    ListedBelief,
+    SampleSizes,
+    Strategy,
+    Table,
+    WeightedStrategy,
+    estimated_density,
+    mixture_of_one,
+    no_probabilities,
+    rejection,
+    unknown_values,
+    unseen,
+)
+from submax.core.errors import FallbackWarning, InputError, fall_back, standing_for
+from submax.core.numerics import draw, draw_grouped, log_prob_of
+from submax.core.policy import Facts, Policy, Stepper
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.rewards import MOST_QUANTILES
+from submax.core.serialization import stored
+from submax.core.spaces import LISTING_LIMIT, Choices, Space
+from submax.estimators.counting import Counting
+from submax.policies.arm_statistics import drawn_listed, drawn_one, joined, split
+from submax.policies.steppers.submax_stepper import SubMaxStepper
+from submax.strategies.tracking import ObservationWeights
+from submax.strategies.weighted import SubMax
+
+
+class RestrictedBelief(ListedBelief, ObservationWeights):
+    """What a belief says if only the actions of some choices are eligible.
+
+    With E the eligible actions and m_l = Σ_{a ∈ E} p(a | c, l), the probabilities become
+    p(a | c, l) / m_l, the levels occur in proportion to p(l) m_l, and the belief is worth m_l times
+    as many observations: all as among the observations of eligible actions. Where no eligible
+    action was observed at a level, all of them are equally likely, and the level does not occur.
+    """
+
+    def __init__(self, belief: Belief, choices: Choices) -> None:
+        kept = belief.space.indices_of(choices)
+        table = belief.prob_of_all()[..., kept]
+        mass = table.sum(axis=-1)
+        listed = np.full(table.shape, 1 / len(kept))
+        np.divide(table, mass[..., None], out=listed, where=mass[..., None] > 0)
+        prior = belief.level_prior() * mass
+        total = prior.sum(axis=-1, keepdims=True)
+        prior = np.where(total > 0, prior / np.where(total > 0, total, 1.0), belief.level_prior())
+        space = belief.space.restricted(choices)
+        super().__init__(space, belief.levels(), prior, listed, belief.values())
+        self._belief, self._mass = belief, mass
+
+    def observation_weights(self) -> Floats:
+        assert isinstance(self._belief, ObservationWeights), "init has checked it"
+        weights: Floats = self._belief.observation_weights() * self._mass
+        return weights
+
+    def observation_weights_by_slot(self) -> list[Floats]:
+        return [self.observation_weights()] * self.space.slots
+
+
+@stored("decision-counts")
+class DecisionCounts(NamedTuple):
+    """Counts for each replica, ``[R]``: rewards ``received``, decisions ``waiting``, ``batch``.
+
+    ``batch`` estimates how many decisions will be made before the present ones can be learned from:
+    the rows of the last feedback plus the decisions that still wait for a reward. A decision whose
+    reward never comes waits forever, unless a caller that knows the size of the batch, such as a
+    live bandit, states it by ``Policy.record(state, upcoming=...)``.
+    """
+
+    received: Floats
+    waiting: Floats
+    batch: Floats
+
+    @classmethod
+    def none(cls, replicas: int) -> Self:
+        """Return the counts before the first decision."""
+        return cls(np.zeros(replicas), np.zeros(replicas), np.ones(replicas))
+
+    def after_decisions(self, decisions: int) -> Self:
+        """Return the counts after this many more decisions in every replica."""
+        return self._replace(waiting=self.waiting + decisions)
+
+    def with_batch(self, decisions: int) -> Self:
+        """Return the counts with a batch of the size that a caller has stated."""
+        return self._replace(batch=np.full_like(self.batch, decisions))
+
+    def after_feedback(self, feedback: Feedback) -> Self:
+        """Return the counts after rewards came, also those of decisions that were not recorded."""
+        back = np.count_nonzero(feedback.weight > 0, axis=1).astype(np.float64)
+        waiting = np.maximum(self.waiting - back, 0.0)
+        batch = np.where(back > 0, back + waiting, self.batch)
+        return self._replace(received=self.received + back, waiting=waiting, batch=batch)
+
+    def sample_sizes(self, observation_weight: Floats) -> SampleSizes:
+        """Return what the strategy reads, for every row of ``observation_weight [R, n, L]``."""
+        once = np.ones(observation_weight.shape[1])
+        return SampleSizes(
+            observation_weight, self.received[:, None] * once, self.batch[:, None] * once
+        )
+
+
+@stored("reward-conditioned-state")
+class RewardConditionedState(NamedTuple):
+    """What the estimator has learned (``params``), and which replicas had feedback (``informed``).
+
+    ``values [R, L]`` is the importance-sampled reward of each level, and ``decision_counts`` says
+    how many decisions are made for each feedback; both are None if the strategy does not need them.
+    ``shared [R, 1, M]`` are the probabilities of all contexts, if the contexts share them and
+    computing them takes long. If only some choices are ``eligible``, the ``problem`` has these
+    alone, and ``params`` still know all of them.
+    """
+
+    problem: Problem
+    params: Any
+    informed: Booleans
+    values: Floats | None
+    decision_counts: DecisionCounts | None = None
+    shared: Floats | None = None
+    eligible: Choices | None = None
+
+
+class ExhaustedWarning(FallbackWarning):
+    """Rejection sampling found no action for some decisions, which were drawn uniformly instead."""
+
+
+def drawn(
+    space: Space,
+    weights: Floats,
+    forget: Booleans,
+    belief: ConditionalDistribution,
+    rng: np.random.Generator,
+) -> Actions:
+    """Draw by rejection with ``weights [R, n, L]``, and uniformly if ``forget [R, n]`` is set.
+
+    A draw is also uniform if no level has a positive weight, and if none of ``LIMIT`` proposals is
+    accepted; the latter is counted as a fallback.
+    """
+    forget = forget | ~(weights > 0).any(axis=-1)
+    if forget.any():
+        # These draws are not used: with weight on one level, the first proposal is accepted.
+        any_level = np.arange(weights.shape[-1]) == weights.shape[-1] - 1
+        weights = np.where(forget[..., None], any_level, weights)
+    action, exhausted = rejection(weights, belief, rng)
+    if exhausted.any():
+        count = int(exhausted.sum())
+        message = (
+            f"{count} of {exhausted.size} decisions were drawn uniformly, because rejection "
+            f"sampling accepted none of {LIMIT} proposals: the levels hardly differ"
+        )
+        fall_back(ExhaustedWarning, message, count)
+        forget |= exhausted
+    if forget.any():
+        action = np.where(forget[..., None], space.uniform(action.shape[:2], rng), action)
+    return action
+
+
+def density(
+    space: Space,
+    weights: Floats,
+    forget: Booleans,
+    belief: ConditionalDistribution,
+    action: Actions,
+) -> EstimatedDensity:
+    """Return the log-density of ``action [R, n, M, S]``; uniform if ``forget`` is set.
+
+    It is also uniform if no draw has a positive mass, because ``drawn`` is uniform then.
+    """
+    log_prob, error, known = estimated_density(weights, belief, action)
+    known = known & ~forget
+    return EstimatedDensity(
+        np.where(known[..., None], log_prob, -space.log_measure),
+        np.where(known, error, 0.0),
+        known,
+    )
+
+
+class ConditionedPolicy(Policy[RewardConditionedState]):
+    """Learn by the ``estimator`` and decide by the ``strategy``; subclasses say how to draw.
+
+    ``levels`` is the number of reward levels to condition on; None takes that of the problem's
+    reward scale.
+    """
+
+    estimator: Estimator[Any]
+    strategy: Strategy
+    levels: int | None
+
+    @property
+    def facts(self) -> Facts:
+        # Importance-sampled values of the levels need propensities.
+        needs_propensities = self.strategy.facts.needs_values
+        return replace(self.estimator.facts, needs_propensities=needs_propensities)
+
+    @property
+    def grouped_draws(self) -> bool:
+        """Whether decisions of one batch are drawn in groups, see ``draw_grouped``."""
+        return self.strategy.facts.grouped_draws and not self.estimator.facts.uses_context
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> RewardConditionedState:
+        if self.levels is not None:
+            problem = replace(problem, scale=problem.scale.with_levels(self.levels))
+        self.strategy.check_levels(problem.scale.levels)
+        self.check_space(problem.space)
+        params = self.estimator.init(problem, replicas, rng)
+        informed = np.zeros(replicas, dtype=bool)
+        counts = None
+        if self.strategy.facts.needs_sample_sizes:
+            self.checked_weights(self.estimator.belief(params, _one_context(problem, replicas)))
+            counts = DecisionCounts.none(replicas)
+        values = self._values(problem, replicas, params)
+        return RewardConditionedState(problem, params, informed, values, counts)
+
+    @abstractmethod
+    def check_space(self, space: Space) -> None:
+        """Raise an InputError if the policy cannot draw actions from this space."""
+
+    @abstractmethod
+    def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """Return the probabilities that decisions are drawn from: ``[R, n, D] -> [R, n, ...]``."""
+
+    def cached_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """Return what ``compute_probabilities`` returns, from the state if they are stored there.
+
+        They are stored if all contexts share them, see ``RewardConditionedState.shared``.
+        """
+        if state.shared is None:
+            return self.compute_probabilities(state, context)
+        if context.shape[1] == 1:
+            return state.shared
+        rows = (len(context), context.shape[1], state.shared.shape[-1])
+        return np.broadcast_to(state.shared, rows)
+
+    def check_rows(self, state: RewardConditionedState, context: Floats) -> None:
+        """Raise an InputError if contexts do not fit the problem or the number of replicas."""
+        state.problem.check_context(context)
+        if len(context) != len(state.informed):
+            raise InputError(
+                f"the state has {len(state.informed)} replicas, and context has {len(context)}"
+            )
+
+    def expected_rewards(self, state: RewardConditionedState, context: Floats) -> Floats | None:
+        """Return E[r | a] of the belief; see ``Belief.expected_rewards``."""
+        space = state.problem.space
+        if space.reals or space.size > LISTING_LIMIT:
+            return None
+        return self.belief(state, context).expected_rewards()
+
+    def belief(self, state: RewardConditionedState, context: Floats) -> Belief:
+        """Return what the estimator says about the actions that are eligible."""
+        belief = self.estimator.belief(state.params, context)
+        return belief if state.eligible is None else RestrictedBelief(belief, state.eligible)
+
+    def restricted(
+        self, state: RewardConditionedState, choices: Choices
+    ) -> RewardConditionedState | None:
+        """Restrict the table of conditioned probabilities; see `RestrictedBelief`."""
+        if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
+            return None
+        problem = state.problem.restricted(choices)
+        return self._with_shared(state._replace(problem=problem, shared=None, eligible=choices))
+
+    def table(self, state: RewardConditionedState, belief: Belief) -> Table:
+        """Return the strategy's table, but with the probabilities of no action."""
+        prior = belief.level_prior()
+        if state.values is None:
+            values = unknown_values(prior.shape)
+        else:
+            values = np.broadcast_to(state.values[:, None], prior.shape)
+        levels = belief.levels()[:, None]
+        if levels.shape != prior.shape:
+            levels = np.broadcast_to(levels, prior.shape)
+        table = Table(no_probabilities(prior.shape), levels, prior, values)
+        if state.decision_counts is None:
+            return table
+        weights = self.checked_weights(belief).observation_weights()
+        return table._replace(sample_sizes=state.decision_counts.sample_sizes(weights))
+
+    def update(
+        self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
+    ) -> RewardConditionedState:
+        params = self.estimator.fit(state.params, feedback, rng)
+        informed = state.informed | (feedback.weight > 0).any(axis=1)
+        counts = state.decision_counts
+        counts = None if counts is None else counts.after_feedback(feedback)
+        values = self._values(state.problem, len(informed), params)
+        return self._with_shared(
+            RewardConditionedState(state.problem, params, informed, values, counts)
+        )
+
+    def record(
+        self,
+        state: RewardConditionedState,
+        action: Actions | None = None,
+        *,
+        upcoming: int | None = None,
+    ) -> RewardConditionedState:
+        counts = state.decision_counts
+        if counts is None:
+            return state
+        if action is not None:
+            counts = counts.after_decisions(action.shape[1])
+        if upcoming is None:
+            return state._replace(decision_counts=counts)
+        whole_number("upcoming", upcoming, at_least=1)
+        counts = counts.with_batch(upcoming)
+        return self._with_shared(state._replace(decision_counts=counts, shared=None))
+
+    def _with_shared(self, state: RewardConditionedState) -> RewardConditionedState:
+        """Store the probabilities that all contexts share, so that no decision computes them."""
+        if state.decision_counts is None or self.estimator.facts.uses_context:
+            return state
+        context = _one_context(state.problem, len(state.informed))
+        return state._replace(shared=self.compute_probabilities(state, context))
+
+    def _values(self, problem: Problem, replicas: int, params: Any) -> Floats | None:
+        """Return the values of the levels if the strategy needs them, once for each update."""
+        if not self.strategy.facts.needs_values:
+            return None
+        values = self.estimator.belief(params, _one_context(problem, replicas)).values()
+        if values is None:
+            raise InputError(
+                f"the {type(self.strategy).__name__} strategy needs the importance-sampled reward "
+                f"of each level, which the {type(self.estimator).__name__} estimator does not "
+                "compute: take another strategy, such as submax"
+            )
+        return values
+
+    def checked_weights(self, belief: Belief) -> ObservationWeights:
+        """Return the belief, or raise an InputError if it cannot say what it is worth."""
+        if not isinstance(belief, ObservationWeights):
+            raise InputError(
+                f"the {type(self.strategy).__name__} strategy needs to know how many observations "
+                f"a belief is worth, which the {type(self.estimator).__name__} estimator does not "
+                "say: take another strategy, such as submax"
+            )
+        return belief
+
+
+def check_parts(estimator: object, strategy: object, levels: int | None) -> None:
+    """Raise an InputError if these cannot be parts of a policy."""
+    instance_of("estimator", estimator, Estimator, "Counting()")
+    instance_of("strategy", strategy, Strategy, "SubMax()")
+    if levels is not None:
+        whole_number("levels", levels, at_least=2, at_most=MOST_QUANTILES)
+
+
+def _one_context(problem: Problem, replicas: int) -> Floats:
+    """Return one context in each replica, for questions whose answer is the same in all."""
+    return np.zeros((replicas, 1, problem.context_width))
+
+
+LISTED_NUMBERS = 2**21
+"""About this many probabilities are held in memory at a time: 16 MB."""
+REJECTED_ROWS = 2560
+"""Rows of all replicas that are drawn by rejection at a time, to bound memory."""
+ESTIMATED_ROWS = 64
+"""Rows of all replicas whose normalizing constant is estimated at a time, to bound memory."""
+
+
+@dataclass(frozen=True)
+class RewardConditioned(ConditionedPolicy):
+    """Learn π(a | c, r), then marginalize over r with weights that may be negative.
+
+    π‡(a | c) = Σ_l w_l π(a | c, r_l): the ``estimator`` gives π, the ``strategy`` gives w. Before
+    the first feedback the policy is uniform. Up to ``listing_limit`` joint actions are listed; if
+    there are more, decisions are drawn by rejection, at a cost that does not depend on the number
+    of actions. A strategy that needs the probability of every action always lists them.
+    ``levels`` is the number of reward levels to condition on; None takes that of the problem's
+    reward scale. `SlotBySlot` chooses the slots of a joint action one by one.
+
+    Reference: Xu et al. (2024), equation gm-inference.
+    """
+
+    estimator: Estimator[Any] = field(default_factory=Counting)
+    strategy: Strategy = field(default_factory=SubMax)
+    listing_limit: int = 4096
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
+        check_parts(self.estimator, self.strategy, self.levels)
+
+    def check_space(self, space: Space) -> None:
+        """Refuse spaces without a list of actions if the strategy needs one."""
+        if not self.strategy.facts.needs_listing:
+            return
+        who = f"the {type(self.strategy).__name__} strategy"
+        if space.reals:
+            raise InputError(
+                f"{who} needs the probability of every action, and the actions of {space} cannot "
+                "be listed: take the strategy submax, advantage, clipped or target with the CVAE, "
+                "such as the policy rcp-cvae-submax"
+            )
+        space.check_listable(who, "take rcp-cvae-submax or rcp-cvae-submax-by-slot")
+
+    def act(
+        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        self.check_rows(state, context)
+        space = state.problem.space
+        if not self._lists(state.problem):
+            rows = max(1, REJECTED_ROWS // len(context))
+            parts = [self._rejected(state, part, rng) for part in split(context, rows)]
+            return ChosenActions(joined(parts), None)
+        if context.shape[:2] == (1, 1):
+            return drawn_one(space, self.probabilities(state, context)[0, 0], rng)
+        if state.problem.context_width == 0 or self.grouped_draws:
+            with standing_for(context.shape[1]):
+                shared = self.probabilities(state, context[:, :1])
+            how = draw_grouped if self.grouped_draws else draw
+            return drawn_listed(space, shared, context.shape[1], rng, how)
+        listed = [
+            drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
+            for part in split(context, self._rows_per_part(state, context))
+        ]
+        return ChosenActions(*map(joined, zip(*listed, strict=True)))
+
+    def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
+        self.check_rows(state, context)
+        state.problem.check_action(action)
+        if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
+            return self.density(state, context, action).log_prob
+        index = state.problem.space.index(action)
+        if state.problem.context_width == 0:
+            return log_prob_of(self.probabilities(state, context[:, :1]), index)
+        rows = self._rows_per_part(state, context)
+        pairs = zip(split(context, rows), split(index, rows), strict=True)
+        found: Floats = joined(
+            [log_prob_of(self.probabilities(state, part), indices) for part, indices in pairs]
+        )
+        return found
+
+    def density(
+        self, state: RewardConditionedState, context: Floats, action: Actions
+    ) -> EstimatedDensity:
+        """Return the log-probability or log-density of actions that are not listed.
+
+        The normalizing constant is estimated by sampling; ``error`` is the standard error of the
+        logarithm.
+        """
+        if state.problem.context_width == 0:
+            # Without context all rows have the same normalizing constant.
+            found = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
+            log_prob = found.log_prob[:, 0]
+            error = np.broadcast_to(found.error, log_prob.shape)
+            return EstimatedDensity(log_prob, error, np.broadcast_to(found.known, log_prob.shape))
+        rows = max(1, ESTIMATED_ROWS // len(context))
+        pairs = zip(split(context, rows), split(action[:, :, None], rows), strict=True)
+        parts = [self._estimated(state, *pair) for pair in pairs]
+        log_prob, error, known = map(joined, zip(*parts, strict=True))
+        return EstimatedDensity(log_prob[..., 0], error, known)
+
+    def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``.
+
+        Without context all rows share one policy, ``[R, 1, M]``.
+        """
+        shared = state.problem.context_width == 0
+        return self.cached_probabilities(state, context[:, :1] if shared else context)
+
+    def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        strategy, belief = self.strategy, self.belief(state, context)
+        table = self.table(state, belief)
+        alone = context.shape[:2] == (1, 1) and not strategy.facts.needs_listing
+        if alone and isinstance(strategy, WeightedStrategy):
+            return _mixture_of_one(strategy.weights(table), table, belief)[None, None]
+        return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        """Return the stepper of counts with SubMax; other parts have none."""
+        estimator = self.estimator
+        counts = isinstance(estimator, Counting) and not estimator.facts.forgets
+        if not counts or problem.scale.moves:
+            return None
+        problem = self.init(problem, replicas, rng).problem
+        fitted = estimator.smoothing == "fitted"  # type: ignore[attr-defined]  # it counts
+        if not isinstance(self.strategy, SubMax) or fitted or not self._lists(problem):
+            return None
+        return SubMaxStepper(problem, replicas, estimator.smoothing)  # type: ignore[attr-defined]
+
+    def _lists(self, problem: Problem) -> bool:
+        if problem.space.reals:
+            return False
+        needs_listing = self.strategy.facts.needs_listing
+        return needs_listing or problem.space.size <= self.listing_limit
+
+    def _rows_per_part(self, state: RewardConditionedState, context: Floats) -> int:
+        """Return how many rows are listed at a time."""
+        size = len(context) * state.problem.scale.levels * state.problem.space.size
+        return max(1, LISTED_NUMBERS // size)
+
+    def _rejected(
+        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
+    ) -> Actions:
+        belief = self.belief(state, context)
+        weights, forget = self._weights(state, belief)
+        return drawn(state.problem.space, weights, forget, belief, rng)
+
+    def _estimated(
+        self, state: RewardConditionedState, context: Floats, action: Actions
+    ) -> EstimatedDensity:
+        belief = self.belief(state, context)
+        weights, forget = self._weights(state, belief)
+        return density(state.problem.space, weights, forget, belief, action)
+
+    def _weights(self, state: RewardConditionedState, belief: Belief) -> tuple[Floats, Booleans]:
+        """Return the weights ``[R, n, L]``, and which rows have too little data, ``[R, n]``."""
+        assert isinstance(self.strategy, WeightedStrategy), "other strategies list the actions"
+        table = self.table(state, belief)
+        weights = self.strategy.weights(table)
+        return weights, ~state.informed[:, None] | unseen(table, weights)
+
+
+def _mixture_of_one(weights: Floats, table: Table, belief: Belief) -> Floats:
+    """Return the probabilities ``[M]`` of a single decision, by few calls of numpy."""
+    forget = not table.prior.all() and bool(unseen(table, weights).any())
+    return mixture_of_one(belief.prob_of_all()[0, 0], weights[0, 0], forget)

@@ -1,1 +1,0 @@
-"""Policies made of an estimator and a strategy."""

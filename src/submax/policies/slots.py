@@ -1,0 +1,475 @@
+"""Policies for joint choices that decide slot by slot."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import non_negative, whole_number
+from submax.core.conditioning import Estimator, Strategy
+from submax.core.errors import InputError, standing_for
+from submax.core.numerics import draw, draw_grouped, log_prob_of
+from submax.core.policy import Facts, Policy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.serialization import stored
+from submax.core.spaces import LISTING_LIMIT, Arms, Choices, Space
+from submax.estimators.counting import Counting
+from submax.models.networks.choices import first_choices, joint_probabilities
+from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
+from submax.policies.arm_statistics import joined, split
+from submax.policies.reward_conditioned import (
+    ConditionedPolicy,
+    RewardConditioned,
+    RewardConditionedState,
+    check_parts,
+)
+from submax.strategies.iterated import submax_of
+from submax.strategies.weighted import SubMax
+
+ROWS_PER_PART = 2560
+"""Rows of all replicas that are decided at a time, to bound memory."""
+NETWORK_CONFIDENCE = 0.3
+"""The ``confidence_scale`` of tracking with networks, chosen on tuning seeds; see docs/research."""
+
+
+@dataclass(frozen=True)
+class SlotBySlot(ConditionedPolicy):
+    """Choose in every slot on its own: π(a | c) = Π_s π_s(a_s | c).
+
+    The ``estimator`` gives the probability of each choice of a slot at each reward level, summed
+    over the choices of the other slots. The ``strategy`` turns these into the policy of the slot,
+    as if the choices of the slot were the actions. So every slot takes a step of improvement of its
+    own, instead of sharing one step for the joint action. Probabilities are exact, and with a
+    network the cost grows with the sum of the numbers of choices, not with their product.
+
+    A choice is valued by what it earned together with whatever the other slots chose. The reward of
+    a particular combination is found only by chance. With one slot the policy is
+    `RewardConditioned`. ``levels`` is the number of reward levels to condition on; None takes that
+    of the problem's reward scale.
+
+    Not in the paper; see docs/explanation/theory.md and docs/research.
+    """
+
+    estimator: Estimator[Any] = field(default_factory=Counting)
+    strategy: Strategy = field(default_factory=SubMax)
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        check_parts(self.estimator, self.strategy, self.levels)
+
+    def check_space(self, space: Space) -> None:
+        """Refuse real-valued parts, and strategies that need values of joint actions."""
+        if space.reals:
+            raise InputError(
+                f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
+                "reward-conditioned with the CVAE, such as rcp-cvae-submax"
+            )
+        if self.strategy.facts.needs_values and space.slots > 1:
+            raise InputError(
+                f"the {type(self.strategy).__name__} strategy needs the values of policies for "
+                "joint actions, and the slot-by-slot policy treats each slot alone: take the "
+                "policy reward-conditioned, or another strategy such as submax"
+            )
+
+    def act(
+        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        self.check_rows(state, context)
+        if self._alike(state):
+            return self._drawn(state, context[:, :1], context.shape[1], rng)
+        parts = split(context, max(1, ROWS_PER_PART // len(context)))
+        drawn = [self._drawn(state, part, part.shape[1], rng) for part in parts]
+        return ChosenActions(*map(joined, zip(*drawn, strict=True)))
+
+    def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
+        self.check_rows(state, context)
+        state.problem.check_action(action)
+        if self._alike(state):
+            return _log_prob_of(self.choices(state, context[:, :1]), action)
+        rows = max(1, ROWS_PER_PART // len(context))
+        pairs = zip(split(context, rows), split(action, rows), strict=True)
+        found: Floats = joined(
+            [_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs]
+        )
+        return found
+
+    def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        space = state.problem.space
+        space.check_listable("a list of probabilities")
+        # Without context all rows share one policy.
+        rows = context[:, :1] if state.problem.context_width == 0 else context
+        return joint_probabilities(
+            self.cached_probabilities(state, rows)[..., None, :], space.choices
+        )
+
+    def choices(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
+        """Return the policy of each slot, ``[R, n, choices]``."""
+        sizes = state.problem.space.choices
+        return np.split(
+            self.cached_probabilities(state, context), first_choices(sizes)[1:], axis=-1
+        )
+
+    def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """Return the probabilities of all choices, the slots one after the other."""
+        belief = self.belief(state, context)
+        table = self.table(state, belief)
+        tables = [table._replace(probabilities=slot) for slot in belief.prob_of_choices()]
+        if table.sample_sizes is not None:
+            weights = self.checked_weights(belief).observation_weights_by_slot()
+            tables = [
+                one._replace(sample_sizes=table.sample_sizes._replace(observation_weight=slot))
+                for one, slot in zip(tables, weights, strict=True)
+            ]
+        return np.concatenate([self.strategy.probabilities(one) for one in tables], axis=-1)
+
+    def _alike(self, state: RewardConditionedState) -> bool:
+        """Return whether all rows of a replica have the same probabilities."""
+        return state.problem.context_width == 0 or not self.estimator.facts.uses_context
+
+    def _drawn(
+        self, state: RewardConditionedState, context: Floats, rows: int, rng: np.random.Generator
+    ) -> ChosenActions:
+        with standing_for(rows if context.shape[1] == 1 else 1):
+            chosen = self.choices(state, context)
+        how = draw_grouped if self.grouped_draws else draw
+        action = np.stack([how(slot, rows, rng) for slot in chosen], axis=-1)
+        return ChosenActions(action, _log_prob_of(chosen, action))
+
+
+def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
+    """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
+    found = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
+    total: Floats = np.add.reduce(found)
+    return total
+
+
+@stored("per-slot-state")
+class PerSlotState(NamedTuple):
+    """The state of the policy of each slot."""
+
+    problem: Problem
+    slots: tuple[Any, ...]
+
+
+def _submax() -> Policy[Any]:
+    return RewardConditioned(Counting(), SubMax())
+
+
+@dataclass(frozen=True)
+class PerSlot(Policy[PerSlotState]):
+    """Let one copy of ``policy`` choose in every slot: π(a | c) = Π_s π_s(a_s | c).
+
+    If the feedback has a reward for each slot (`Feedback.slot_reward`), the copy of slot s learns
+    from the rewards of slot s: what another slot earned is no noise for it. This is right if a
+    slot's reward depends on its own choice only, and finds the best joint action if the whole
+    reward is the sum of the slots' rewards. A reward that is NaN is left out. Without rewards of
+    slots, every copy learns from the reward of the joint action.
+
+    Reference: Chen, Wang and Yuan (2013), combinatorial bandits with a reward for each base arm
+    (semi-bandit feedback).
+    """
+
+    policy: Policy[Any] = field(default_factory=_submax)
+
+    @property
+    def facts(self) -> Facts:
+        return self.policy.facts
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PerSlotState:
+        if problem.space.reals:
+            raise InputError(
+                f"the per-slot policy is made for slots of choices, and {problem.space} has "
+                "real-valued parts: take rcp-cvae-submax"
+            )
+        problems = [_problem_of(problem, slot) for slot in range(problem.space.slots)]
+        return PerSlotState(
+            problem, tuple(self.policy.init(one, replicas, rng) for one in problems)
+        )
+
+    def act(self, state: PerSlotState, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        state.problem.check_context(context)
+        chosen = [self.policy.act(one, context, rng) for one in state.slots]
+        action = np.concatenate([one.action for one in chosen], axis=-1)
+        log_probs = [
+            self.policy.log_prob(inner, context, one.action)
+            if one.log_prob is None
+            else one.log_prob
+            for inner, one in zip(state.slots, chosen, strict=True)
+        ]
+        return ChosenActions(action, np.sum(log_probs, axis=0))
+
+    def log_prob(self, state: PerSlotState, context: Floats, action: Actions) -> Floats:
+        state.problem.check_context(context)
+        state.problem.check_action(action)
+        found: Floats = np.sum(
+            [
+                self.policy.log_prob(inner, context, action[..., slot : slot + 1])
+                for slot, inner in enumerate(state.slots)
+            ],
+            axis=0,
+        )
+        return found
+
+    def probabilities(self, state: PerSlotState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        state.problem.space.check_listable("per-slot")
+        product = np.ones((*context.shape[:2], 1))
+        for inner in state.slots:
+            own = self.policy.probabilities(inner, context)
+            size = product.shape[-1] * own.shape[-1]
+            product = product[..., :, None] * own[..., None, :]
+            product = product.reshape(*context.shape[:2], size)
+        return product
+
+    def restricted(self, state: PerSlotState, choices: Choices) -> PerSlotState | None:
+        """Restrict every slot by itself; None if the inner policy cannot be restricted."""
+        slots = [
+            self.policy.restricted(inner, (slot,))
+            for inner, slot in zip(state.slots, choices, strict=True)
+        ]
+        if any(inner is None for inner in slots):
+            return None
+        return PerSlotState(state.problem.restricted(choices), tuple(slots))
+
+    def update(
+        self, state: PerSlotState, feedback: Feedback, rng: np.random.Generator
+    ) -> PerSlotState:
+        feedback.check(state.problem)
+        slots = [
+            self.policy.update(inner, _feedback_of(feedback, slot), rng)
+            for slot, inner in enumerate(state.slots)
+        ]
+        return state._replace(slots=tuple(slots))
+
+    def record(
+        self, state: PerSlotState, action: Actions | None = None, *, upcoming: int | None = None
+    ) -> PerSlotState:
+        slots = [
+            self.policy.record(
+                inner,
+                None if action is None else action[..., slot : slot + 1],
+                upcoming=upcoming,
+            )
+            for slot, inner in enumerate(state.slots)
+        ]
+        return state._replace(slots=tuple(slots))
+
+
+def _problem_of(problem: Problem, slot: int) -> Problem:
+    """The problem of one slot: its choices as arms."""
+    features = (problem.action_features[slot],) if problem.action_features else ()
+    scale = problem.scale if problem.slot_scale is None else problem.slot_scale
+    space = Arms(problem.space.choices[slot])
+    return Problem(space, problem.context_width, scale, () if features == ((),) else features)
+
+
+def _feedback_of(feedback: Feedback, slot: int) -> Feedback:
+    """The feedback on the choice of one slot; a reward that is unknown has the weight 0.
+
+    The logged probability stays that of the joint action, because that of the choice is not known.
+    Weights of one over it are right up to a factor that is the same for all choices: summed over
+    the other slots, they count the joint actions of a choice.
+    """
+    reward, weight = feedback.reward, feedback.weight
+    if feedback.slot_reward is not None:
+        given = feedback.slot_reward[..., slot]
+        known = np.isfinite(given)
+        reward, weight = np.where(known, given, 0.0), np.where(known, weight, 0.0)
+    return Feedback(
+        feedback.context, feedback.action[..., slot : slot + 1], reward, feedback.log_prob, weight
+    )
+
+
+MOST_EFFECTS = 6000
+"""The most effects that a regression may have, because it inverts a matrix of this size."""
+PROBABILITIES_PER_PART = 2**20
+"""About this many probabilities of choices are held in memory at a time: 8 MB."""
+
+
+@stored("slots-state")
+class SlotsState(NamedTuple):
+    """The regression of each replica."""
+
+    problem: Problem
+    beliefs: tuple[SlotBelief, ...]
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with these choices alone."""
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            beliefs=tuple(belief.restricted(choices) for belief in self.beliefs),
+        )
+
+
+@dataclass(frozen=True)
+class PosteriorSlots(Policy[SlotsState]):
+    """Regress the reward on the effects of choices, and improve every slot on posterior draws.
+
+    The expected reward is a sum: a constant, the context, each slot's choice, each choice with the
+    context and, with ``pairs``, each pair of choices, if there are at most ``effects`` of them.
+    Prior variances and noise are fitted by marginal likelihood. ``draws`` posterior draws are kept,
+    with the share ``width`` of the posterior's standard deviation. Each draw gives a policy that is
+    a product over slots: for one slot after the other, and ``sweeps`` times, SubMax is applied
+    ``depth`` times from the uniform policy to the expected reward of each choice, given how the
+    other slots choose. A decision uses one of the draws at random, so that the probability of a
+    joint action is the mean of these products. It is exact, and no joint action is listed.
+
+    Not in the paper; see docs/research.
+    """
+
+    effects: int = 1500
+    rows: int = 2000
+    draws: int = 16
+    width: float = 0.05
+    pairs: bool = True
+    depth: int = 2
+    sweeps: int = 3
+
+    def __post_init__(self) -> None:
+        whole_number("effects", self.effects, at_least=1, at_most=MOST_EFFECTS)
+        whole_number("rows", self.rows, at_least=10, at_most=100_000)
+        whole_number("draws", self.draws, at_least=1, at_most=4096)
+        whole_number("depth", self.depth, at_least=1, at_most=100)
+        whole_number("sweeps", self.sweeps, at_least=1, at_most=100)
+        non_negative("width", self.width)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> SlotsState:
+        if problem.space.reals:
+            raise InputError(
+                f"the posterior-slots policy is made for choices, and {problem.space} has "
+                "real-valued parts: take rcp-cvae-submax"
+            )
+        plain = 1 + problem.context_width
+        needed = plain * (1 + sum(problem.space.choices))
+        if needed > MOST_EFFECTS:
+            raise InputError(
+                f"the posterior-slots policy has at most {MOST_EFFECTS} effects of choices and "
+                f"contexts, and this problem has {needed}: take rcp-cvae-submax-by-slot"
+            )
+        belief = SlotBelief.unlearned(problem.context_width, problem.space.slots)
+        return SlotsState(problem, (belief,) * replicas)
+
+    def act(self, state: SlotsState, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        state.problem.check_context(context)
+        replicas, rows, _ = context.shape
+        # Choose a posterior draw for each decision, then the choices of its slots.
+        member = rng.integers(self.draws, size=(replicas, rows))
+        action = np.empty((replicas, rows, state.problem.space.slots), dtype=np.int64)
+        log_prob = np.empty((replicas, rows))
+        step = self._rows_at_once(state.problem)
+        for begin in range(0, rows, step):
+            part = slice(begin, begin + step)
+            policies = self._policies(state, context[:, part])
+            chosen = member[:, part, None, None]
+            for slot, policy in enumerate(policies):
+                own = np.take_along_axis(policy, chosen, axis=2)
+                action[:, part, slot] = draw(own[:, :, 0], own.shape[1], rng)
+            log_prob[:, part] = _log_prob(policies, action[:, part])
+        return ChosenActions(action, log_prob)
+
+    def log_prob(self, state: SlotsState, context: Floats, action: Actions) -> Floats:
+        state.problem.check_context(context)
+        state.problem.check_action(action)
+        step = self._rows_at_once(state.problem)
+        pairs = zip(split(context, step), split(action, step), strict=True)
+        found: Floats = joined(
+            [_log_prob(self._policies(state, part), chosen) for part, chosen in pairs]
+        )
+        return found
+
+    def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
+        """Return the posterior mean of every joint action; None if these are too many to list."""
+        space = state.problem.space
+        if space.size > LISTING_LIMIT:
+            return None
+        listing = space.listing()
+        found = np.full((*context.shape[:2], space.size), np.nan)
+        for replica, belief in enumerate(state.beliefs):
+            if belief.slot_map is None or belief.coefficients is None:
+                continue
+            for row, values in enumerate(context[replica]):
+                features = belief.slot_map.rows(np.tile(values, (space.size, 1)), listing)
+                found[replica, row] = belief.centre + features @ belief.coefficients
+        return found
+
+    def update(self, state: SlotsState, feedback: Feedback, rng: np.random.Generator) -> SlotsState:
+        feedback.check(state.problem)
+        settings = SlotSettings(
+            state.problem.space.choices,
+            self.effects,
+            self.rows,
+            self.draws,
+            self.width,
+            self.pairs,
+        )
+        beliefs = []
+        streams = rng.spawn(len(state.beliefs))
+        for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
+            there = feedback.weight[replica] > 0
+            rows = JointRows(
+                feedback.context[replica, there].astype(np.float64),
+                feedback.action[replica, there],
+                feedback.reward[replica, there].astype(np.float64),
+                feedback.weight[replica, there].astype(np.float64),
+            )
+            beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
+        return state._replace(beliefs=tuple(beliefs))
+
+    def _rows_at_once(self, problem: Problem) -> int:
+        return max(1, PROBABILITIES_PER_PART // (self.draws * sum(problem.space.choices)))
+
+    def _policies(self, state: SlotsState, context: Floats) -> list[Floats]:
+        """Return the policy of each slot by each draw, ``[R, n, P, choices]``."""
+        sizes = state.problem.space.choices
+        shape = (*context.shape[:2], self.draws)
+        if state.problem.context_width == 0:
+            # Without context all decisions of a replica have the same policies.
+            context = context[:, :1]
+        found = [np.full((*context.shape[:2], self.draws, size), 1 / size) for size in sizes]
+        for replica, belief in enumerate(state.beliefs):
+            if belief.slot_map is not None:
+                policies = self._improved(belief, context[replica])
+                for slot, policy in enumerate(policies):
+                    found[slot][replica] = policy
+        return [
+            np.broadcast_to(one, (*shape, size)) for one, size in zip(found, sizes, strict=True)
+        ]
+
+    def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
+        """Return the policies of one replica, ``[n, P, choices]`` for each slot."""
+        assert belief.slot_map is not None, "nothing was learned"
+        assert belief.pool is not None, "nothing was learned"
+        own = belief.slot_map.choice_effects(belief.pool, context)
+        pairs = belief.slot_map.pair_effects(belief.pool)
+        policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in own]
+        for _ in range(self.sweeps if pairs else 1):
+            for slot, effect in enumerate(own):
+                value = effect + _pair_rewards(slot, policies, pairs)
+                policies[slot] = submax_of(value, self.depth)
+        return policies
+
+
+def _pair_rewards(
+    slot: int, policies: list[Floats], pairs: dict[tuple[int, int], Floats]
+) -> Floats:
+    """Return the expected pair effects of a slot's choices: ``[n, P, choices]``, or 0."""
+    total = np.zeros(1)
+    for (one, other), effect in pairs.items():
+        if one == slot:
+            total = total + np.einsum("npc,pbc->npb", policies[other], effect)
+        elif other == slot:
+            total = total + np.einsum("npb,pbc->npc", policies[one], effect)
+    return total
+
+
+def _log_prob(policies: list[Floats], action: Integers) -> Floats:
+    """Return the logarithm of the mean over draws of the product over slots: ``[R, n]``."""
+    product = np.ones(policies[0].shape[:3])
+    for slot, policy in enumerate(policies):
+        chosen = action[..., slot][..., None, None]
+        wanted = np.broadcast_to(chosen, (*policy.shape[:3], 1))
+        product = product * np.take_along_axis(policy, wanted, axis=3)[..., 0]
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(product.mean(axis=2))
+    return found

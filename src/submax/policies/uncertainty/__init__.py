@@ -1,1 +1,0 @@
-"""Policies on a value network whose uncertainty is learned from its residuals."""

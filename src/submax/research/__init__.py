@@ -1,0 +1,1 @@
+"""Research: the paper, its rivals, and what lies beyond; `submax reproduce` runs it."""

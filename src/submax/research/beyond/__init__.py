@@ -1,0 +1,1 @@
+"""Beyond the paper: slates, duels, identification, adversarial rewards, real-valued actions."""

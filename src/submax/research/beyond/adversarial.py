@@ -1,0 +1,259 @@
+"""Adversarial bandits: exponential weights, and rewards that are fixed in advance."""
+
+import hashlib
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import positive, probability
+from submax.core.environment import Environment, Outcome
+from submax.core.errors import InputError
+from submax.core.numerics import tally
+from submax.core.policy import Facts, ListingPolicy
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Continuous
+from submax.core.serialization import stored
+from submax.core.spaces import Arms, Choices
+from submax.environments.tables import check_file, numbers, read_table
+
+
+@stored("exponential-weights-state")
+class ExponentialWeightsState(NamedTuple):
+    """``estimate [R, A]``, estimated sums for every arm, and ``observed [R]`` rows so far."""
+
+    problem: Problem
+    estimate: Floats
+    observed: Floats
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the sums of the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), estimate=self.estimate[:, kept]
+        )
+
+
+class ExponentialWeights(ListingPolicy[ExponentialWeightsState]):
+    """Learn sums by importance weighting; subclasses say what is estimated, and how to decide.
+
+    The probability of every action at the time of its decision must be known, also if its reward
+    comes late.
+    """
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False, needs_propensities=True)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> ExponentialWeightsState:
+        problem.scale.known_bounds(f"the {type(self).__name__} policy")
+        problem.space.check_listable(f"the {type(self).__name__} policy")
+        shape = (replicas, problem.space.size)
+        return ExponentialWeightsState(problem, np.zeros(shape), np.zeros(replicas))
+
+    def update(
+        self, state: ExponentialWeightsState, feedback: Feedback, rng: np.random.Generator
+    ) -> ExponentialWeightsState:
+        feedback.check(state.problem)
+        if feedback.log_prob is None:
+            raise InputError(
+                f"the {type(self).__name__} policy needs log_prob, the log-probability with which "
+                "each action was chosen, and feedback has none: pass that of act"
+            )
+        there = feedback.weight > 0
+        low, high = state.problem.scale.known_bounds(type(self).__name__)
+        gain = np.where(there, (feedback.reward - low) / (high - low), 0.0)
+        probability = np.exp(np.where(there, feedback.log_prob, 0.0))
+        size = state.estimate.shape[1]
+        # The number of each row, counted from 1; absent rows are not counted.
+        number = state.observed[:, None] + np.cumsum(there, axis=1)
+        terms = feedback.weight * self.estimate(gain, probability, number, size)
+        index = state.problem.space.index(feedback.action)
+        added = tally(np.where(there, index, 0), np.where(there, terms, 0.0), size)
+        return state._replace(
+            estimate=state.estimate + added, observed=state.observed + there.sum(axis=1)
+        )
+
+    @abstractmethod
+    def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
+        """Return what each row adds to the sum of its arm.
+
+        ``gain`` is the reward scaled to 0 … 1, ``probability`` that of the decision, ``number`` the
+        number of the row.
+        """
+
+
+def softmax(score: Floats) -> Floats:
+    """Return probabilities proportional to the exponentials of the scores, on the last axis."""
+    mass = np.exp(score - score.max(axis=-1, keepdims=True))
+    probabilities: Floats = mass / mass.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+@dataclass(frozen=True)
+class EXP3(ExponentialWeights):
+    """Draw from π(a) = (1 − γ) w_a / Σ w + γ / K, with w_a = exp(γ Σ r̂_a / K) and r̂ = r / π.
+
+    K is the number of arms, γ is ``exploration``, r the reward scaled to 0 … 1. Each reward is
+    divided by the probability with which its action was chosen. No assumption is made about how
+    rewards come about: against the best single arm the regret after T decisions is at most
+    2.63 √(T K ln K), if γ = √(K ln K / ((e − 1) T)).
+
+    Reference: Auer et al. (2002), The nonstochastic multiarmed bandit problem, figure 1.
+    """
+
+    exploration: float = 0.1
+
+    def __post_init__(self) -> None:
+        positive("exploration", self.exploration)
+        probability("exploration", self.exploration)
+
+    def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
+        arms = state.estimate.shape[1]
+        weights = softmax(self.exploration / arms * state.estimate)
+        listed: Floats = (1 - self.exploration) * weights + self.exploration / arms
+        return listed[:, None]
+
+    def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
+        return gain / probability
+
+
+@dataclass(frozen=True)
+class EXP3IX(ExponentialWeights):
+    """Draw from π(a) ∝ exp(−η_t L̂_a), with losses ℓ̂ = ℓ / (π + γ_t) that are biased downwards.
+
+    η_t = s √(2 ln K / (K t)) and γ_t = η_t / 2, with K arms, t the number of rows so far and s the
+    ``learning_rate``. ℓ = 1 − r is the loss, r the reward scaled to 0 … 1. The bias γ keeps the
+    estimates small, so that the regret is bounded with high probability without uniform
+    exploration.
+
+    Reference: Neu (2015), Explore no more: improved high-probability regret bounds for
+    non-stochastic bandits, algorithm 1 with the anytime parameters of corollary 1.
+    """
+
+    learning_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("learning_rate", self.learning_rate)
+
+    def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
+        arms = state.estimate.shape[1]
+        rate = self._rate(state.observed + 1, arms)
+        return softmax(-rate[:, None] * state.estimate)[:, None]
+
+    def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:
+        bias = self._rate(np.maximum(number, 1.0), arms) / 2
+        return (1 - gain) / (probability + bias)
+
+    def _rate(self, number: Floats, arms: int) -> Floats:
+        rate: Floats = self.learning_rate * np.sqrt(2 * np.log(max(arms, 2)) / (arms * number))
+        return rate
+
+
+class Position(NamedTuple):
+    """The number of replicas, and the row of the next decision."""
+
+    replicas: int
+    row: int
+
+
+@dataclass(frozen=True)
+class Adversarial(Environment[Position]):
+    """The reward of arm a at decision t is the number x_{t,a} of a table.
+
+    ``file`` is a CSV or Parquet file with a row for each decision and a column for each arm. All
+    replicas meet the same rewards, and there can be no more decisions than rows. Regret is
+    measured against the best arm of every single decision; ``best_fixed_arm`` says how much the
+    best single arm earns, with which theory compares.
+
+    >>> environment = Adversarial.of([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> environment.best_fixed_arm(3)
+    (1, 2.0)
+
+    Reference: Auer et al. (2002), The nonstochastic multiarmed bandit problem.
+    """
+
+    file: str
+
+    def __post_init__(self) -> None:
+        check_file(self.file)
+
+    @classmethod
+    def of(cls, rewards: ArrayLike) -> Self:
+        """An environment of rewards ``[T, K]`` in memory; its ``file`` is a digest of them."""
+        table = np.array(rewards, dtype=np.float64)
+        if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
+            raise InputError(
+                "rewards must be finite numbers [T, K], a row for each decision and a column for "
+                f"each arm, not of shape {table.shape}",
+                parameter="rewards",
+            )
+        made = object.__new__(cls)
+        name = hashlib.sha256(table.tobytes()).hexdigest()[:16]
+        made.__dict__.update(file=f"array {name}", rewards=table)
+        return made
+
+    @cached_property
+    def rewards(self) -> Floats:
+        """The rewards of all arms at all decisions, ``[T, K]``."""
+        table = read_table(self.file)
+        columns = [numbers(name, table[name]) for name in table.column_names]
+        if not columns or not len(columns[0]):
+            raise InputError(f"{self.file!r} has no rewards: give it a row for each decision")
+        return np.stack(columns, axis=1)
+
+    def best_fixed_arm(self, decisions: int) -> tuple[int, float]:
+        """Return the arm with the highest sum of the first rewards, and this sum."""
+        sums = self.rewards[:decisions].sum(axis=0)
+        return int(sums.argmax()), float(sums.max())
+
+    @property
+    def problem(self) -> Problem:
+        low, high = float(self.rewards.min()), float(self.rewards.max())
+        scale = Continuous(low, high) if low < high else Continuous()
+        return Problem(Arms(self.rewards.shape[1]), scale=scale)
+
+    @property
+    def most_decisions(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Position:
+        return Position(replicas, 0)
+
+    def advance(self, world: Position, count: int, rng: np.random.Generator) -> Position:
+        return Position(world.replicas, world.row + count)
+
+    def contexts(self, world: Position, count: int, rng: np.random.Generator) -> Floats:
+        return np.zeros((world.replicas, count, 0))
+
+    def mean_reward(self, world: Position, context: Floats, action: Actions) -> Floats:
+        return self._row(world)[action[..., 0]]
+
+    def reward(
+        self, world: Position, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        return self.mean_reward(world, context, action)
+
+    def outcome(
+        self, world: Position, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        reward = self.mean_reward(world, context, action)
+        return Outcome(reward, reward)
+
+    def best_reward(self, world: Position, context: Floats) -> Floats:
+        return np.full(context.shape[:2], self._row(world).max())
+
+    def _row(self, world: Position) -> Floats:
+        # After the last decision of a run the world moves on once more.
+        row: Floats = self.rewards[min(world.row, len(self.rewards) - 1)]
+        return row

@@ -1,0 +1,494 @@
+"""Duels: two arms are shown, and one of them wins."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy
+
+from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.checks import finite, non_negative, one_of, positive, whole_number
+from submax.core.environment import Environment, Outcome
+from submax.core.errors import InputError
+from submax.core.numerics import tally
+from submax.core.policy import Facts, ListingPolicy
+from submax.core.problem import Feedback, Problem
+from submax.core.serialization import stored
+from submax.core.spaces import Slots
+
+ROUNDING = 1e-9
+"""How far P_ij + P_ji may be from 1, because users write rounded numbers."""
+
+
+def preferences_of(utilities: Floats) -> Floats:
+    """Return Bradley and Terry's P_ij = 1 / (1 + exp(u_j − u_i)): ``[..., K] -> [..., K, K]``."""
+    ahead = utilities[..., :, None] - utilities[..., None, :]
+    # The tangent does not overflow, and P_ij + P_ji is exactly 1.
+    found: Floats = 0.5 + 0.5 * np.tanh(0.5 * ahead)
+    return found
+
+
+def checked_preferences(rows: object) -> Floats:
+    """Return the rows as an array ``[K, K]``; refuse what is not a table of preferences."""
+    try:
+        table = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    square = table.ndim == 2 and table.shape[0] == table.shape[1]
+    if not square or not np.all((table >= 0) & (table <= 1)):
+        raise InputError(
+            "preferences must be a square table of probabilities, a row for each arm, such as "
+            f"((0.5, 0.7), (0.3, 0.5)), not {rows!r:.80}",
+            parameter="preferences",
+        )
+    wrong = np.argwhere(np.abs(table + table.T - 1) > ROUNDING)
+    if len(wrong):
+        first, second = wrong[0].tolist()
+        raise InputError(
+            f"preferences say that arm {first} beats arm {second} with probability "
+            f"{table[first, second]:g}, and {second} beats {first} with {table[second, first]:g}: "
+            "give numbers that add up to 1, and 0.5 for an arm against itself",
+            parameter="preferences",
+        )
+    return table
+
+
+def has_condorcet_winner(preferences: Floats) -> bool:
+    """Return whether one arm of ``[K, K]`` beats every other arm."""
+    beats = preferences > 0.5
+    return bool((beats.sum(axis=1) == len(preferences) - 1).any())
+
+
+def condorcet_loss(preferences: Floats) -> Floats:
+    """Return P_wi − 1/2 of every arm i, with w the arm that beats most others, ``[R, K]``."""
+    best = (preferences > 0.5).sum(axis=2).argmax(axis=1)
+    loss: Floats = preferences[np.arange(len(best)), best] - 0.5
+    return loss
+
+
+def copeland_loss(preferences: Floats) -> Floats:
+    """Return how much smaller the share of other arms is that each arm beats, ``[R, K]``."""
+    share = (preferences > 0.5).sum(axis=2) / (preferences.shape[1] - 1)
+    loss: Floats = share.max(axis=1, keepdims=True) - share
+    return loss
+
+
+def borda_loss(preferences: Floats) -> Floats:
+    """Return how much less often each arm beats a random other arm than the best one, ``[R, K]``.
+
+    An arm against itself is a coin flip, which is left out.
+    """
+    score = (preferences.sum(axis=2) - 0.5) / (preferences.shape[1] - 1)
+    loss: Floats = score.max(axis=1, keepdims=True) - score
+    return loss
+
+
+LOSSES: Mapping[str, Callable[[Floats], Floats]] = {
+    "condorcet": condorcet_loss,
+    "copeland": copeland_loss,
+    "borda": borda_loss,
+}
+"""The loss of every arm, ``[R, K, K] -> [R, K]``, by what makes an arm the best one."""
+
+
+@dataclass(frozen=True)
+class Dueling(Environment[Floats]):
+    """An action is a pair of arms (i, j). The reward is 1 if i wins, which has probability P_ij.
+
+    By default, arms have utilities u drawn from Normal(0, σ²), with σ the ``spread``, and
+    P_ij = 1 / (1 + exp(u_j − u_i)) (Bradley and Terry). ``utilities`` or the whole table of
+    ``preferences`` P, with P_ij + P_ji = 1, can be given instead. The world is P, ``[R, K, K]``.
+
+    The result of a duel is what policies learn from, and not what a pair is worth: the best pair is
+    the best arm twice, whose duel is a coin flip. So regret is not measured by rewards. It is the
+    mean loss of the two arms, or the smaller loss if ``weak`` is true. ``winner`` says which arm
+    is the best, and the loss of arm i:
+
+    - ``"condorcet"``: the arm w that beats every other arm; the loss is P_wi − 1/2.
+    - ``"copeland"``: the arm that beats the largest share of other arms; the loss is the difference
+      of shares.
+    - ``"borda"``: the arm that wins most often against a random other arm; the loss is the
+      difference of these probabilities.
+
+    >>> duels = Dueling(preferences=((0.5, 0.7), (0.3, 0.5)))
+    >>> world = duels.reset(1, np.random.default_rng(0))
+    >>> pairs = duels.problem.space.listing()[None]
+    >>> duels.regret(world, np.zeros((1, 4, 0)), pairs).round(2).tolist()
+    [[0.0, 0.1, 0.1, 0.2]]
+
+    Reference: Yue et al. (2012), The K-armed dueling bandits problem; Zoghi et al. (2015), Copeland
+    dueling bandits.
+    """
+
+    arms: int = 0
+    spread: float = 1.0
+    utilities: tuple[float, ...] | None = None
+    preferences: tuple[tuple[float, ...], ...] | None = None
+    winner: str = "condorcet"
+    weak: bool = False
+
+    def __post_init__(self) -> None:
+        non_negative("spread", self.spread)
+        one_of("winner", self.winner, LOSSES)
+        if not isinstance(self.weak, bool):
+            raise InputError(
+                f"weak must be true or false, without quotes, not {self.weak!r}", parameter="weak"
+            )
+        object.__setattr__(self, "arms", self._counted_arms())
+        given = self._given()
+        if given is not None and self.winner == "condorcet" and not has_condorcet_winner(given):
+            raise InputError(
+                f"no arm of {self.preferences or self.utilities} beats every other arm with a "
+                'probability above 1/2, which winner = "condorcet" needs: give winner = "copeland" '
+                'or "borda"',
+                parameter="winner",
+            )
+
+    def _counted_arms(self) -> int:
+        """Return the number of arms, which follows from what is given."""
+        given = [one for one in (self.utilities, self.preferences) if one is not None]
+        if len(given) > 1:
+            raise InputError(
+                "utilities and preferences were both given, and preferences follow from "
+                "utilities: give one of them",
+                parameter="preferences",
+            )
+        if not given:
+            whole_number("arms", self.arms, at_least=2)
+            return self.arms
+        if not isinstance(given[0], tuple) or len(given[0]) < 2:
+            raise InputError(
+                f"utilities and preferences are tuples with an entry for each of at least 2 arms, "
+                f"not {given[0]!r:.80}: give for example utilities = (1.0, 0.5, 0.0)",
+                parameter="utilities" if self.utilities is not None else "preferences",
+            )
+        if self.arms not in (0, len(given[0])):
+            raise InputError(
+                f"arms is {self.arms}, and {len(given[0])} arms are given: leave out arms, which "
+                "follows from them",
+                parameter="arms",
+            )
+        return len(given[0])
+
+    def _given(self) -> Floats | None:
+        """Return the preferences if nothing is drawn, ``[K, K]``."""
+        if self.preferences is not None:
+            return checked_preferences(self.preferences)
+        if self.utilities is None:
+            return None
+        for utility in self.utilities:
+            finite("each of utilities", utility)
+        return preferences_of(np.array(self.utilities, dtype=np.float64))
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Slots((self.arms, self.arms)))
+
+    @property
+    def shared(self) -> bool:
+        return self.utilities is not None or self.preferences is not None
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        given = self._given()
+        if given is not None:
+            return np.tile(given, (replicas, 1, 1))
+        return preferences_of(rng.normal(0.0, self.spread, size=(replicas, self.arms)))
+
+    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
+        return np.zeros((len(world), count, 0))
+
+    def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
+        replica = np.arange(len(world))[:, None]
+        found: Floats = world[replica, action[..., 0], action[..., 1]]
+        return found
+
+    def reward(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        mean = self.mean_reward(world, context, action)
+        return Outcome((rng.random(mean.shape) < mean).astype(np.float64), mean)
+
+    def best_reward(self, world: Floats, context: Floats) -> Floats:
+        return np.broadcast_to(world.max(axis=(1, 2))[:, None], context.shape[:2])
+
+    def regret(self, world: Floats, context: Floats, action: Actions) -> Floats:
+        loss = LOSSES[self.winner](world)
+        of_arms = loss[np.arange(len(world))[:, None, None], action]
+        found: Floats = of_arms.min(axis=-1) if self.weak else of_arms.mean(axis=-1)
+        return found
+
+
+class DuelBounds(NamedTuple):
+    """Confidence bounds of the probability that arm i beats arm j, both ``[R, K, K]``."""
+
+    lower: Floats
+    upper: Floats
+
+
+@stored("duel-counts")
+class DuelCounts(NamedTuple):
+    """How often arm i won against arm j, ``wins [R, K, K]``, and the number of ``duels [R]``."""
+
+    problem: Problem
+    wins: Floats
+    duels: Floats
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, policy: str) -> Self:
+        """Return counts before the first duel; refuse problems that are not duels."""
+        choices, bounds = problem.space.choices, problem.scale.bounds
+        pairs = len(choices) == 2 and choices[0] == choices[1] and not problem.space.reals
+        if not pairs or bounds != (0.0, 1.0):
+            raise InputError(
+                f"{policy} needs pairs of the same arms, such as Slots((5, 5)), and rewards from 0 "
+                f"to 1 that say whether the first arm of the pair won, not {problem.space} with "
+                f"{problem.scale}: take the environment Dueling, or another policy"
+            )
+        arms = choices[0]
+        return cls(problem, np.zeros((replicas, arms, arms)), np.zeros(replicas))
+
+    def add(self, feedback: Feedback) -> Self:
+        """Return the counts after more duels; a reward between 0 and 1 is a part of a win."""
+        feedback.check(self.problem)
+        there = feedback.weight > 0
+        arms = self.wins.shape[1]
+        reward = np.where(there, feedback.reward, 0.0)
+        first, second = (np.where(there, feedback.action[..., slot], 0) for slot in range(2))
+        won = tally(first * arms + second, feedback.weight * reward, arms**2)
+        lost = tally(second * arms + first, feedback.weight * (1 - reward), arms**2)
+        return self._replace(
+            wins=self.wins + (won + lost).reshape(self.wins.shape),
+            duels=self.duels + there.sum(axis=1),
+        )
+
+    def bounds(self, exploration: float) -> DuelBounds:
+        """Return w / n ± √(α ln t / n) for the next duel t; both terms are 1 if n is 0.
+
+        w are the wins of i against j, n their duels, and α is ``exploration``. The bounds of an arm
+        against itself are 1/2.
+        """
+        together = self.wins + self.wins.transpose(0, 2, 1)
+        met = together > 0
+        number = np.where(met, together, 1.0)
+        share = np.where(met, self.wins / number, 1.0)
+        spread = np.sqrt(exploration * np.log(self.duels + 1)[:, None, None] / number)
+        radius = np.where(met, spread, 1.0)
+        itself = np.eye(self.wins.shape[1], dtype=bool)
+        return DuelBounds(
+            np.where(itself, 0.5, share - radius), np.where(itself, 0.5, share + radius)
+        )
+
+
+@stored("relative-ucb-state")
+class RelativeUCBState(NamedTuple):
+    """The counted duels, and which arm is believed to be the best, if any, ``best [R, K]``."""
+
+    problem: Problem
+    counts: DuelCounts
+    best: Booleans
+
+
+@dataclass(frozen=True)
+class RelativeUCB(ListingPolicy[RelativeUCBState]):
+    """Duel an arm that may beat all others with the arm that may beat it most often.
+
+    U_ij is the upper confidence bound w_ij / n_ij + √(α ln t / n_ij) of the probability that i
+    beats j; w_ij are the wins, n_ij the duels of both arms, t is the number of this duel, and α is
+    ``exploration``. The candidates C are the arms with U_ij ≥ 1/2 for all j. If only one is left,
+    it is believed to be the best as long as it stays a candidate. The first arm of the pair
+    is the one believed to be the best with probability 1/2, else a random other candidate; without
+    such an arm, a random candidate; without candidates, any arm. The second arm j has the
+    highest U_ji against the first arm i; it is i itself only if no other arm has a bound of
+    1/2 or more.
+
+    Reference: Zoghi et al. (2014), Relative upper confidence bound for the K-armed dueling bandit
+    problem, algorithm 1, with α = 0.51.
+    """
+
+    exploration: float = 0.51
+
+    def __post_init__(self) -> None:
+        positive("exploration", self.exploration)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False, needs_pairs=True)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RelativeUCBState:
+        counts = DuelCounts.empty(problem, replicas, "relative-ucb")
+        nobody = np.zeros(counts.wins.shape[:2], dtype=np.bool_)
+        return self._with_candidates(counts, nobody)
+
+    def update(
+        self, state: RelativeUCBState, feedback: Feedback, rng: np.random.Generator
+    ) -> RelativeUCBState:
+        return self._with_candidates(state.counts.add(feedback), state.best)
+
+    def probabilities(self, state: RelativeUCBState, context: Floats) -> Floats:
+        upper = state.counts.bounds(self.exploration).upper
+        pairs = _first_arm(upper, state.best)[:, :, None] * _second_arm(upper)
+        return pairs.reshape(len(pairs), 1, -1)
+
+    def _with_candidates(self, counts: DuelCounts, best: Booleans) -> RelativeUCBState:
+        """Return the state in which the best arm is the only candidate, or still a candidate."""
+        candidates = _candidates(counts.bounds(self.exploration).upper)
+        alone = candidates.sum(axis=1, keepdims=True) == 1
+        return RelativeUCBState(
+            counts.problem, counts, np.where(alone, candidates, best & candidates)
+        )
+
+
+def _candidates(upper: Floats) -> Booleans:
+    """Return which arms may beat all others, ``[R, K]``."""
+    found: Booleans = np.all(upper >= 0.5, axis=2)
+    return found
+
+
+def _first_arm(upper: Floats, best: Booleans) -> Floats:
+    """Return the probability that each arm is the first of the pair, ``[R, K]``."""
+    candidates = _candidates(upper)
+    allowed = np.where(candidates.any(axis=1, keepdims=True), candidates, True)
+    others = allowed & ~best
+    number = others.sum(axis=1, keepdims=True)
+    known = best.any(axis=1, keepdims=True)
+    share = np.where(known, 0.5, 1.0) / np.maximum(number, 1)
+    # The best arm is alone if there is no other candidate.
+    return np.where(best, np.where(number > 0, 0.5, 1.0), np.where(others, share, 0.0))
+
+
+def _second_arm(upper: Floats) -> Floats:
+    """Return the probability of each second arm given the first arm, ``[R, K, K]``."""
+    # Row i has the bounds of all arms against arm i.
+    against = upper.transpose(0, 2, 1)
+    highest = against == against.max(axis=2, keepdims=True)
+    itself = np.eye(upper.shape[1], dtype=bool)
+    rivals = highest & ~itself
+    chosen = np.where(rivals.any(axis=2, keepdims=True), rivals, highest)
+    shares: Floats = chosen / chosen.sum(axis=2, keepdims=True)
+    return shares
+
+
+NUMBERS_TOGETHER = 2**21
+"""The most random numbers that are drawn at once, so that they take about 16 MB."""
+
+
+@stored("double-thompson-state")
+class DoubleThompsonState(NamedTuple):
+    """The counted duels, and the share of draws that chose each pair, ``shares [R, K²]``."""
+
+    problem: Problem
+    counts: DuelCounts
+    shares: Floats
+
+
+@dataclass(frozen=True)
+class DoubleThompson(ListingPolicy[DoubleThompsonState]):
+    """Draw the first arm of a pair by Thompson sampling, and again the arm that it duels.
+
+    The probability that i beats j has the posterior Beta(w_ij + 1, w_ji + 1), with w_ij the wins of
+    i against j. The first arm beats the most others in a draw of all these probabilities; only arms
+    with the largest number of upper confidence bounds above 1/2 are candidates. For
+    the second arm, the probability that each arm beats the first one is drawn again, that of the
+    first arm itself is 1/2, and the arm with the largest draw is taken, among arms whose lower
+    bound against the first is at most 1/2. Bounds are w / n ± √(α ln t / n); t is the number of
+    this duel, and α is ``exploration``. π(i, j) is the share of ``draws`` that chose the pair.
+
+    Reference: Wu and Liu (2016), Double Thompson sampling for dueling bandits, algorithm 1, with
+    α = 0.51.
+
+    *Departs from the paper:* pairs are drawn at each update, and a decision takes one of them at
+    random, so that its probability is known. If one decision follows each update, this is the
+    paper's algorithm.
+    """
+
+    exploration: float = 0.51
+    draws: int = 500
+
+    def __post_init__(self) -> None:
+        positive("exploration", self.exploration)
+        whole_number("draws", self.draws, at_least=1)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False, needs_pairs=True)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> DoubleThompsonState:
+        counts = DuelCounts.empty(problem, replicas, "double-thompson")
+        return DoubleThompsonState(problem, counts, self._drawn_shares(counts, rng))
+
+    def update(
+        self, state: DoubleThompsonState, feedback: Feedback, rng: np.random.Generator
+    ) -> DoubleThompsonState:
+        counts = state.counts.add(feedback)
+        fresh = (feedback.weight > 0).any(axis=1, keepdims=True)
+        # Replicas without new duels keep their draws.
+        shares = np.where(fresh, self._drawn_shares(counts, rng), state.shares)
+        return DoubleThompsonState(state.problem, counts, shares)
+
+    def probabilities(self, state: DoubleThompsonState, context: Floats) -> Floats:
+        return state.shares[:, None]
+
+    def for_single_decisions(self) -> Self:
+        """Return the policy with one draw at each update: a single decision uses no other."""
+        return replace(self, draws=1)
+
+    def _drawn_shares(self, counts: DuelCounts, rng: np.random.Generator) -> Floats:
+        replicas, arms, _ = counts.wins.shape
+        bounds = counts.bounds(self.exploration)
+        losses = counts.wins.transpose(0, 2, 1)
+        ahead = np.asarray(
+            1 - scipy.special.betainc(counts.wins + 1, losses + 1, 0.5), dtype=np.float64
+        )
+        together = max(1, NUMBERS_TOGETHER // (replicas * arms**2))
+        shares = np.zeros((replicas, arms**2))
+        for begin in range(0, self.draws, together):
+            number = min(together, self.draws - begin)
+            first = _first_arms(ahead, bounds, number, rng)
+            second = _second_arms(counts.wins, bounds, first, rng)
+            index = first * arms + second
+            shares += tally(index, np.ones(index.shape), arms**2)
+        return shares / self.draws
+
+
+def _first_arms(
+    ahead: Floats, bounds: DuelBounds, number: int, rng: np.random.Generator
+) -> Integers:
+    """Draw the first arm of some pairs, ``[R, number]``.
+
+    ``ahead [R, K, K]`` is the posterior probability that i beats j in more than half of their
+    duels. Only whether a drawn probability is above 1/2 matters, so that this is what is drawn.
+    """
+    replicas, arms, _ = ahead.shape
+    upper = np.triu(np.ones((arms, arms), dtype=bool), 1)
+    won = rng.random((replicas, number, arms, arms)) < ahead[:, None]
+    beaten = (won & upper).sum(axis=3) + (~won & upper).sum(axis=2)
+    possible = (bounds.upper > 0.5).sum(axis=2)
+    candidate: Booleans = possible == possible.max(axis=1, keepdims=True)
+    # Numbers of beaten arms are whole, so that a number below 1 decides between equal ones.
+    score = np.where(candidate[:, None], beaten + rng.random(beaten.shape), -1.0)
+    chosen: Integers = score.argmax(axis=2)
+    return chosen
+
+
+def _second_arms(
+    wins: Floats, bounds: DuelBounds, first: Integers, rng: np.random.Generator
+) -> Integers:
+    """Draw the arms that duel the ``first [R, n]`` ones, ``[R, n]``."""
+    replica = np.arange(len(wins))[:, None]
+    # Each row belongs to a first arm, and has a number for every arm.
+    won, lost = wins.transpose(0, 2, 1)[replica, first], wins[replica, first]
+    # Quantiles of uniform numbers: other ways to draw would let replicas depend on each other.
+    drawn = scipy.special.betaincinv(won + 1, lost + 1, rng.random(won.shape))
+    arm = np.arange(wins.shape[1])
+    drawn = np.where(arm == first[..., None], 0.5, drawn)
+    uncertain = bounds.lower.transpose(0, 2, 1)[replica, first] <= 0.5
+    chosen: Integers = np.where(uncertain, drawn, -1.0).argmax(axis=2)
+    return chosen

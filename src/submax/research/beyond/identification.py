@@ -1,0 +1,438 @@
+"""Identification of the best arm."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.checks import as_whole_number, instance_of, positive, probability, whole_number
+from submax.core.environment import Environment
+from submax.core.errors import InputError
+from submax.core.policy import Facts, ListingPolicy, Policy, State
+from submax.core.problem import Feedback, Problem
+from submax.core.serialization import stored
+from submax.core.spaces import Choices
+from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.thompson import Thompson, largest_beta
+from submax.policies.ucb import divergence
+
+
+class BestArmPolicy(ListingPolicy[State]):
+    """A policy that recommends an arm, and may know when it is certain enough to stop."""
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
+
+    @abstractmethod
+    def recommend(self, state: Any) -> Integers:
+        """Return the arm that is believed to be the best in each replica, ``[R]``."""
+
+    @abstractmethod
+    def stopped(self, state: Any) -> Booleans:
+        """Return in which replicas the policy is certain enough of its recommendation, ``[R]``."""
+
+    def even(self, chosen: Booleans) -> Floats:
+        """Return equal probabilities for the chosen arms, ``[R, A] -> [R, 1, A]``."""
+        listed: Floats = chosen / chosen.sum(axis=-1, keepdims=True)
+        return listed[:, None]
+
+
+HALVINGS = 25
+"""Bisections for the common level of evidence, to a relative error of 3e-8."""
+NEWTON_STEPS = 4
+"""Newton steps for the shares at each level; each search starts from the last one."""
+EDGE = 1e-6
+"""Means are kept this far from 0 and 1, and the best this far above the others."""
+
+
+def optimal_shares(mean: Floats) -> Floats:
+    """Return w* = argmax_w min_{a ≠ 1} (w_1 + w_a) I(μ_1, μ_a), where arm 1 is the best.
+
+    ``[R, A] -> [R, A]``. With x_a = w_a / w_1, g_a(x) = kl(μ_1, m) + x kl(μ_a, m) and
+    m = (μ_1 + x μ_a) / (1 + x), all g_a(x_a) equal one level y, and y solves
+    Σ_a kl(μ_1, m_a) / kl(μ_a, m_a) = 1. g_a is concave with the slope kl(μ_a, m), so that Newton's
+    method finds x_a.
+
+    Reference: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence,
+    theorem 5 and lemma 4.
+
+    >>> optimal_shares(np.array([[0.5, 0.45]])).round(2).tolist()
+    [[0.5, 0.5]]
+    """
+    size = mean.shape[1]
+    if size == 1:
+        return np.ones_like(mean)
+    mean = np.clip(mean, 2 * EDGE, 1 - 2 * EDGE)
+    best = mean.max(axis=1, keepdims=True)
+    first = mean.argmax(axis=1)
+    others = np.arange(size) != first[:, None]
+    lower = np.where(others, np.minimum(mean, best - EDGE), best / 2)
+    low = np.zeros_like(best)
+    high = np.where(others, divergence(best, lower), np.inf).min(axis=1, keepdims=True)
+    ratio = np.ones_like(mean)
+    for _ in range(HALVINGS):
+        level = (low + high) / 2
+        ratio = _ratios(best, lower, level, ratio)
+        middle = (best + ratio * lower) / (1 + ratio)
+        away = divergence(best, middle) / np.maximum(divergence(lower, middle), 1e-300)
+        above = np.where(others, away, 0.0).sum(axis=1, keepdims=True) > 1
+        low, high = np.where(above, low, level), np.where(above, level, high)
+    shares = np.where(others, ratio, 1.0)
+    result: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return result
+
+
+def _ratios(best: Floats, lower: Floats, level: Floats, start: Floats) -> Floats:
+    """Return x with g(x) = level, by Newton's method for the concave function g."""
+    ratio = start
+    for _ in range(NEWTON_STEPS):
+        middle = (best + ratio * lower) / (1 + ratio)
+        slope = divergence(lower, middle)
+        value = divergence(best, middle) + ratio * slope
+        ratio = ratio + (level - value) / np.maximum(slope, 1e-300)
+        ratio = np.clip(ratio, 0.0, 1e9)
+    return ratio
+
+
+CONSTANT = 5.0
+"""The constant c of the confidence radius; the reference asks for more than 4."""
+
+
+@stored("elimination-state")
+class EliminationState(NamedTuple):
+    """The statistics of the arms, and which of them are still in the race, ``active [R, A]``."""
+
+    problem: Problem
+    arms: ArmStatistics
+    active: Booleans
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the race of these choices alone; all of them if none is in the race any more."""
+        kept = self.problem.space.indices_of(choices)
+        active = self.active[:, kept]
+        return self._replace(
+            problem=self.problem.restricted(choices),
+            arms=self.arms.restricted(choices),
+            active=active | ~active.any(axis=1, keepdims=True),
+        )
+
+
+@dataclass(frozen=True)
+class SuccessiveElimination(BestArmPolicy[EliminationState]):
+    """Take the active arms in turn; drop an arm that lies 2 α_t below the best mean.
+
+    α_t = √(ln(c K t² / δ) / t), with K arms, t the pulls of the active arm that has the fewest, and
+    c = 5. With probability 1 − δ the last active arm is the best one; δ is ``failure``. Rewards are
+    scaled to 0 … 1.
+
+    Reference: Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions,
+    algorithm 3.
+    """
+
+    failure: float = 0.05
+
+    def __post_init__(self) -> None:
+        positive("failure", self.failure)
+        probability("failure", self.failure)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> EliminationState:
+        problem.scale.known_bounds("successive elimination")
+        arms = ArmStatistics.empty(problem, replicas)
+        return EliminationState(problem, arms, np.ones(arms.pulls.shape, dtype=bool))
+
+    def probabilities(self, state: EliminationState, context: Floats) -> Floats:
+        pulls = np.where(state.active, state.arms.pulls, np.inf)
+        return self.even(pulls == pulls.min(axis=-1, keepdims=True))
+
+    def update(
+        self, state: EliminationState, feedback: Feedback, rng: np.random.Generator
+    ) -> EliminationState:
+        arms = state.arms.add(feedback)
+        pulls = np.where(state.active, arms.pulls, np.inf).min(axis=-1, keepdims=True)
+        enough = np.maximum(pulls, 1.0)
+        radius = np.sqrt(np.log(CONSTANT * arms.pulls.shape[1] * enough**2 / self.failure) / enough)
+        mean = np.where(state.active, self._means(arms), -np.inf)
+        near = mean.max(axis=-1, keepdims=True) - mean < 2 * radius
+        new = (feedback.weight > 0).any(axis=1, keepdims=True)
+        active = state.active & (near | (pulls < 1) | ~new)
+        return EliminationState(state.problem, arms, active)
+
+    def recommend(self, state: EliminationState) -> Integers:
+        mean = np.where(state.active, self._means(state.arms), -np.inf)
+        best: Integers = mean.argmax(axis=-1)
+        return best
+
+    def stopped(self, state: EliminationState) -> Booleans:
+        alone: Booleans = state.active.sum(axis=-1) == 1
+        return alone
+
+    def _means(self, arms: ArmStatistics) -> Floats:
+        successes = arms.successes("successive elimination")
+        return successes / np.where(arms.pulls > 0, arms.pulls, 1.0)
+
+
+@stored("top-two-state")
+class TopTwoState(NamedTuple):
+    """The statistics of the arms, and the probability that each is the best, ``best [R, A]``."""
+
+    problem: Problem
+    arms: ArmStatistics
+    best: Floats
+
+
+@dataclass(frozen=True)
+class TopTwoThompson(BestArmPolicy[TopTwoState]):
+    """Draw the best arm as Thompson sampling does; with probability 1 − b take another one instead.
+
+    The other arm is drawn again and again until it differs from the first. With α_a the probability
+    that arm a is the best, π(a) = α_a (b + (1 − b) Σ_{j≠a} α_j / (1 − α_j)). b is ``leader``. The
+    prior of every arm is Beta(``alpha``, ``beta``). The policy stops when one α_a is at least
+    1 − δ; δ is ``failure``. It recommends the arm with the highest α_a.
+
+    Reference: Russo (2016), Simple Bayesian algorithms for best arm identification.
+    """
+
+    leader: float = 0.5
+    alpha: float = 1.0
+    beta: float = 1.0
+    failure: float = 0.05
+
+    def __post_init__(self) -> None:
+        probability("leader", self.leader)
+        positive("failure", self.failure)
+        probability("failure", self.failure)
+        Thompson(self.alpha, self.beta)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TopTwoState:
+        problem.scale.known_bounds("top-two Thompson sampling")
+        arms = ArmStatistics.empty(problem, replicas)
+        return TopTwoState(problem, arms, self._chance_of_best(arms))
+
+    def probabilities(self, state: TopTwoState, context: Floats) -> Floats:
+        best = state.best
+        size = best.shape[1]
+        if size == 1:
+            return best[:, None]
+        # Row j has the probabilities of the other arm if arm j is the first.
+        other = np.where(np.eye(size, dtype=bool), 0.0, best[:, None, :])
+        total = other.sum(axis=-1, keepdims=True)
+        even = (1 - np.eye(size)) / (size - 1)
+        other = np.where(total > 0, other / np.where(total > 0, total, 1.0), even)
+        second = np.einsum("rj,rja->ra", best, other)
+        listed: Floats = self.leader * best + (1 - self.leader) * second
+        return listed[:, None]
+
+    def restricted(self, state: TopTwoState, choices: Choices) -> TopTwoState:
+        """Compute how likely each of these choices is the best of them."""
+        arms = state.arms.restricted(choices)
+        return TopTwoState(arms.problem, arms, self._chance_of_best(arms))
+
+    def update(
+        self, state: TopTwoState, feedback: Feedback, rng: np.random.Generator
+    ) -> TopTwoState:
+        arms = state.arms.add(feedback)
+        return TopTwoState(state.problem, arms, self._chance_of_best(arms))
+
+    def recommend(self, state: TopTwoState) -> Integers:
+        best: Integers = state.best.argmax(axis=-1)
+        return best
+
+    def stopped(self, state: TopTwoState) -> Booleans:
+        certain: Booleans = state.best.max(axis=-1) >= 1 - self.failure
+        return certain
+
+    def _chance_of_best(self, arms: ArmStatistics) -> Floats:
+        """Return the posterior probability that each arm is the best, ``[R, A]``."""
+        successes = arms.successes("top-two Thompson sampling")
+        return largest_beta(self.alpha + successes, self.beta + arms.pulls - successes)
+
+
+@stored("track-and-stop-state")
+class TrackingState(NamedTuple):
+    """The statistics of the arms, and the optimal share of each arm's pulls, ``share [R, A]``."""
+
+    problem: Problem
+    arms: ArmStatistics
+    share: Floats
+
+
+@dataclass(frozen=True)
+class TrackAndStop(BestArmPolicy[TrackingState]):
+    """Take the arm that lacks most pulls to its optimal share w*_a(μ̂) of the t pulls.
+
+    If an arm has fewer than √t − K/2 pulls, the arm with the fewest pulls is taken; otherwise the
+    arm with the highest t w*_a − N_a (D-tracking). The policy stops when the evidence
+    Z = min_a N_1 kl(μ̂_1, m) + N_a kl(μ̂_a, m) for its best arm 1 exceeds ln((1 + ln t) / δ), where m
+    is the mean of both arms. δ is ``failure``. Rewards are scaled to 0 … 1 and counted as parts of
+    successes.
+
+    Reference: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence,
+    sections 3 and 6.
+    """
+
+    failure: float = 0.05
+
+    def __post_init__(self) -> None:
+        positive("failure", self.failure)
+        probability("failure", self.failure)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TrackingState:
+        problem.scale.known_bounds("track-and-stop")
+        arms = ArmStatistics.empty(problem, replicas)
+        return TrackingState(problem, arms, np.full(arms.pulls.shape, 1 / problem.space.size))
+
+    def probabilities(self, state: TrackingState, context: Floats) -> Floats:
+        pulls = state.arms.pulls
+        total = pulls.sum(axis=-1, keepdims=True)
+        fewest = pulls.min(axis=-1, keepdims=True)
+        forced = (fewest < np.sqrt(total) - pulls.shape[1] / 2) | (fewest == 0)
+        lacking = total * state.share - pulls
+        tracked = lacking >= lacking.max(axis=-1, keepdims=True) - 1e-9 * (1 + total)
+        return self.even(np.where(forced, pulls == fewest, tracked))
+
+    def restricted(self, state: TrackingState, choices: Choices) -> TrackingState:
+        """Compute the optimal shares of these choices alone."""
+        arms = state.arms.restricted(choices)
+        return TrackingState(arms.problem, arms, optimal_shares(_means(arms)))
+
+    def update(
+        self, state: TrackingState, feedback: Feedback, rng: np.random.Generator
+    ) -> TrackingState:
+        arms = state.arms.add(feedback)
+        return TrackingState(state.problem, arms, optimal_shares(_means(arms)))
+
+    def recommend(self, state: TrackingState) -> Integers:
+        best: Integers = _means(state.arms).argmax(axis=-1)
+        return best
+
+    def stopped(self, state: TrackingState) -> Booleans:
+        pulls = state.arms.pulls
+        if pulls.shape[1] == 1:
+            return np.ones(len(pulls), dtype=bool)
+        total = np.maximum(pulls.sum(axis=-1), 1.0)
+        enough: Booleans = self.evidence(state) > np.log((1 + np.log(total)) / self.failure)
+        return enough
+
+    def evidence(self, state: TrackingState) -> Floats:
+        """Return the generalized likelihood ratio of the best arm against all others, ``[R]``."""
+        mean, pulls = _means(state.arms), state.arms.pulls
+        replica = np.arange(len(pulls))
+        best = mean.argmax(axis=-1)
+        own_mean, own_pulls = mean[replica, best, None], pulls[replica, best, None]
+        middle = (own_pulls * own_mean + pulls * mean) / np.maximum(own_pulls + pulls, 1.0)
+        # An arm without pulls gives no evidence, whatever its mean.
+        other = np.where(pulls > 0, divergence(mean, middle), 0.0)
+        ratio = own_pulls * divergence(own_mean, middle) + pulls * other
+        ratio[replica, best] = np.inf
+        found: Floats = ratio.min(axis=-1)
+        return found
+
+
+def _means(arms: ArmStatistics) -> Floats:
+    """Return the mean success of every arm, 0 for an arm that was never taken."""
+    return arms.successes("track-and-stop") / np.where(arms.pulls > 0, arms.pulls, 1.0)
+
+
+class Identifying(Protocol):
+    """What a policy that identifies the best arm can say about its state."""
+
+    def recommend(self, state: Any) -> Integers:
+        """Return the arm that is believed to be the best in each replica."""
+        ...
+
+    def stopped(self, state: Any) -> Booleans:
+        """Return in which replicas the policy is certain enough."""
+        ...
+
+
+class Identification(NamedTuple):
+    """What R replicas found.
+
+    ``decisions [R]`` is after how many decisions each replica was certain, or the budget if it was
+    not; ``certain [R]`` says which. ``recommended [R]`` is the arm, and ``simple_regret [R]`` is
+    how far its mean reward lies below that of the best arm.
+    """
+
+    decisions: Integers
+    certain: Booleans
+    recommended: Integers
+    simple_regret: Floats
+
+    @property
+    def wrong(self) -> float:
+        """The share of replicas whose recommended arm is not the best."""
+        return float((self.simple_regret > 0).mean())
+
+
+def identify(
+    environment: Environment[Any],
+    policy: Policy[Any],
+    *,
+    observations: int,
+    replicas: int = 100,
+    seed: int | Sequence[int] = 0,
+) -> Identification:
+    """Let a policy look for the best arm until it is certain, for at most ``observations``.
+
+    Decisions are taken one by one. A replica that is certain goes on, because the others do, but
+    its recommendation is that of the moment when it was certain.
+
+    >>> from submax import Bernoulli, make_policy
+    >>> found = identify(
+    ...     Bernoulli.of([0.9, 0.1]), make_policy("track-and-stop"), observations=500, replicas=5
+    ... )
+    >>> found.recommended.tolist()
+    [0, 0, 0, 0, 0]
+    """
+    instance_of("environment", environment, Environment, "Bernoulli(10)")
+    instance_of("policy", policy, Policy, "make_policy('track-and-stop')")
+    if not hasattr(policy, "recommend") or not hasattr(policy, "stopped"):
+        raise InputError(
+            f"{policy} recommends no arm: take a policy that identifies the best arm, such as "
+            "track-and-stop, top-two-thompson or successive-elimination"
+        )
+    if environment.problem.context_width or environment.drifts:
+        raise InputError(f"{environment} has no single best arm: take one without context or drift")
+    count = as_whole_number("observations", observations, at_least=1)
+    replicas = as_whole_number("replicas", replicas, at_least=1)
+    for number in seed if isinstance(seed, Sequence) else [seed]:
+        whole_number("seed", number, at_least=0)
+    return _run(environment, policy, count, replicas, seed)
+
+
+def _run(
+    environment: Environment[Any],
+    policy: Any,
+    count: int,
+    replicas: int,
+    seed: int | Sequence[int],
+) -> Identification:
+    world_rng, reward_rng, policy_rng = (
+        np.random.Generator(np.random.SFC64(stream))
+        for stream in np.random.SeedSequence(seed).spawn(3)
+    )
+    world = environment.reset(replicas, world_rng)
+    state = policy.init(environment.problem, replicas, policy_rng)
+    context, weight = np.zeros((replicas, 1, 0)), np.ones((replicas, 1))
+    decisions, certain = np.full(replicas, count), np.zeros(replicas, dtype=bool)
+    recommended = np.zeros(replicas, dtype=np.int64)
+    for decision in range(1, count + 1):
+        action, log_prob = policy.act(state, context, policy_rng)
+        reward = environment.reward(world, context, action, reward_rng)
+        state = policy.record(state, action)
+        feedback = Feedback(context, action, reward, log_prob, weight)
+        state = policy.update(state, feedback, policy_rng)
+        now = policy.stopped(state) & ~certain
+        if now.any():
+            decisions[now], recommended[now] = decision, policy.recommend(state)[now]
+            certain |= now
+        if certain.all():
+            break
+    recommended = np.where(certain, recommended, policy.recommend(state))
+    chosen = environment.problem.space.action(recommended[:, None])
+    regret = environment.regret(world, context, chosen)
+    return Identification(decisions, certain, recommended, regret[:, 0])

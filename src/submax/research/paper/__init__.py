@@ -1,0 +1,1 @@
+"""The experiments, claims and figures of the paper."""

@@ -1,0 +1,357 @@
+"""The claims of the abstract and of section 4.1, tested on a sweep."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from submax.research.paper.statements import (
+    ABSTRACT,
+    BEST,
+    DELAYED,
+    IMPROVED,
+    LARGE,
+    OVERALL,
+    SLOPE,
+    SPARSE,
+    SUPERIOR,
+    WITHIN,
+    Claim,
+    Statement,
+)
+from submax.simulation.compare import (
+    Finals,
+    PairedComparison,
+    Side,
+    against_best,
+    compared,
+    less_regret,
+)
+
+EPSILON_GREEDY = [f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)]
+THOMPSON = [f"thompson-1-{beta}" for beta in (1, 9, 99)]
+CLASSIC = [*EPSILON_GREEDY, "ucb1", *THOMPSON]
+"""The classic methods of the paper."""
+PAPER = ["random", *CLASSIC, "rcp-optimistic", "rcp-optimized"]
+"""All methods of the paper except SubMax."""
+PRIORS = (1, 9, 99)
+STRONG = [
+    *("gradient", "ucb1-pending", "kl-ucb", "kl-ucb-pending", "moss", "moss-pending"),
+    *("imed", "imed-pending"),
+    *(f"bayes-ucb-1-{beta}" for beta in PRIORS),
+    *(f"bayes-ucb-1-{beta}-pending" for beta in PRIORS),
+    *(f"information-directed-1-{beta}" for beta in PRIORS),
+    *(f"posterior-greedy-1-{beta}" for beta in PRIORS),
+]
+"""Classic methods that are not in the paper."""
+ARMS, BETAS, DELAYS = (10, 100, 500), (1, 9, 99), (100, 500, 1000)
+ALL = len(ARMS) * len(BETAS) * len(DELAYS)
+
+Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
+
+
+def degrade(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare each classic policy at K = 10 with itself at K = 500, relative to random choice."""
+    for policy in [name for name in CLASSIC if name != "thompson-1-9"]:
+        yield from compared(policy, relative(finals, policy, 10), relative(finals, policy, 500))
+
+
+def true_prior_does_not_degrade(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare Thompson sampling with the true prior at K = 500 and at K = 10."""
+    policy = "thompson-1-9"
+    yield from compared(policy, relative(finals, policy, 500), relative(finals, policy, 10))
+
+
+def relative(finals: Finals, policy: str, arms: int) -> Side | None:
+    """The regret over the mean regret of random choice, which grows with K as well."""
+    found = finals.final(policy, arms=arms, beta=9, delay=100)
+    random = finals.final("random", arms=arms, beta=9, delay=100)
+    if found is None or random is None or random.values.mean() <= 0:
+        return None
+    return Side(f"K={arms}", found.values / random.values.mean())
+
+
+def best_for_every_k(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare SubMax with the best other policy of the paper for every K, at β = 9."""
+    for arms in ARMS:
+        labels = {"arms": arms, "beta": 9, "delay": 100}
+        yield from against_best(finals, words(labels), "rcp-submax", PAPER, labels)
+
+
+def short_delay(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare SubMax with the best other policy of the paper at the two shorter delays."""
+    for delay in DELAYS[:2]:
+        labels = {"arms": 100, "beta": 9, "delay": delay}
+        yield from against_best(finals, words(labels), "rcp-submax", PAPER, labels)
+
+
+def long_delay(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare the best Thompson sampling with SubMax at the longest delay."""
+    labels = {"arms": 100, "beta": 9, "delay": 1000}
+    yield from compared(
+        words(labels), finals.best(THOMPSON, **labels), finals.final("rcp-submax", **labels)
+    )
+
+
+def slope(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare the late regret of SubMax with that of the best Thompson sampling."""
+    labels = {"arms": 100, "beta": 9, "delay": 1000}
+    best = finals.best(THOMPSON, **labels)
+    if best is not None:
+        yield from compared(
+            words(labels), finals.late("rcp-submax", **labels), finals.late(best.name, **labels)
+        )
+
+
+def prior(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare Thompson sampling with the true prior with the best other classic policy."""
+    for beta in BETAS:
+        true = f"thompson-1-{beta}"
+        rivals = [name for name in CLASSIC if name != true]
+        labels = {"arms": 100, "beta": beta, "delay": 100}
+        yield from against_best(finals, words(labels), true, rivals, labels)
+
+
+def sparse(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare the best ε-greedy with SubMax at β = 99."""
+    labels = {"arms": 100, "beta": 99, "delay": 100}
+    yield from compared(
+        words(labels),
+        finals.best(EPSILON_GREEDY, **labels),
+        finals.final("rcp-submax", **labels),
+    )
+
+
+def ahead(**fixed: int) -> Comparisons:
+    """Compare Thompson sampling with the true prior with SubMax, where labels are as ``fixed``."""
+
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for labels in finals.configurations():
+            if fixed.items() <= labels.items():
+                true = finals.final(f"thompson-1-{labels['beta']}", **labels)
+                yield from compared(words(labels), true, finals.final("rcp-submax", **labels))
+
+    return comparisons
+
+
+def less(lower: str, higher: str) -> Comparisons:
+    """Compare two policies in every configuration."""
+    return lambda finals: less_regret(finals, lower, higher, words)
+
+
+def best_less(lower: list[str], higher: str) -> Comparisons:
+    """Compare the best of several policies with another one in every configuration."""
+
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for labels in finals.configurations():
+            left, right = finals.best(lower, **labels), finals.final(higher, **labels)
+            yield from compared(words(labels), left, right)
+
+    return comparisons
+
+
+def less_than_best(policy: str, rivals: list[str]) -> Comparisons:
+    """Compare a policy with the best of its rivals in every configuration."""
+
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for labels in finals.configurations():
+            yield from against_best(finals, words(labels), policy, rivals, labels)
+
+    return comparisons
+
+
+def large_and_sparse(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare SubMax with the best classic policy at K = 500 and β = 99."""
+    for delay in DELAYS:
+        labels = {"arms": 500, "beta": 99, "delay": delay}
+        yield from against_best(finals, words(labels), "rcp-submax", CLASSIC, labels)
+
+
+def ahead_in_most(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare the share of configurations in which SubMax is not ahead with one half."""
+    behind = []
+    for labels in finals.configurations():
+        submax, best = finals.final("rcp-submax", **labels), finals.best(CLASSIC, **labels)
+        if submax is None or best is None:
+            return
+        behind.append(float(submax.values.mean() >= best.values.mean()))
+    if behind:
+        shares = np.array(behind)
+        left, right = Side("rcp-submax not ahead", shares), Side("half", np.full_like(shares, 0.5))
+        yield PairedComparison.of("share of the configurations", left, right)
+
+
+def most_competitive(rivals: list[str]) -> Comparisons:
+    """Compare means over configurations of the regret over that of the best policy."""
+
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        ratios: dict[str, list[float]] = {}
+        for labels in finals.configurations():
+            best = finals.best([*rivals, "rcp-submax"], **labels)
+            if best is None or best.values.mean() <= 0:
+                return
+            for policy in [*rivals, "rcp-submax"]:
+                side = finals.final(policy, **labels)
+                if side is not None:
+                    ratios.setdefault(policy, []).append(side.values.mean() / best.values.mean())
+        if ratios:
+            submax = ratios.pop("rcp-submax")
+            rival = min(ratios, key=lambda policy: float(np.mean(ratios[policy])))
+            left, right = Side("rcp-submax", np.array(submax)), Side(rival, np.array(ratios[rival]))
+            yield PairedComparison.of("regret / lowest regret", left, right)
+
+    return comparisons
+
+
+def words(labels: dict[str, Any]) -> str:
+    """Return a configuration in the symbols of the paper."""
+    symbols = {"arms": "K", "beta": "β", "delay": "N_b"}
+    return ", ".join(f"{symbol}={labels[key]}" for key, symbol in symbols.items())
+
+
+CLAIMS = [
+    Claim(
+        "paper",
+        ABSTRACT,
+        "UCB1 has less regret than optimistic",
+        ALL,
+        less("ucb1", "rcp-optimistic"),
+    ),
+    Claim(
+        "paper",
+        ABSTRACT,
+        "The best Thompson prior has less regret than optimistic",
+        ALL,
+        best_less(THOMPSON, "rcp-optimistic"),
+    ),
+    Claim(
+        "paper",
+        ABSTRACT,
+        "The best of UCB1 and Thompson has less regret than the marginalized policy",
+        ALL,
+        best_less(["ucb1", *THOMPSON], "rcp-marginalized"),
+    ),
+    Claim(
+        "paper",
+        LARGE,
+        "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
+        len(CLASSIC) - 1,
+        degrade,
+    ),
+    Claim(
+        "paper",
+        LARGE,
+        "Thompson with the true prior does not lose, relative to random, from K=10 to 500",
+        1,
+        true_prior_does_not_degrade,
+    ),
+    Claim(
+        "paper",
+        BEST,
+        "SubMax is best for every K (Beta(1,9), N_b=100)",
+        len(ARMS),
+        best_for_every_k,
+    ),
+    Claim(
+        "paper",
+        SPARSE,
+        "Thompson with the true prior is the best classic method (K=100, N_b=100)",
+        len(BETAS),
+        prior,
+    ),
+    Claim("paper", SPARSE, "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)", 1, sparse),
+    Claim(
+        "paper", DELAYED, "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))", 2, short_delay
+    ),
+    Claim(
+        "paper",
+        DELAYED,
+        "Thompson is ahead of SubMax for N_b=1000 (K=100, Beta(1,9))",
+        1,
+        long_delay,
+    ),
+    Claim("paper", SLOPE, "SubMax then adds less regret per decision at the end", 1, slope),
+    Claim(
+        "paper",
+        OVERALL,
+        "SubMax is nearest to the best of each configuration, on average",
+        1,
+        most_competitive(PAPER),
+    ),
+    Claim(
+        "paper",
+        OVERALL,
+        "SubMax is ahead of all classic methods of the paper in most configurations",
+        1,
+        ahead_in_most,
+    ),
+    Claim(
+        "paper",
+        SUPERIOR,
+        "SubMax has less regret than the best classic method of the paper (K=500, Beta(1,99))",
+        len(DELAYS),
+        large_and_sparse,
+    ),
+    Claim(
+        "paper",
+        IMPROVED,
+        "SubMax has less regret than the marginalized policy",
+        ALL,
+        less("rcp-submax", "rcp-marginalized"),
+    ),
+    Claim(
+        "paper",
+        WITHIN,
+        "SubMax has less regret than optimized",
+        ALL,
+        less("rcp-submax", "rcp-optimized"),
+    ),
+    Claim(
+        "paper",
+        WITHIN,
+        "Optimized has less regret than optimistic",
+        ALL,
+        less("rcp-optimized", "rcp-optimistic"),
+    ),
+    Claim(
+        "submax",
+        "",
+        "Optimistic has less regret than random",
+        ALL,
+        less("rcp-optimistic", "random"),
+    ),
+    Claim(
+        "submax",
+        "",
+        "Thompson with the true prior is ahead of SubMax at Beta(1,1)",
+        9,
+        ahead(beta=1),
+    ),
+    Claim(
+        "submax",
+        "",
+        "Thompson with the true prior is ahead of SubMax at N_b=1000",
+        9,
+        ahead(delay=1000),
+    ),
+    Claim(
+        "submax",
+        "",
+        "SubMax is nearest to the best, on average, with the classic methods added here",
+        1,
+        most_competitive([*PAPER, *STRONG]),
+    ),
+    Claim(
+        "submax",
+        "",
+        "The default rcp-adaptive has less regret than the best classic method in hindsight",
+        ALL,
+        less_than_best("rcp-adaptive", [*CLASSIC, *STRONG]),
+    ),
+]
+"""What is tested: first the statements of the paper, then ours."""
+
+
+def bernoulli_statements(finals: Finals) -> list[Statement]:
+    """The statements about Bernoulli arms, each with its comparisons."""
+    return [claim.tested(finals) for claim in CLAIMS]

@@ -1,0 +1,426 @@
+"""The paper's claims, section by section, tested on the results of a sweep."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from submax.core.numerics import standard_error
+from submax.research.paper.bernoulli_claims import bernoulli_statements
+from submax.research.paper.statements import IMPROVED, Claim, Statement
+from submax.simulation.compare import (
+    Finals,
+    PairedComparison,
+    Side,
+    against_best,
+    compared,
+    less_regret,
+)
+from submax.simulation.results import ResultTable, write_csv
+from submax.simulation.runner import FINAL_TABLE
+
+RANDOM = (
+    "Section 3.3: all policies except the 0-reward policy or negative policy achieves better than "
+    "random expected reward."
+)
+ORDER = (
+    "Section 3.3: the optimistic policy, equivalently the 1-conditioned policy, which does not use "
+    "the negative policy, is the worst among the rest. Optimized policy perform better than the "
+    "optimistic one […]. Unexpectedly, the SubMax policy works the best."
+)
+ZEROED = (
+    'Section 3.3: the optimized policy […] in general can only "zero out" one action […], while '
+    "the SubMax operation can potentially zero out more."
+)
+
+
+def illustration_statements(directory: Path) -> list[Statement]:
+    """Return the statements of section 3.3, each with its comparisons of two policies.
+
+    The values are means over environments. Each comparison has the policy on the left that should
+    have the lower mean.
+    """
+    rewards, zeroed = (_sides(directory, name) for name in ("expected_reward", "zeroed_actions"))
+    names = ["rcp-optimistic", "rcp-optimized", "rcp-submax"]
+    zeros = "actions with probability 0"
+    return [
+        Statement(
+            "paper",
+            RANDOM,
+            "The negative policy earns less than random, the three others more",
+            wanted=4,
+            comparisons=[
+                *_ordered(rewards, ["rcp-negative", "random"]),
+                *(one for name in names for one in _ordered(rewards, ["random", name])),
+            ],
+        ),
+        Statement(
+            "paper",
+            ORDER,
+            "Expected reward rises from optimistic to optimized to SubMax",
+            wanted=2,
+            comparisons=list(_ordered(rewards, names)),
+        ),
+        Statement(
+            "paper",
+            ZEROED,
+            "The optimized policy zeroes fewer actions than SubMax",
+            wanted=1,
+            comparisons=list(
+                compared(zeros, zeroed.get("rcp-optimized"), zeroed.get("rcp-submax"))
+            ),
+        ),
+    ]
+
+
+def _sides(directory: Path, column: str) -> dict[str, Side]:
+    """Return the values of every policy in all environments, as sides of comparisons."""
+    policies = ResultTable.read(directory, FINAL_TABLE).by_policy()
+    return {name: Side(name, rows[column]) for name, rows in policies.items()}
+
+
+def _ordered(sides: dict[str, Side], names: Sequence[str]) -> Iterator[PairedComparison]:
+    """Compare the expected rewards of neighbours in ``names``, which should rise."""
+    for lower, higher in pairwise(names):
+        yield from compared("expected reward", sides.get(lower), sides.get(higher))
+
+
+CLASSIC = [
+    *(f"neural-epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)),
+    "dropout-thompson",
+]
+"""The paper's classic methods, with a value network."""
+OTHERS = [*CLASSIC, "linucb", "linear-thompson", "neural-ucb", "neural-thompson"]
+"""Those, and the baselines that are not in the paper."""
+SHIFTS = (0, -2, -4)
+
+Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
+
+DENSE = (
+    "Section 4.2: while classic methods perform better in a dense reward setting, their "
+    "performance degrade a lot when the rewards become sparse."
+)
+ROBUST = (
+    "Section 4.2: RCPs, on the other side, are more robust to the sparsity in reward, rendering "
+    "RCPs with SubMax being the best in the highest sparsity setup."
+)
+
+
+def _dense(finals: Finals) -> Iterator[PairedComparison]:
+    yield from compared("s=0", finals.best(CLASSIC, shift=0), finals.final("rcp-submax", shift=0))
+
+
+def _degrade(finals: Finals) -> Iterator[PairedComparison]:
+    for policy in CLASSIC:
+        yield from compared(policy, _relative(finals, policy, 0), _relative(finals, policy, -4))
+
+
+def _robust(policy: str) -> Comparisons:
+    """Compare the regret relative to random that is added from s=0 to s=-4."""
+
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        dense, sparse = finals.best(CLASSIC, shift=0), finals.best(CLASSIC, shift=-4)
+        if dense is not None and sparse is not None:
+            own = _added(_relative(finals, policy, 0), _relative(finals, policy, -4))
+            rival = _added(_relative(finals, dense.name, 0), _relative(finals, sparse.name, -4))
+            yield from compared(
+                "added share of random's regret",
+                None if own is None else Side(policy, own.values),
+                None if rival is None else Side("best classic", rival.values),
+            )
+
+    return comparisons
+
+
+def _sparse(finals: Finals) -> Iterator[PairedComparison]:
+    rivals = [*CLASSIC, "rcp-optimistic", "random"]
+    yield from against_best(finals, "s=-4", "rcp-submax", rivals, {"shift": -4})
+
+
+def _sparse_all(finals: Finals) -> Iterator[PairedComparison]:
+    yield from against_best(finals, "s=-4", "rcp-submax", OTHERS, {"shift": -4})
+
+
+def _less(lower: str, higher: str) -> Comparisons:
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for shift in SHIFTS:
+            left, right = finals.final(lower, shift=shift), finals.final(higher, shift=shift)
+            yield from compared(f"s={shift}", left, right)
+
+    return comparisons
+
+
+def _two_thirds(finals: Finals) -> Iterator[PairedComparison]:
+    for shift in SHIFTS[:2]:
+        random = finals.final("random", shift=shift)
+        less = None if random is None else Side("2/3 random", random.values * 2 / 3)
+        yield from compared(f"s={shift}", finals.final("rcp-submax", shift=shift), less)
+
+
+def _relative(finals: Finals, policy: str, shift: int) -> Side | None:
+    """The regret as a share of the mean regret of random choice."""
+    found, random = finals.final(policy, shift=shift), finals.final("random", shift=shift)
+    if found is None or random is None or random.values.mean() <= 0:
+        return None
+    return Side(f"{policy} s={shift}", found.values / random.values.mean())
+
+
+def _added(dense: Side | None, sparse: Side | None) -> Side | None:
+    if dense is None or sparse is None:
+        return None
+    return Side(sparse.name, sparse.values - dense.values)
+
+
+CLAIMS = [
+    Claim("paper", DENSE, "The best classic method has less regret than SubMax at s=0", 1, _dense),
+    Claim(
+        "paper",
+        DENSE,
+        "Classic methods lose, relative to random, from s=0 to s=-4",
+        len(CLASSIC),
+        _degrade,
+    ),
+    Claim(
+        "paper",
+        ROBUST,
+        "SubMax loses less than the best classic method does",
+        1,
+        _robust("rcp-submax"),
+    ),
+    Claim(
+        "paper",
+        ROBUST,
+        "Optimistic loses less than the best classic method does",
+        1,
+        _robust("rcp-optimistic"),
+    ),
+    Claim("paper", ROBUST, "SubMax is the best method of the paper at s=-4", 1, _sparse),
+    Claim(
+        "paper",
+        IMPROVED,
+        "SubMax has less regret than optimistic",
+        len(SHIFTS),
+        _less("rcp-submax", "rcp-optimistic"),
+    ),
+    Claim("submax", "", "SubMax is also ahead of the other baselines at s=-4", 1, _sparse_all),
+    Claim(
+        "submax",
+        "",
+        "Optimized, which the paper does not run here, has less regret than optimistic",
+        len(SHIFTS),
+        _less("rcp-optimized", "rcp-optimistic"),
+    ),
+    Claim(
+        "submax", "", "SubMax has less than two thirds of random's regret (s=0, -2)", 2, _two_thirds
+    ),
+]
+"""What is tested: first the statements of the paper, then ours."""
+
+
+def contextual_statements(finals: Finals) -> list[Statement]:
+    """The statements of section 4.2, each with its comparisons."""
+    return [claim.tested(finals) for claim in CLAIMS]
+
+
+COMBINATORIAL_CLASSIC = [
+    *(f"climbing-epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)),
+    "climbing-dropout-thompson",
+]
+"""The paper's classic methods with a value network; they search joint actions by hill climbing."""
+
+
+CHANCE = (
+    "Section 4.3: RCPs with both strategies can be successfully applied to this MAB setting with "
+    "an action space of cardinality 32768, yielding better than chance performance."
+)
+BETWEEN = (
+    "Section 4.3: Between the two strategies, the SubMax strategy still consistently works better "
+    "than the optimistic strategy."
+)
+OUTPERFORM = (
+    "Introduction: on MAB with large action spaces and sparse reward signals, we show that RCPs "
+    "implemented by conditional variational autoencoders (CVAEs) with the proposed techniques can "
+    "outperform classic methods (section 4.3, which has no classic method)."
+)
+
+
+def _earns_more(higher: str, lower: str) -> Comparisons:
+    return _earns_more_than_best(higher, [lower])
+
+
+def _earns_more_than_best(higher: str, rivals: list[str]) -> Comparisons:
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for labels in finals.configurations():
+            sides = [finals.reward(name, **labels) for name in rivals]
+            run = [side for side in sides if side is not None]
+            if len(run) == len(sides):
+                best = max(run, key=lambda side: float(side.values.mean()))
+                yield from compared("accumulated reward", best, finals.reward(higher, **labels))
+
+    return comparisons
+
+
+COMBINATORIAL_CLAIMS = [
+    Claim(
+        "paper",
+        CHANCE,
+        "Optimistic earns more than chance",
+        1,
+        _earns_more("rcp-optimistic", "random"),
+    ),
+    Claim("paper", CHANCE, "SubMax earns more than chance", 1, _earns_more("rcp-submax", "random")),
+    Claim(
+        "paper",
+        BETWEEN,
+        "SubMax earns more than optimistic",
+        1,
+        _earns_more("rcp-submax", "rcp-optimistic"),
+    ),
+    Claim(
+        "paper",
+        OUTPERFORM,
+        "SubMax earns more than the best of neural ε-greedy and dropout Thompson",
+        1,
+        _earns_more_than_best("rcp-submax", COMBINATORIAL_CLASSIC),
+    ),
+    Claim(
+        "submax",
+        "",
+        "SubMax earns more than hill climbing with Thompson sampling",
+        1,
+        _earns_more("rcp-submax", "hill-climbing-thompson"),
+    ),
+    Claim(
+        "submax",
+        "",
+        "The default rcp-adaptive earns more than SubMax with a CVAE",
+        1,
+        _earns_more("rcp-adaptive", "rcp-submax"),
+    ),
+]
+"""What is tested: first the statements of the paper, then ours."""
+
+
+def combinatorial_statements(finals: Finals) -> list[Statement]:
+    """Return the statements of section 4.3, tested by the accumulated rewards of policies.
+
+    Each comparison has the policy on the left that should earn less.
+    """
+    return [claim.tested(finals) for claim in COMBINATORIAL_CLAIMS]
+
+
+INJECTION = (
+    "Section 4.3, footnote: A naive alternative to the multiplicative injection layers is to "
+    "concatenate r together with a and c. However, we find that in this way r can be ignored in "
+    "later layers in the neural network, making the learned reward-conditioned policy insensitive "
+    "to r."
+)
+OF_THE_PAPER = {
+    "Modulation has less regret than concatenating r to the input": (
+        "reference",
+        "input-concatenation",
+    ),
+    "With r concatenated to the input, SubMax is no better than random": (
+        "random",
+        "input-concatenation",
+    ),
+}
+"""What the paper says: the policy that has less regret, and the other."""
+OF_SUBMAX = {
+    "Modulation has less regret than concatenation in both layers that starts at zero": (
+        "reference",
+        "concatenation",
+    ),
+    "Modulation has less regret than a sigmoid gate": ("reference", "gate"),
+    "Latent draws that the reward levels share give less regret than separate draws": (
+        "reference",
+        "separate-draws",
+    ),
+    "5 latent draws have less regret than 1": ("reference", "draws-1"),
+    "20 latent draws have less regret than 5": ("draws-20", "reference"),
+}
+"""What we ask beside it, in the same form."""
+
+
+def ablation_statements(finals: Finals) -> list[Statement]:
+    """The statements about injection layers and latent draws, in every configuration."""
+    wanted = len(finals.configurations())
+    claims = [
+        *(
+            Claim("paper", INJECTION, text, wanted, _less_than(*two))
+            for text, two in OF_THE_PAPER.items()
+        ),
+        *(Claim("submax", "", text, wanted, _less_than(*two)) for text, two in OF_SUBMAX.items()),
+    ]
+    return [claim.tested(finals) for claim in claims]
+
+
+def _less_than(lower: str, higher: str) -> Comparisons:
+    return lambda finals: less_regret(finals, lower, higher, _words)
+
+
+def _words(labels: dict[str, Any]) -> str:
+    return f"s={labels['shift']}"
+
+
+PAPER_MEANS: dict[str, dict[str, float]] = {
+    "section 4.2": {"shift=0": 0.501, "shift=-2": 0.123, "shift=-4": 0.0185},
+    "section 4.3": {"shift=-3": 0.0483},
+}
+"""The mean reward of random choice, E[R̄], that the paper gives for each environment."""
+PAPER_ENVIRONMENTS = {"section 4.2": 50, "section 4.3": 20}
+"""The number of environments over which the paper averages."""
+
+
+class EnvironmentCheck(NamedTuple):
+    """The mean reward of random choice, E[R̄], in our environments and in those of the paper.
+
+    ``error`` is the standard error of the difference; both averages are over random environments.
+    """
+
+    where: str
+    mean: float
+    paper: float
+    error: float
+
+    @property
+    def distance(self) -> float:
+        """The difference in standard errors."""
+        difference = self.mean - self.paper
+        return difference / self.error if self.error > 0 else math.copysign(math.inf, difference)
+
+
+def environment_checks(
+    section: str, finals: Finals, observations: int
+) -> Iterator[EnvironmentCheck]:
+    """A check for every environment that is in the paper's section and in the results."""
+    for where, paper in PAPER_MEANS.get(section, {}).items():
+        key, value = where.split("=")
+        found = finals.reward("random", **{key: int(value)})
+        if found is not None and len(found.values) > 1:
+            mean = found.values / observations
+            ours = standard_error(mean)
+            # The paper gives no error: we assume our spread and its number of environments.
+            theirs = ours * math.sqrt(len(mean) / PAPER_ENVIRONMENTS[section])
+            yield EnvironmentCheck(where, float(mean.mean()), paper, math.hypot(ours, theirs))
+
+
+def write_environment_checks(directory: Path, found: list[EnvironmentCheck]) -> None:
+    """Write the checks as calibration.csv; no file if there are none."""
+    rows = [{**one._asdict(), "distance": one.distance} for one in found]
+    if rows:
+        write_csv(directory / "calibration.csv", rows)
+
+
+SECTIONS: dict[str, Callable[[Finals], list[Statement]]] = {
+    "section 4.1": bernoulli_statements,
+    "section 4.2": contextual_statements,
+    "section 4.3": combinatorial_statements,
+    "ablations": ablation_statements,
+}
+
+
+def statements_of(section: str, finals: Finals) -> list[Statement]:
+    """The statements of a section with their comparisons; none if the section is empty."""
+    return SECTIONS[section](finals) if section else []

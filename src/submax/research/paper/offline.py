@@ -1,0 +1,200 @@
+"""Policies learned from uniform logs, with off-policy estimates beside their true values."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from submax.core.arrays import Floats
+from submax.core.environment import Environment
+from submax.environments.tables import Classification
+from submax.evaluation.choosing.one_policy import learn_one
+from submax.evaluation.logs.log import Log
+from submax.evaluation.report.comparisons.comparison import compare
+from submax.schema.learned import Learned
+from submax.simulation.figures.forest import read_estimates
+from submax.simulation.figures.style import figure_style, look_of, saved
+from submax.simulation.results import Row, write_csv
+from submax.simulation.runner import SUMMARY, Cell, make_environment, seed_of
+
+ESTIMATES = "estimates.csv"
+LEVEL = 0.95
+"""The level of the confidence intervals whose coverage is reported."""
+CONTEXTS = 20_000
+"""The number of contexts over which the true value of a policy is averaged if the contexts of an
+environment cannot be listed."""
+
+
+def write_offline(directory: Path, rows: Sequence[Row]) -> None:
+    """Write every estimate beside the truth, and a summary: bias, error and coverage of each."""
+    write_csv(directory / ESTIMATES, rows)
+    write_csv(directory / SUMMARY, list(_summary(rows)))
+
+
+def estimate_cell(cell: Cell) -> list[Row]:
+    """Learn one policy from a new log for each replica, and return all off-policy estimates."""
+    environment = make_environment(cell.environment)
+    return [row for replica in range(cell.replicas) for row in _replica(cell, environment, replica)]
+
+
+def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterator[Row]:
+    """Learn a policy from the first half of a log, and estimate its value by the second half."""
+    rng = np.random.default_rng([*seed_of(cell), replica])
+    world = environment.reset(1, rng)
+    first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
+    learned = learn_one(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
+    truth = true_value(environment, world, learned, rng)
+    found = compare(second, {cell.policy_name: learned}, level=LEVEL, apart=True)
+    for one in found.estimates[1:]:
+        yield {
+            **cell.labels,
+            "policy": cell.policy_name,
+            "estimator": one.estimator,
+            "replica": replica,
+            "logged": found.estimates[0].value,
+            "truth": truth,
+            "value": one.value,
+            "low": one.interval.low,
+            "high": one.interval.high,
+            "warnings": len(one.cautions),
+        }
+
+
+def uniform_log(
+    environment: Environment[Any], world: Any, observations: int, rng: np.random.Generator
+) -> Log:
+    """A log of decisions by the uniform policy."""
+    problem = environment.problem
+    context = environment.contexts(world, observations, rng)
+    action = problem.space.uniform((1, observations), rng)
+    reward = environment.reward(world, context, action, rng)
+    names = [[str(choice) for choice in range(size)] for size in problem.space.choices]
+    slots = {f"slot{slot}": one for slot, one in enumerate(names)}
+    return Log.from_arrays(
+        action[0, :, 0] if len(names) == 1 else action[0],
+        reward[0],
+        propensity=np.full(observations, np.exp(-problem.space.log_measure)),
+        context=context[0] if problem.context_width else None,
+        actions=names[0] if len(names) == 1 else slots,
+        rewards=problem.scale,
+    )
+
+
+def true_value(
+    environment: Environment[Any], world: Any, learned: Learned, rng: np.random.Generator
+) -> float:
+    """The policy's expected reward E[Σ_a π(a | x) E[r | x, a]].
+
+    The mean is over all rows of a data set, or over `CONTEXTS` contexts of another environment.
+    """
+    if isinstance(environment, Classification):
+        context: Floats = environment.rows.features[None]
+    else:
+        context = environment.contexts(world, CONTEXTS, rng)
+    table = learned.probabilities(context[0].astype(np.float32))
+    value = np.zeros(context.shape[1])
+    for number, action in enumerate(environment.problem.space.listing()):
+        actions = np.broadcast_to(action, (1, context.shape[1], len(action)))
+        value += table[:, number] * environment.mean_reward(world, context, actions)[0]
+    return float(value.mean())
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[Row]:
+    """One row for each configuration, policy and estimator: means over the replicas."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        names = list(row)
+        labels = {name: row[name] for name in names[: names.index("replica")]}
+        groups.setdefault(json.dumps(labels), []).append(row)
+    for written, group in groups.items():
+        error = np.array([row["value"] - row["truth"] for row in group])
+        covered = [row["low"] <= row["truth"] <= row["high"] for row in group]
+        yield {
+            **json.loads(written),
+            "replicas": len(group),
+            "logged": float(np.mean([row["logged"] for row in group])),
+            "truth": float(np.mean([row["truth"] for row in group])),
+            "estimate": float(np.mean([row["value"] for row in group])),
+            "bias": float(error.mean()),
+            "root_mean_squared_error": float(np.sqrt((error**2).mean())),
+            "coverage": float(np.mean(covered)),
+        }
+
+
+def _specification(cell: Cell) -> Any:
+    if isinstance(cell.policy, str):
+        return cell.policy
+    return {key: value for key, value in cell.policy.items() if key != "name"}
+
+
+COLUMNS = 2
+"""Panels beside each other."""
+QUANTILES = (0.1, 0.5, 0.9)
+"""The quantiles of the errors over replicas that are drawn: lower end, point and upper end."""
+
+
+def draw_offline(directory: Path) -> list[Path]:
+    """Draw one panel for each configuration: the errors of every estimator over the replicas."""
+    rows = read_estimates(directory)
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        groups.setdefault(_configuration(row, rows), []).append(row)
+    lines = -(-len(groups) // COLUMNS)
+    with figure_style():
+        figure = Figure(figsize=(4.2 * COLUMNS, 2.9 * lines + 0.5), layout="constrained")
+        grid = figure.subplots(lines, COLUMNS, squeeze=False)
+        for axes in grid.flat[len(groups) :]:
+            axes.set_axis_off()
+        for axes, (name, group) in zip(grid.flat, groups.items(), strict=False):
+            _draw(axes, name, group)
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return saved(figure, directory / "figures", "offline")
+
+
+def _configuration(row: dict[str, str], rows: list[dict[str, str]]) -> str:
+    """The values of the labels that vary between rows, as the title of a panel."""
+    names = list(row)
+    labels = names[: names.index("policy")]
+    varying = [name for name in labels if len({one[name] for one in rows}) > 1]
+    return ", ".join(row[name] for name in varying) or "all"
+
+
+def _draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
+    estimators = list(dict.fromkeys(row["estimator"] for row in rows))
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    for position, policy in enumerate(policies):
+        look = look_of(policy, position)
+        shift = (position - (len(policies) - 1) / 2) * 0.7 / len(policies)
+        low, middle, high = np.transpose(
+            [_error_quantiles(rows, policy, estimator) for estimator in estimators]
+        )
+        axes.errorbar(
+            np.arange(len(estimators)) + shift,
+            middle,
+            [middle - low, high - middle],
+            fmt=look.marker or "o",
+            color=look.colour,
+            markersize=3.5,
+            linewidth=1.2,
+            label=policy,
+        )
+    axes.axhline(0.0, color="black", linewidth=0.8, linestyle="--")
+    axes.set_title(name)
+    axes.set_ylabel("estimate − truth")
+    axes.set_xticks(range(len(estimators)), estimators, rotation=35, ha="right")
+
+
+def _error_quantiles(rows: list[dict[str, str]], policy: str, estimator: str) -> Floats:
+    """The 10 %, 50 % and 90 % quantiles of estimate − truth over the replicas."""
+    error = [
+        float(row["value"]) - float(row["truth"])
+        for row in rows
+        if (row["policy"], row["estimator"]) == (policy, estimator)
+    ]
+    found: Floats = np.quantile(error, QUANTILES)
+    return found

@@ -1,0 +1,386 @@
+"""Relatives of the reward-conditioned policy: advantages, Bayes' rule, slates."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import below_one, instance_of, non_negative, probability, whole_number
+from submax.core.conditioning import Estimator, Strategy, Table, normalized
+from submax.core.errors import InputError
+from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.rewards import Binary, Continuous, quantile_encoding
+from submax.core.serialization import stored
+from submax.core.spaces import Arms, Choices
+from submax.estimators.network import Softmax
+from submax.estimators.regression import level_probabilities
+from submax.models.memory import Buffer, Memory
+from submax.models.training import Training
+from submax.policies.neural import ValueBelief, reward_bounds, reward_shares
+from submax.policies.reward_conditioned import (
+    RestrictedBelief,
+    RewardConditioned,
+    RewardConditionedState,
+    check_parts,
+)
+from submax.research.rivals.policy_gradient import PolicyNetwork, PolicyNetworkPolicy
+from submax.strategies.weighted import SubMax, Tilted
+
+if TYPE_CHECKING:
+    from submax.research.rivals.designs import SlateCVAEDesign
+
+
+@stored("advantage-conditioned-state")
+class AdvantageConditionedState(NamedTuple):
+    """The value network of contexts, and what a policy has learned from advantages."""
+
+    problem: Problem
+    baseline: ValueBelief
+    conditioned: RewardConditionedState
+
+
+@dataclass(frozen=True)
+class AdvantageConditioned(Policy[AdvantageConditionedState]):
+    """Learn π(a | c, A) with the advantage A = r − V(c), and marginalize over a tilted target.
+
+    V(c) is the expected reward in context c under the logging policies, a network with two layers
+    of ``hidden`` units that is trained as ``training`` says. The ``estimator`` learns π from the
+    advantages, which have ``levels`` levels, quantiles of those observed. The ``strategy`` turns
+    them into a policy: `Tilted` fits the distribution of advantages and tilts it towards high ones.
+
+    Reference: Kumar et al. (2019), the variant with advantages (RCP-A).
+
+    *Departs from the paper:* there is one step, so that V needs no bootstrapping. The advantage of
+    a decision is computed once, when its reward is learned from, by the V of that time.
+    """
+
+    estimator: Estimator[Any] = field(default_factory=Softmax)
+    strategy: Strategy = field(default_factory=Tilted)
+    levels: int = 8
+    hidden: int = 32
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        whole_number("hidden", self.hidden, at_least=1)
+        check_parts(self.estimator, self.strategy, self.levels)
+
+    @property
+    def policy(self) -> RewardConditioned:
+        """The policy that learns from advantages."""
+        return RewardConditioned(self.estimator, self.strategy, levels=self.levels)
+
+    @property
+    def facts(self) -> Facts:
+        return replace(self.policy.facts, trains_models=True)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> AdvantageConditionedState:
+        one_arm = Problem(Arms(1), problem.context_width, problem.scale)
+        # Rewards are scaled to the range from 0 to 1, so that an advantage is between −1 and 1.
+        scale = Continuous(low=-1.0, high=1.0, quantiles=(0.0, 1.0), asked=self.levels)
+        advantages = replace(problem, scale=scale)
+        return AdvantageConditionedState(
+            problem,
+            ValueBelief.unlisted(one_arm, replicas, self.hidden),
+            self.policy.init(advantages, replicas, rng),
+        )
+
+    def restricted(
+        self, state: AdvantageConditionedState, choices: Choices
+    ) -> AdvantageConditionedState | None:
+        conditioned = self.policy.restricted(state.conditioned, choices)
+        if conditioned is None:
+            return None
+        return state._replace(problem=state.problem.restricted(choices), conditioned=conditioned)
+
+    def act(
+        self, state: AdvantageConditionedState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
+        return self.policy.act(state.conditioned, context, rng)
+
+    def log_prob(
+        self, state: AdvantageConditionedState, context: Floats, action: Actions
+    ) -> Floats:
+        return self.policy.log_prob(state.conditioned, context, action)
+
+    def probabilities(self, state: AdvantageConditionedState, context: Floats) -> Floats:
+        return self.policy.probabilities(state.conditioned, context)
+
+    def update(
+        self, state: AdvantageConditionedState, feedback: Feedback, rng: np.random.Generator
+    ) -> AdvantageConditionedState:
+        feedback.check(state.problem)
+        of_context = feedback._replace(action=np.zeros((*feedback.reward.shape, 1), dtype=np.int64))
+        baseline = state.baseline.trained(of_context, self.training, 0.0, rng)
+        if baseline is state.baseline:
+            return state
+        reward = reward_shares(state.problem.scale, baseline.buffer, feedback.reward)
+        advantage = reward - baseline.values_of(of_context)
+        conditioned = self.policy.update(
+            state.conditioned, feedback._replace(reward=advantage), rng
+        )
+        return AdvantageConditionedState(state.problem, baseline, conditioned)
+
+
+@stored("bayes-reparameterized-state")
+class BayesReparameterizedState(NamedTuple):
+    """The reward model, what the estimator learned of the behaviour, and the reward levels.
+
+    ``levels [R, L]`` are the rewards conditioned on, and ``share [R, L]`` is how often each was
+    observed. If only some choices are ``eligible``, the reward model is restricted to them; the
+    behaviour is known of all, and its probabilities are conditioned on them.
+    """
+
+    rewards: ValueBelief
+    behaviour: Any
+    levels: Floats
+    share: Floats
+    eligible: Choices | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the networks are trained for."""
+        return self.rewards.problem
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state with these choices alone."""
+        return self._replace(rewards=self.rewards.restricted(choices), eligible=choices)
+
+
+@dataclass(frozen=True)
+class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
+    """Condition on the reward by Bayes' rule: π(a | c, r) ∝ p(r | a, c) p(a | c).
+
+    p(r | a, c) is a value network with two layers of ``hidden`` units, ``dropout`` and
+    ``training``: it predicts the mean reward, and the probabilities of the levels follow from the
+    mean (for two levels exactly; `level_probabilities` says how for more). p(a | c), the behaviour
+    policy, is learned by the ``estimator`` without the reward. Since log p(a, r | c) is the sum of
+    both logarithms, training each by maximum likelihood maximizes the joint likelihood. The
+    ``strategy`` turns π into the policy that decides; the probability of a level in a context is
+    Σ_a p(r | a, c) p(a | c). Rewards are thus no inputs that a network could treat as unrelated
+    values: nearby rewards have similar policies. Joint actions are listed. Before the first
+    feedback the policy is uniform.
+
+    Reference: Ding et al. (2023), section 4.
+
+    *Departs from the paper:* p(r | a, c) is a classifier of the reward and not an energy-based
+    model, which a list of actions makes unnecessary. Instead of adaptive inference, which asks for
+    the highest reward that is not too improbable, the strategy weighs the levels.
+    """
+
+    strategy: Strategy = field(default_factory=SubMax)
+    estimator: Estimator[Any] = field(default_factory=Softmax)
+    hidden: int = 32
+    dropout: float = 0.0
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        instance_of("strategy", self.strategy, Strategy, "SubMax()")
+        instance_of("estimator", self.estimator, Estimator, "Softmax()")
+        whole_number("hidden", self.hidden, at_least=1)
+        below_one("dropout", self.dropout)
+        if self.strategy.facts.needs_values or self.strategy.facts.needs_sample_sizes:
+            raise InputError(
+                f"the {type(self.strategy).__name__} strategy needs importance-sampled values or "
+                "sample sizes, which the bayes-reparameterized policy does not compute: take "
+                "submax, optimistic, clipped, advantage, tilted or target"
+            )
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> BayesReparameterizedState:
+        self.strategy.check_levels(problem.scale.levels)
+        rewards = ValueBelief.empty(problem, replicas, self.hidden)
+        behaviour = self.estimator.init(_without_reward(problem), replicas, rng)
+        return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
+
+    def probabilities(self, state: BayesReparameterizedState, context: Floats) -> Floats:
+        table = self.table(state, context)
+        found = self.strategy.probabilities(table)
+        informed = (state.rewards.buffer.filled > 0)[:, None, None]
+        return np.where(informed, found, 1 / found.shape[-1])
+
+    def table(self, state: BayesReparameterizedState, context: Floats) -> Table:
+        """Return π(a | c, level) of every joint action, and the levels' probabilities."""
+        belief = self.estimator.belief(state.behaviour, context)
+        if state.eligible is not None:
+            belief = RestrictedBelief(belief, state.eligible)
+        behaviour = belief.prob_of_all()[:, :, :1]
+        mean = _between_levels(state, state.rewards.values(context))
+        joint = level_probabilities(state.levels, state.share, mean) * behaviour
+        prior = np.where(state.share[:, None] > 0, joint.sum(axis=-1), 0.0)
+        prior = normalized(prior)
+        levels = np.broadcast_to(state.levels[:, None], prior.shape)
+        return Table(normalized(joint), levels, prior, np.full(prior.shape, np.nan))
+
+    def update(
+        self, state: BayesReparameterizedState, feedback: Feedback, rng: np.random.Generator
+    ) -> BayesReparameterizedState:
+        rewards = state.rewards.trained(feedback, self.training, self.dropout, rng)
+        if rewards is state.rewards:
+            return state
+        alike = feedback._replace(reward=np.zeros(feedback.reward.shape))
+        behaviour = self.estimator.fit(state.behaviour, alike, rng)
+        return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
+
+
+def _without_reward(problem: Problem) -> Problem:
+    """Return the problem in which the behaviour is learned: every decision has reward 0."""
+    return Problem(problem.space, problem.context_width, Binary(), problem.action_features)
+
+
+def _levels(rewards: ValueBelief) -> tuple[Floats, Floats]:
+    """Return the levels of the observed rewards and how often each occurs, both ``[R, L]``."""
+    buffer = rewards.buffer
+    encoding = rewards.problem.scale.reward_encoding(buffer.reward, buffer.weight)
+    return encoding.levels, buffer.level_share(encoding)
+
+
+def _between_levels(state: BayesReparameterizedState, value: Floats) -> Floats:
+    """Return values on a scale on which the lowest level is 0 and the highest 1: ``[R, n, M]``.
+
+    ``value`` is on the scale of the value network, from the lowest to the highest reward.
+    """
+    low, high = reward_bounds(state.problem.scale, state.rewards.buffer)
+    known = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
+    mean = low[..., None] + value * (high - low)[..., None]
+    first, last = state.levels[:, :1, None], state.levels[:, -1:, None]
+    span = np.where(last > first, last - first, 1.0)
+    between: Floats = np.where(last > first, np.clip((mean - first) / span, 0.0, 1.0), 0.5)
+    return between
+
+
+def slot_responses(values: ValueBelief, buffer: Buffer, alternatives: Integers) -> Floats:
+    """Return ρ_s = r / S + v(a) − (1/P) Σ_b v(b, a_{−s}) of every slot: ``[R, n, S]``.
+
+    v is the value network, S the number of slots, and b runs over the P choices of slot s in
+    ``alternatives [R, n, S, P]``; the other slots keep the choices of a. So a slot responds by
+    its share of the reward, and by what its choice is worth compared with other choices. It would
+    be a mistake to subtract v(a) from r, because the responses would then be highest if a bad
+    action was lucky. Rewards are scaled to the range from 0 to 1.
+    """
+    reward = reward_shares(values.problem.scale, buffer, buffer.reward)
+    predicted = values.values_of(buffer)
+    slots, count = alternatives.shape[2:]
+    found = np.empty((*reward.shape, slots))
+    for slot in range(slots):
+        others = np.zeros_like(reward)
+        for one in range(count):
+            action = buffer.action.copy()
+            action[..., slot] = alternatives[:, :, slot, one]
+            others += values.values_of(buffer._replace(action=action)) / count
+        found[..., slot] = reward / slots + predicted - others
+    return found
+
+
+BIN_EDGES = 5
+"""Number of quantiles of a slot's responses by which a response is encoded, as for rewards."""
+
+
+@dataclass(frozen=True)
+class SlateCVAE(PolicyNetworkPolicy):
+    """Learn p(a | c, ρ_1 … ρ_S) from responses ρ_s of the slots, and ask for a high one in each.
+
+    π(a | c) = (1/Z) Σ_z p(a | c, ρ*, z) with p the decoder of a CVAE, a softmax in each slot. z has
+    ``latent`` dimensions, Z is ``draws``, and the weight of the Kullback-Leibler term is
+    ``kl_weight``. ρ* is the ``quantile`` of the responses of each slot. The response of a slot is
+    its reward (`Feedback.slot_reward`) if it is known. Otherwise it is computed from the reward of
+    the joint action: by what the slot's choice is worth compared with ``alternatives`` random other
+    choices, by a value network (`slot_responses`). Decisions are made by ε / M + (1 − ε) π.
+
+    Reference: Jiang et al. (2019), List-CVAE.
+
+    *Departs from the paper:* if only the joint action has a reward, the responses of slots are
+    computed instead of being observed. The prior of z does not depend on the condition. The paper
+    embeds documents; here every slot has choices of its own.
+    """
+
+    latent: int = 8
+    draws: int = 5
+    kl_weight: float = 0.5
+    quantile: float = 0.99
+    alternatives: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("latent", "draws", "alternatives"):
+            whole_number(name, getattr(self, name), at_least=1)
+        non_negative("kl_weight", self.kl_weight)
+        probability("quantile", self.quantile)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
+
+    @property
+    def latent_width(self) -> int:
+        return self.latent
+
+    @property
+    def latent_draws(self) -> int:
+        return self.draws
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
+        state = super().init(problem, replicas, rng)
+        # The buffer of slot rewards is like that of decisions, but for the width of its contexts.
+        as_context = Problem(problem.space, problem.space.slots, problem.scale)
+        return state._replace(
+            critic=ValueBelief.unlisted(problem, replicas, self.hidden),
+            slot_rewards=Buffer.empty(as_context, replicas),
+        )
+
+    def with_critic(
+        self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
+    ) -> PolicyNetwork:
+        """Return the state with a trained value network and with the rewards of slots."""
+        assert state.slot_rewards is not None, "init gives the state a buffer of slot rewards"
+        given = feedback.slot_reward
+        known = np.full(feedback.action.shape, np.inf) if given is None else given
+        known = np.where(np.isfinite(known), known, np.inf)
+        slot_rewards = state.slot_rewards.add(feedback._replace(context=known), Memory(), rng)
+        return super().with_critic(state, feedback, rng)._replace(slot_rewards=slot_rewards)
+
+    def design(self, problem: Problem) -> "SlateCVAEDesign":
+        from submax.research.rivals.designs import SlateCVAEDesign
+
+        return SlateCVAEDesign(
+            sizes=problem.space.choices,
+            reals=0,
+            context_width=problem.context_width,
+            reward_width=BIN_EDGES * problem.space.slots,
+            hidden=self.hidden,
+            latent=self.latent,
+            injection="modulation",
+            kl_weight=self.kl_weight,
+            components=0,
+        )
+
+    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
+        return self.conditions(state, rng)[0]
+
+    def conditions(self, state: PolicyNetwork, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the encoded responses of every row, and those that decisions ask for."""
+        assert state.critic is not None, "init gives the state a critic"
+        buffer, sizes = state.buffer, state.problem.space.choices
+        shape = (*buffer.reward.shape, self.alternatives)
+        drawn = np.stack([rng.integers(size, size=shape) for size in sizes], axis=2)
+        responses = slot_responses(state.critic, buffer, drawn)
+        assert state.slot_rewards is not None, "init gives the state a buffer of slot rewards"
+        known = state.slot_rewards.context
+        responses = np.where(np.isfinite(known), known, responses)
+        columns, asked = [], []
+        for slot in range(len(sizes)):
+            response = np.where(buffer.weight > 0, responses[..., slot], 0.0)
+            shares = (0.0, self.quantile)
+            encoding = quantile_encoding(response, buffer.weight, shares, 2, BIN_EDGES)
+            columns.append(encoding.encoded(response))
+            asked.append(encoding.encoded(encoding.levels[:, -1:]))
+        return np.concatenate(columns, axis=-1), np.concatenate(asked, axis=-1)

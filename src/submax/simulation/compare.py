@@ -1,0 +1,419 @@
+"""Comparisons of policies that were simulated in the same worlds."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy
+
+from submax.core.arrays import Floats
+from submax.core.checks import one_of, probability
+from submax.core.errors import InputError
+from submax.core.numerics import standard_error
+from submax.simulation.results import ResultTable, read_specification
+from submax.simulation.runner import FINAL_TABLE
+
+
+class Verdict(StrEnum):
+    """Whether a statement holds in the results, by differences and their standard errors."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+
+
+DECISIVE_ERRORS = 2.0
+"""A difference is decided if it is more than this many of its standard errors."""
+
+CellLabels: TypeAlias = tuple[tuple[tuple[str, Any], ...], str]
+"""What identifies a cell: the labels of its configuration, and the name of its policy."""
+
+
+class Side(NamedTuple):
+    """One side of a comparison: the name of a policy, and its value in every replica."""
+
+    name: str
+    values: Floats
+
+
+class PairedComparison(NamedTuple):
+    """The means of two policies over the same replicas, and whether the left one is lower.
+
+    ``where`` describes the configuration; ``error`` is the standard error of the difference.
+    """
+
+    where: str
+    left: str
+    left_mean: float
+    right: str
+    right_mean: float
+    error: float
+
+    @property
+    def distance(self) -> float:
+        """By how many standard errors the left mean is lower; 0 if there is no error to go by."""
+        difference = self.right_mean - self.left_mean
+        if math.isnan(self.error):
+            return 0.0
+        if self.error == 0:
+            return math.copysign(math.inf, difference) if difference else 0.0
+        return difference / self.error
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the left mean is lower, by more than two standard errors of the difference."""
+        if abs(self.distance) <= DECISIVE_ERRORS:
+            return Verdict.UNDECIDED
+        return Verdict.HOLDS if self.distance > 0 else Verdict.FAILS
+
+    @classmethod
+    def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
+        """Compare replica by replica, which removes the variance that the worlds have in common."""
+        error = standard_error(left.values - right.values)
+        return cls(
+            where,
+            left.name,
+            float(left.values.mean()),
+            right.name,
+            float(right.values.mean()),
+            error,
+        )
+
+
+class Finals:
+    """The final regret and reward of every replica, by configuration and policy.
+
+    ``slopes`` are the mean regrets per decision in the last tenth of a run.
+    """
+
+    def __init__(
+        self,
+        regrets: dict[CellLabels, Floats],
+        rewards: dict[CellLabels, Floats],
+        slopes: dict[CellLabels, Floats],
+    ) -> None:
+        self._regrets, self._rewards, self._slopes = regrets, rewards, slopes
+
+    @classmethod
+    def read(cls, directory: Path) -> "Finals":
+        """Read the table that ``write_results`` wrote."""
+        table = ResultTable.read(directory, FINAL_TABLE)
+        labels = table.labels
+        found: tuple[dict[CellLabels, Floats], ...] = ({}, {}, {})
+        for (*values, policy), rows in table.groups(*labels, "policy").items():
+            configuration = tuple(zip(labels, values, strict=True))
+            for column, name in zip(found, ("regret", "reward", "late_slope"), strict=True):
+                column[configuration, policy] = rows[name]
+        return cls(*found)
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """All configurations with at least one finished cell, in order."""
+        return [dict(labels) for labels in dict.fromkeys(labels for labels, _ in self._regrets)]
+
+    def policies(self) -> list[str]:
+        """The names of all policies, in order."""
+        return list(dict.fromkeys(name for _, name in self._regrets))
+
+    def final(self, policy: str, **labels: Any) -> Side | None:
+        """The final regret of a policy; None if its cell was not run."""
+        cell = self._find(policy, labels)
+        return None if cell is None else Side(policy, self._regrets[cell])
+
+    def reward(self, policy: str, **labels: Any) -> Side | None:
+        """The final reward of a policy; None if its cell was not run."""
+        cell = self._find(policy, labels)
+        return None if cell is None else Side(policy, self._rewards[cell])
+
+    def late(self, policy: str, **labels: Any) -> Side | None:
+        """The mean regret per decision in the last tenth of the run; None if it was not run."""
+        cell = self._find(policy, labels)
+        return None if cell is None else Side(policy, self._slopes[cell])
+
+    def best(self, policies: Iterable[str], **labels: Any) -> Side | None:
+        """The policy with the lowest mean final regret; None unless all of them were run."""
+        sides = [self.final(policy, **labels) for policy in policies]
+        found = [side for side in sides if side is not None]
+        if not found or len(found) < len(sides):
+            return None
+        return min(found, key=lambda side: float(side.values.mean()))
+
+    def _find(self, policy: str, labels: dict[str, Any]) -> CellLabels | None:
+        for cell in self._regrets:
+            if cell[1] == policy and labels.items() <= dict(cell[0]).items():
+                return cell
+        return None
+
+
+def less_regret(
+    finals: Finals, lower: str, higher: str, words: Callable[[dict[str, Any]], str]
+) -> Iterator[PairedComparison]:
+    """Compare the final regret of two policies in every configuration that ``words`` describes."""
+    for labels in finals.configurations():
+        left, right = finals.final(lower, **labels), finals.final(higher, **labels)
+        yield from compared(words(labels), left, right)
+
+
+def against_best(
+    finals: Finals, where: str, policy: str, rivals: Iterable[str], labels: dict[str, Any]
+) -> Iterator[PairedComparison]:
+    """Compare the final regret of a policy with that of the best of its rivals."""
+    left, right = finals.final(policy, **labels), finals.best(rivals, **labels)
+    yield from compared(where, left, right)
+
+
+def compared(where: str, left: Side | None, right: Side | None) -> Iterator[PairedComparison]:
+    """One comparison, or none if a side is None because its cell was not run."""
+    if left is not None and right is not None:
+        yield PairedComparison.of(where, left, right)
+
+
+POWER = 0.8
+"""The chance of deciding a difference of the observed size, for the number of replicas needed."""
+MANY_REPLICAS = 10_000
+"""From here on the normal distribution gives the number of replicas needed: it errs by about 2."""
+MOST_REPLICAS = 10**9
+"""A difference that would need more replicas than this is practically zero."""
+
+
+class PairedDifference(NamedTuple):
+    """The mean of left − right over replicas that met the same worlds, in one configuration.
+
+    ``error`` is its standard error, ``low`` and ``high`` the ends of its confidence interval.
+    ``p_value`` is that of the paired t-test, ``corrected`` after Holm's correction for all
+    comparisons made together. ``replicas_needed`` is how many replicas would decide a difference of
+    this size, at the same confidence, with a probability of 80 %; None if there is no difference.
+    """
+
+    configuration: dict[str, Any]
+    left: str
+    right: str
+    difference: float
+    error: float
+    low: float
+    high: float
+    p_value: float
+    corrected: float
+    replicas: int
+    replicas_needed: int | None
+
+
+def compare(
+    directory: Path | str,
+    policies: Sequence[str] = (),
+    *,
+    measure: str = "regret",
+    confidence: float = 0.95,
+) -> list[PairedDifference]:
+    """Compare the policies of a finished sweep, pair by pair, in every configuration.
+
+    ``policies`` are names of the results, at least two; without any, all are compared. ``measure``
+    is "regret", "reward", or "late_slope", the regret per decision in the last tenth of a run.
+    """
+    directory = Path(directory)
+    read_specification(directory)
+    finals = Finals.read(directory)
+    for name in policies:
+        one_of(f"policy in {directory}:", name, finals.policies())
+    return differences(finals, policies, measure=measure, confidence=confidence)
+
+
+def differences(
+    finals: Finals,
+    policies: Sequence[str] = (),
+    *,
+    measure: str = "regret",
+    confidence: float = 0.95,
+) -> list[PairedDifference]:
+    """Compare policies by their final values, pair by pair, in every configuration.
+
+    ``finals`` may be those of the finished cells of a sweep under way.
+    """
+    probability("confidence", confidence)
+    chosen = list(policies) or finals.policies()
+    for name in chosen:
+        one_of("policy", name, finals.policies())
+    if len(set(chosen)) < 2:
+        raise InputError(
+            f"a comparison needs two policies or more, not {', '.join(chosen)}: name others of "
+            f"{', '.join(finals.policies())}"
+        )
+    find = look_up(finals, measure)
+    found = []
+    for labels in finals.configurations():
+        sides = {name: find(name, **labels) for name in dict.fromkeys(chosen)}
+        for left, right in itertools.combinations(sides, 2):
+            one, other = sides[left], sides[right]
+            if one is not None and other is not None:
+                values = one.values - other.values
+                found.append(paired_difference(labels, left, right, values, confidence))
+    return corrected(found)
+
+
+def look_up(finals: Finals, measure: str) -> Callable[..., Side | None]:
+    """Return the function that finds the final values of a policy by a measure."""
+    found = {"regret": finals.final, "reward": finals.reward, "late_slope": finals.late}
+    one_of("measure", measure, found)
+    return found[measure]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values after Holm's step-down correction for many comparisons.
+
+    >>> [round(one, 3) for one in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+
+    Reference: Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    order = np.argsort(p_values)
+    count, highest = len(p_values), 0.0
+    result = [1.0] * count
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (count - rank) * p_values[place]))
+        result[place] = highest
+    return result
+
+
+def replicas_needed(
+    difference: float, deviation: float, confidence: float = 0.95, power: float = POWER
+) -> int | None:
+    """Return how many replicas decide a difference between policies with the given ``power``.
+
+    It is the least n ≥ 2 for which the two-sided paired t-test at level α = 1 − ``confidence``
+    decides with this probability, if d is the true ``difference`` and σ the standard ``deviation``
+    of the paired differences of single replicas. The search begins at ((z_{1−α/2} + z_power) σ /
+    d)², which is too small because σ is estimated. None if d is zero.
+
+    >>> replicas_needed(1.0, 5.0)
+    199
+    """
+    if difference == 0:
+        return None
+    quantiles = scipy.stats.norm.ppf((1 + confidence) / 2) + scipy.stats.norm.ppf(power)
+    least = (float(quantiles) * deviation / abs(difference)) ** 2
+    if least > MOST_REPLICAS:
+        return None
+    count = max(2, math.ceil(least))
+    while count < MANY_REPLICAS and _power(difference, deviation, count, confidence) < power:
+        count += 1
+    return count
+
+
+def _power(difference: float, deviation: float, count: int, confidence: float) -> float:
+    """Return the chance that a t-test with ``count`` replicas decides this difference."""
+    if deviation == 0:
+        return 1.0
+    threshold = scipy.stats.t.ppf((1 + confidence) / 2, count - 1)
+    return float(
+        scipy.stats.nct.sf(threshold, count - 1, abs(difference) * math.sqrt(count) / deviation)
+    )
+
+
+def paired_difference(
+    labels: dict[str, Any], left: str, right: str, values: Floats, confidence: float
+) -> PairedDifference:
+    """Return the mean of differences of single replicas, ``values [R]``, with its interval."""
+    count, mean, error = len(values), float(values.mean()), standard_error(values)
+    deviation = error * math.sqrt(count)
+    if count < 2:
+        return PairedDifference(
+            labels, left, right, mean, error, -math.inf, math.inf, 1.0, 1.0, count, None
+        )
+    reach = float(scipy.stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    if error > 0:
+        p_value = float(2 * scipy.stats.t.sf(abs(mean) / error, count - 1))
+    else:
+        p_value = 1.0 if mean == 0 else 0.0
+    needed = replicas_needed(mean, deviation, confidence)
+    return PairedDifference(
+        labels, left, right, mean, error, mean - reach, mean + reach, p_value, 1.0, count, needed
+    )
+
+
+def corrected(found: list[PairedDifference]) -> list[PairedDifference]:
+    """Return the differences with p-values that are corrected for all of them."""
+    p_values = holm([one.p_value for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
+
+
+class MeanRanks(NamedTuple):
+    """The mean rank of each policy over configurations; rank 1 is the best.
+
+    Two policies differ if their mean ranks are further apart than ``critical_difference``.
+    ``p_value`` is that of Friedman's test of whether any of them differ.
+    """
+
+    ranks: dict[str, float]
+    configurations: int
+    critical_difference: float
+    p_value: float
+
+    def groups(self) -> list[list[str]]:
+        """Return the largest groups of policies that do not differ, the best first."""
+        names = sorted(self.ranks, key=self.ranks.__getitem__)
+        found: list[list[str]] = []
+        for first, name in enumerate(names):
+            limit = self.ranks[name] + self.critical_difference
+            group = [other for other in names[first:] if self.ranks[other] <= limit]
+            if len(group) > 1 and not (found and set(group) <= set(found[-1])):
+                found.append(group)
+        return found
+
+
+def mean_ranks(
+    directory: Path | str,
+    policies: Sequence[str] = (),
+    *,
+    measure: str = "regret",
+    confidence: float = 0.95,
+) -> MeanRanks:
+    """Rank the policies of a finished sweep in each configuration, by their mean final value.
+
+    The critical difference is q √(k (k + 1) / 6N) for k policies in N configurations, where q is
+    the quantile of the studentized range divided by √2 (Nemenyi's test).
+
+    Reference: Demšar (2006), Statistical comparisons of classifiers over multiple data sets.
+    """
+    directory = Path(directory)
+    read_specification(directory)
+    finals = Finals.read(directory)
+    one_of("measure", measure, ["regret", "reward"])
+    probability("confidence", confidence)
+    names = list(dict.fromkeys(policies)) or finals.policies()
+    for name in names:
+        one_of(f"policy in {directory}:", name, finals.policies())
+    look_up = finals.final if measure == "regret" else finals.reward
+    rows = []
+    for labels in finals.configurations():
+        sides = [look_up(name, **labels) for name in names]
+        means = [math.nan if side is None else float(side.values.mean()) for side in sides]
+        if not any(map(math.isnan, means)):
+            rows.append(means)
+    if len(names) < 2 or len(rows) < 2:
+        raise InputError(
+            f"ranks need two policies and two configurations or more, and {directory} has "
+            f"{len(names)} and {len(rows)} in which all of them were run: take submax compare"
+        )
+    table = np.array(rows) if measure == "regret" else -np.array(rows)
+    ranks = scipy.stats.rankdata(table, axis=1)
+    count, size = ranks.shape
+    quantile = float(scipy.stats.studentized_range.ppf(confidence, size, np.inf)) / math.sqrt(2)
+    p_value = (
+        float(scipy.stats.friedmanchisquare(*table.T).pvalue) if size > 2 else _sign_test(table)
+    )
+    return MeanRanks(
+        dict(zip(names, ranks.mean(axis=0).tolist(), strict=True)),
+        count,
+        quantile * math.sqrt(size * (size + 1) / (6 * count)),
+        p_value,
+    )
+
+
+def _sign_test(table: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    """Return the p-value of a sign test, which replaces Friedman's test for two policies."""
+    less, more = int((table[:, 0] < table[:, 1]).sum()), int((table[:, 0] > table[:, 1]).sum())
+    return float(scipy.stats.binomtest(less, less + more).pvalue) if less + more else 1.0

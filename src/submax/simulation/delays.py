@@ -1,0 +1,233 @@
+"""Delays: when rewards come back in a simulation."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import non_negative, positive, probability, whole_number
+from submax.core.errors import InputError
+
+
+class Step(NamedTuple):
+    """Take ``decide`` decisions together, then receive the ``receive`` oldest pending rewards."""
+
+    decide: int
+    receive: int
+
+
+class Delay(ABC):
+    """A schedule of when rewards come back to the policy, the oldest first.
+
+    Only a ``RandomDelay`` lets rewards overtake each other: its schedule has only decisions, and
+    the wait of every reward is drawn.
+    """
+
+    @abstractmethod
+    def schedule(self, observations: int) -> Iterator[Step]:
+        """Yield steps whose decisions add up to ``observations``."""
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """The delay as one number of decisions, the label ``delay`` in tables and figures."""
+
+    @property
+    def immediate(self) -> bool:
+        """Whether every decision is taken alone and its reward comes back before the next one."""
+        return False
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether, once rewards come back, exactly one decision is taken between two of them."""
+        return self.immediate
+
+
+@dataclass(frozen=True)
+class BatchFlush(Delay):
+    """Rewards come back together after every ``size`` decisions (N_b in the paper).
+
+    >>> list(BatchFlush(2).schedule(5))
+    [Step(decide=2, receive=2), Step(decide=2, receive=2), Step(decide=1, receive=0)]
+
+    Reference: the delay buffer of Xu et al. (2024), section 4.1.
+    """
+
+    size: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("size", self.size, at_least=1)
+
+    def schedule(self, observations: int) -> Iterator[Step]:
+        """Full batches, then the remaining decisions, whose rewards never come back."""
+        for _ in range(observations // self.size):
+            yield Step(self.size, self.size)
+        if rest := observations % self.size:
+            yield Step(rest, 0)
+
+    @property
+    def length(self) -> int:
+        return self.size
+
+    @property
+    def immediate(self) -> bool:
+        return self.size == 1
+
+
+@dataclass(frozen=True)
+class Lag(Delay):
+    """Every reward comes back after ``steps`` further decisions have been taken.
+
+    >>> list(Lag(2).schedule(5))
+    [Step(decide=3, receive=1), Step(decide=1, receive=1), Step(decide=1, receive=1)]
+    """
+
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        whole_number("steps", self.steps, at_least=0)
+
+    def schedule(self, observations: int) -> Iterator[Step]:
+        """The first ``steps`` decisions get no reward back; then one comes with each decision."""
+        if observations <= self.steps:
+            yield Step(observations, 0)
+            return
+        yield Step(self.steps + 1, 1)
+        for _ in range(observations - self.steps - 1):
+            yield Step(1, 1)
+
+    @property
+    def length(self) -> int:
+        return self.steps
+
+    @property
+    def immediate(self) -> bool:
+        return self.steps == 0
+
+    @property
+    def one_by_one(self) -> bool:
+        return True
+
+
+NEVER = np.int64(2**62)
+"""The wait of a reward that never comes back."""
+
+
+class RandomDelay(Delay):
+    """Every reward comes back after a random number of further decisions, or never.
+
+    Decisions are taken one by one. Rewards can overtake each other, and every replica has delays of
+    its own. ``missing`` is the probability that a reward never comes back. ``means``, if given, has
+    the mean delay of every joint action, by index.
+    """
+
+    mean: float
+    means: tuple[float, ...] | None
+    missing: float
+
+    def check_random(self) -> None:
+        """Refuse parameters that are not allowed."""
+        probability("missing", self.missing)
+        self._check_mean("mean", self.mean)
+        if self.means is not None:
+            if not isinstance(self.means, tuple) or not self.means:
+                raise InputError(
+                    "means must be a tuple with the mean delay of every action, such as (10, 50), "
+                    f"not {self.means!r}",
+                    parameter="means",
+                )
+            for one in self.means:
+                self._check_mean("each of means", one)
+
+    def schedule(self, observations: int) -> Iterator[Step]:
+        """Single decisions; which rewards come back is drawn, see ``waits``."""
+        for _ in range(observations):
+            yield Step(1, 0)
+
+    @property
+    def length(self) -> int:
+        return round(self.mean)
+
+    def waits(self, index: Integers, rng: np.random.Generator) -> Integers:
+        """Draw after how many further decisions each reward comes back; `NEVER` if it does not.
+
+        ``index`` are the joint actions that were taken, in any shape.
+        """
+        mean: Floats = np.full(index.shape, self.mean)
+        if self.means is not None:
+            if index.max(initial=0) >= len(self.means):
+                raise InputError(
+                    f"means of the delay has {len(self.means)} numbers, and action "
+                    f"{index.max()} was taken: give a mean for every action",
+                    parameter="means",
+                )
+            mean = np.array(self.means, dtype=np.float64)[index]
+        drawn = self.draw(mean, rng)
+        return np.where(rng.random(index.shape) < self.missing, NEVER, drawn)
+
+    @abstractmethod
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
+        """Draw a delay with each of these means, in decisions."""
+
+    @abstractmethod
+    def _check_mean(self, name: str, value: object) -> None:
+        """Refuse a mean that the distribution cannot have."""
+
+
+@dataclass(frozen=True)
+class Geometric(RandomDelay):
+    """A pending reward comes back after each further decision with the same probability.
+
+    P(delay = d) = p (1 − p)^d with p = 1 / (1 + m): the delay has no memory and the mean m.
+    m is ``mean``, or, if ``means`` are given, that of the action that was taken. With probability
+    ``missing`` the reward never comes back.
+    """
+
+    mean: float = 10.0
+    means: tuple[float, ...] | None = None
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.check_random()
+
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
+        return rng.geometric(1 / (1 + mean)) - 1
+
+    def _check_mean(self, name: str, value: object) -> None:
+        non_negative(name, value)
+
+
+@dataclass(frozen=True)
+class Pareto(RandomDelay):
+    """Most rewards come back soon and a few very late: P(delay > x) = (1 + x / s)^−α.
+
+    This is the Lomax distribution, rounded down, with α = ``shape`` above 1 and the scale
+    s = m (α − 1), so that its mean before rounding is m. For α up to 2 the variance is infinite. m
+    is ``mean``, or the number of the action in ``means``. With probability ``missing`` the reward
+    never comes back.
+    """
+
+    mean: float = 10.0
+    means: tuple[float, ...] | None = None
+    missing: float = 0.0
+    shape: float = 1.5
+
+    def __post_init__(self) -> None:
+        self.check_random()
+        positive("shape", self.shape)
+        if self.shape <= 1:
+            raise InputError(
+                f"shape must be above 1, so that the mean delay exists, not {self.shape}: take a "
+                "larger number, such as 1.5",
+                parameter="shape",
+            )
+
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
+        drawn = mean * (self.shape - 1) * rng.pareto(self.shape, mean.shape)
+        return np.minimum(drawn, NEVER).astype(np.int64)
+
+    def _check_mean(self, name: str, value: object) -> None:
+        non_negative(name, value)

@@ -1,1 +1,0 @@
-"""Delays that are drawn for every single decision."""

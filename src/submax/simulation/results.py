@@ -1,0 +1,631 @@
+"""The result files of an experiment."""
+
+import csv
+import io
+import json
+import os
+import platform
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from submax._version import __version__
+from submax.core.arrays import Floats, Integers
+from submax.core.errors import InputError
+from submax.core.optional import is_installed, require_extra
+from submax.core.serialization import PARTIAL, whole_file
+from submax.schema.known_type import known_type
+from submax.simulation.experiment import Specification
+from submax.simulation.trace import Trace
+
+PARQUET, CSV = ".parquet", ".csv"
+"""The endings of the files of a table."""
+TEXT = ("policy",)
+"""Columns that are texts even if all of their values look like numbers."""
+BOOLEANS = {"True": True, "False": False}
+"""How booleans are written in a CSV file."""
+
+Part = Mapping[str, Any]
+"""Rows of a table: an array for each column, or one value that all rows have."""
+
+
+class ResultTable:
+    """The columns of a table by name, each an array with one value for each row.
+
+    >>> table = ResultTable({"policy": np.array(["a", "a", "b"]), "regret": np.array([3, 1, 2])})
+    >>> table.where({"policy": "a"})["regret"]
+    array([3, 1])
+    >>> table.distinct("policy")
+    [('a',), ('b',)]
+    """
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._columns = dict(columns)
+
+    @classmethod
+    def read(cls, folder: Path, name: str) -> Self:
+        """Read the table ``name`` of a result folder, in the format that it was written in."""
+        parquet, text = folder / f"{name}{PARQUET}", folder / f"{name}{CSV}"
+        if parquet.exists():
+            return cls(_parquet_columns(parquet))
+        if text.exists():
+            return cls(_csv_columns(text))
+        raise InputError(
+            f"{folder} has neither {parquet.name} nor {text.name}: give the command of the run "
+            "again, which writes them from the finished cells"
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._columns)
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the columns before the policy, which describe a configuration."""
+        return self.names[: self.names.index("policy")]
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def where(self, values: Mapping[str, Any]) -> "ResultTable":
+        """Return the rows that have these values in these columns."""
+        chosen: Any = slice(None)
+        for name, value in values.items():
+            same = self._columns[name] == value
+            chosen = same if isinstance(chosen, slice) else chosen & same
+        return self._taken(chosen)
+
+    def distinct(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return the different combinations of values in some columns, in order."""
+        columns = (self._columns[name].tolist() for name in names)
+        return list(dict.fromkeys(zip(*columns, strict=True)))
+
+    def groups(self, *names: str) -> dict[tuple[Any, ...], "ResultTable"]:
+        """Return the rows of each combination of values in some columns, in order."""
+        rows: dict[tuple[Any, ...], list[int]] = {}
+        columns = (self._columns[name].tolist() for name in names)
+        for row, values in enumerate(zip(*columns, strict=True)):
+            rows.setdefault(values, []).append(row)
+        return {values: self._taken(np.array(chosen)) for values, chosen in rows.items()}
+
+    def by_policy(self) -> dict[str, "ResultTable"]:
+        """Return the rows of each policy, in order."""
+        return {name: rows for (name,), rows in self.groups("policy").items()}
+
+    def _taken(self, rows: Any) -> "ResultTable":
+        return ResultTable({name: column[rows] for name, column in self._columns.items()})
+
+
+def write_table(folder: Path, name: str, parts: Sequence[Part]) -> None:
+    """Write all parts as one table, which replaces an earlier one of either format."""
+    if is_installed("pyarrow"):
+        _write_parquet(folder / f"{name}{PARQUET}", parts)
+        (folder / f"{name}{CSV}").unlink(missing_ok=True)
+    else:
+        _write_csv(folder / f"{name}{CSV}", parts)
+        (folder / f"{name}{PARQUET}").unlink(missing_ok=True)
+
+
+def _rows(part: Part) -> int:
+    return next(len(values) for values in part.values() if isinstance(values, np.ndarray))
+
+
+def _write_parquet(path: Path, parts: Sequence[Part]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for part in parts:
+        size = _rows(part)
+        columns = [_arrow_column(values, size) for values in part.values()]
+        tables.append(pa.Table.from_arrays(columns, names=list(part)))
+    with whole_file(path) as file:
+        joined = pa.concat_tables(tables, promote_options="permissive")
+        pq.write_table(joined, file, compression="zstd")
+
+
+def _arrow_column(values: Any, size: int) -> Any:
+    """Return a column of an array, or of one value that all rows have.
+
+    The usual types are written as buffers, because ``pa.array`` and ``pa.repeat`` import pandas if
+    it is installed, which takes half a second.
+    """
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray):
+        return _arrow_array(values)
+    if values is None:
+        return pa.nulls(size)
+    if isinstance(values, str):
+        text = values.encode()
+        ends = len(text) * np.arange(size + 1, dtype=np.int32)
+        texts = [None, pa.py_buffer(ends), pa.py_buffer(text * size)]
+        return pa.Array.from_buffers(pa.string(), size, texts)
+    if isinstance(values, (bool, int, float, np.generic)):
+        return _arrow_array(np.full(size, values))
+    return pa.repeat(values, size)
+
+
+def _arrow_array(array: NDArray[Any]) -> Any:
+    import pyarrow as pa
+
+    if array.ndim != 1 or array.dtype not in (np.bool_, np.int64, np.float64):
+        return pa.array(array)
+    if array.dtype == np.bool_:
+        kind, content = pa.bool_(), np.packbits(array, bitorder="little")
+    else:
+        kind = pa.int64() if array.dtype == np.int64 else pa.float64()
+        content = np.ascontiguousarray(array)
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
+
+
+def _write_csv(path: Path, parts: Sequence[Part]) -> None:
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for part in parts:
+        size = _rows(part)
+        columns = [part.get(name) for name in names]
+        writer.writerows(
+            zip(
+                *(one.tolist() if isinstance(one, np.ndarray) else [one] * size for one in columns),
+                strict=True,
+            )
+        )
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _parquet_columns(path: Path) -> dict[str, NDArray[Any]]:
+    require_extra("logs", f"reading {path}", "pyarrow")
+    import pyarrow.parquet as pq
+
+    # Not `read_table`, which imports pandas if there is one, and takes half a second for it.
+    table = pq.ParquetFile(path).read()
+    columns = zip(table.column_names, table.columns, strict=True)
+    return {name: _array(column) for name, column in columns}
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """Return the values of a column; only unusual types by ``to_numpy``, which imports pandas."""
+    kind = str(column.type)
+    if column.null_count or kind == "string":
+        return np.array(column.to_pylist(), dtype=object)
+    if kind in ("int64", "double") and len(column):
+        return np.concatenate([np.from_dlpack(part) for part in column.chunks])
+    return np.asarray(column.to_numpy())
+
+
+def _csv_columns(path: Path) -> dict[str, NDArray[Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return {
+        name: np.array(values, dtype=object) if name in TEXT else _typed(values)
+        for name, values in zip(names, columns, strict=True)
+    }
+
+
+def _typed(texts: Sequence[str]) -> NDArray[Any]:
+    """Return the values of a column: integers, floats or booleans if all of them are; or texts."""
+    for kind in (np.int64, np.float64):
+        try:
+            return np.array(texts, dtype=kind)
+        except (ValueError, OverflowError):
+            continue
+    if set(texts) <= BOOLEANS.keys():
+        return np.array([BOOLEANS[text] for text in texts])
+    return np.array([text or None for text in texts], dtype=object)
+
+
+QUANTILES = (0.025, 0.975)
+"""The ends of the central 95 % range over replicas."""
+LATE_SHARE = 0.9
+"""The share of a run after which its late part begins, over which the slope of regret is taken."""
+
+
+class Curve(NamedTuple):
+    """Mean, central 95 % range and standard error of the mean over replicas, each ``[P]``."""
+
+    mean: Floats
+    q025: Floats
+    q975: Floats
+    error: Floats
+
+    @classmethod
+    def of(cls, values: Floats) -> Self:
+        """Summarize ``values [R, P]`` over the R replicas."""
+        low, high = np.quantile(values, QUANTILES, axis=0)
+        return cls(values.mean(axis=0), low, high, _errors(values))
+
+
+class Seconds(NamedTuple):
+    """Wall-clock seconds of a run: in total, and the parts that the policy spent.
+
+    ``deciding`` is the time in ``act``. The time in ``update`` is split into ``compiling``, the
+    compilation of networks by JAX, and ``training``, which is all the rest.
+    """
+
+    all: float
+    deciding: float = 0.0
+    training: float = 0.0
+    compiling: float = 0.0
+
+
+STORED_NUMBERS = 250_000
+"""The curves of single replicas are stored if they have at most this many numbers, 1 MB each."""
+
+
+class CellResult(NamedTuple):
+    """The curves of one run, the final value of every replica ``[R]``, and the seconds it took.
+
+    ``steps [P]`` are the decisions at which the curves are known. ``late_slope [R]`` is the mean
+    regret per decision in the last tenth of the run. ``fallbacks`` counts decisions for which the
+    policy fell back to a simpler rule. ``replica_curves [2, R, P]`` has the regret and the reward
+    of every replica, in single precision; None if these are too many numbers to store.
+    """
+
+    steps: Integers
+    regret: Curve
+    reward: Curve
+    final_regret: Floats
+    final_reward: Floats
+    late_slope: Floats
+    seconds: Seconds
+    fallbacks: int = 0
+    replica_curves: NDArray[np.float32] | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, seconds: Seconds, fallbacks: int = 0) -> Self:
+        """Summarize a trace over its replicas."""
+        return cls(
+            trace.steps,
+            Curve.of(trace.accumulated_regret),
+            Curve.of(trace.accumulated_reward),
+            trace.final_regret.copy(),
+            trace.final_reward.copy(),
+            _late_slope(trace),
+            seconds,
+            fallbacks,
+            _replica_curves(trace),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The result of all replicas of several runs of the same cell, in order.
+
+        Means and final values are exact; the quantiles of curves are in single precision.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        curves = [part.replica_curves for part in parts]
+        assert all(one is not None for one in curves), "replicas are added to stored curves only"
+        together = np.concatenate([one for one in curves if one is not None], axis=1)
+        share = np.array([len(part.final_regret) for part in parts]) / together.shape[1]
+        regret, reward = (
+            Curve.of(values)._replace(mean=np.tensordot(share, np.stack(means), 1))
+            for means, values in zip(
+                ([part.regret.mean for part in parts], [part.reward.mean for part in parts]),
+                together.astype(np.float64),
+                strict=True,
+            )
+        )
+        final_regret, final_reward, late_slope = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("final_regret", "final_reward", "late_slope")
+        )
+        return cls(
+            parts[0].steps,
+            regret,
+            reward,
+            final_regret,
+            final_reward,
+            late_slope,
+            Seconds(*np.sum([part.seconds for part in parts], axis=0).tolist()),
+            sum(part.fallbacks for part in parts),
+            together if together[0].size <= STORED_NUMBERS else None,
+        )
+
+
+def _errors(values: Floats) -> Floats:
+    """The standard error of the mean over replicas, ``[R, P] -> [P]``; 0 for a single replica."""
+    if len(values) < 2:
+        return np.zeros(values.shape[1])
+    errors: Floats = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return errors
+
+
+def _replica_curves(trace: Trace) -> NDArray[np.float32] | None:
+    if trace.accumulated_regret.size > STORED_NUMBERS:
+        return None
+    return np.stack([trace.accumulated_regret, trace.accumulated_reward]).astype(np.float32)
+
+
+def _late_slope(trace: Trace) -> Floats:
+    """The mean regret per decision from 90 % of the decisions to the last, in each replica."""
+    last = len(trace.steps) - 1
+    first = min(int(np.searchsorted(trace.steps, LATE_SHARE * trace.steps[last])), last)
+    added = trace.accumulated_regret[:, last] - trace.accumulated_regret[:, first]
+    slope: Floats = added / max(int(trace.steps[last] - trace.steps[first]), 1)
+    return slope
+
+
+class CellStore:
+    """A folder with one ``.npz`` file for each finished cell, each file written atomically."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def finished(self, key: str) -> bool:
+        """Whether the cell has a complete result file."""
+        path = self._path(key)
+        return path.is_file() and zipfile.is_zipfile(path)
+
+    def write(self, key: str, result: CellResult) -> None:
+        """Store a result; after a crash the file is the old or the new one, never a partial one."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        curves = result.replica_curves
+        more = {} if curves is None else {"replica_curves": curves}
+        with whole_file(self._path(key)) as file:
+            np.savez(
+                file,
+                steps=result.steps,
+                regret=np.stack(result.regret),
+                reward=np.stack(result.reward),
+                final_regret=result.final_regret,
+                final_reward=result.final_reward,
+                late_slope=result.late_slope,
+                seconds=np.array(result.seconds),
+                fallbacks=np.array(result.fallbacks),
+                **more,  # type: ignore[arg-type]  # savez takes arrays by any name
+            )
+
+    def read(self, key: str) -> CellResult:
+        """Return the result of a finished cell."""
+        with np.load(self._path(key), allow_pickle=False) as file:
+            return CellResult(
+                steps=file["steps"],
+                regret=Curve(*file["regret"]),
+                reward=Curve(*file["reward"]),
+                final_regret=file["final_regret"],
+                final_reward=file["final_reward"],
+                late_slope=file["late_slope"],
+                seconds=Seconds(*file["seconds"].tolist()),
+                fallbacks=int(file["fallbacks"]),
+                replica_curves=file.get("replica_curves"),
+            )
+
+    def _path(self, key: str) -> Path:
+        return self._directory / f"{key}.npz"
+
+
+MANIFEST = "manifest.json"
+"""The file with the specification, versions and times of an experiment."""
+LIBRARIES = ("numpy", "scipy")
+"""Required packages whose versions the manifest lists."""
+OPTIONAL = {
+    "pyarrow": "pyarrow",
+    "matplotlib": "matplotlib",
+    "jax": "jax",
+    "equinox": "equinox",
+    "optax": "optax",
+    "sklearn": "scikit-learn",
+}
+"""Optional modules on which results can depend, and the packages that install them."""
+
+
+def check_directory(directory: Path, specification: Specification) -> None:
+    """Refuse a directory that cannot be written or has other contents; nothing is written."""
+    _check_writable(directory)
+    if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
+        return
+    if not (directory / MANIFEST).is_file():
+        raise InputError(
+            f"{directory} has files that are not results of submax, and results need a directory "
+            "of their own: choose another --out"
+        )
+    held = read_manifest(directory)["specification"]
+    # The title is compared last, because it often differs together with another value.
+    for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
+        if held.get(key) != value and not _only_adds_replicas(held, specification, key):
+            raise InputError(
+                f"{directory} has results of another experiment, with {key} = "
+                f"{_short(held.get(key))} instead of {_short(value)}: {_way_out(held, key)}"
+            )
+
+
+def claim_directory(directory: Path, specification: Specification, **facts: Any) -> None:
+    """Create the directory with a manifest, or check that it belongs to the experiment.
+
+    If replicas are added, the manifest is written anew, with further ``facts``.
+    """
+    check_directory(directory, specification)
+    directory.mkdir(parents=True, exist_ok=True)
+    exists = (directory / MANIFEST).exists()
+    started = read_manifest(directory).get("started") if exists else _now()
+    if not exists or read_manifest(directory)["specification"] != _plain(specification):
+        facts = {"started": started, "finished": None, **facts}
+        _write_manifest(directory, specification, facts)
+
+
+def close_directory(directory: Path, specification: Specification, **facts: Any) -> None:
+    """Write into the manifest that all results are there, with further ``facts``."""
+    started = read_manifest(directory).get("started")
+    _write_manifest(directory, specification, {"started": started, "finished": _now(), **facts})
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Read the manifest of a result directory."""
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{directory} is not a directory with results of submax, because {path} cannot be "
+            f"read: {_reason(error)}; give the folder of one experiment, {_example(directory)}"
+        ) from error
+    specification = manifest.get("specification") if isinstance(manifest, dict) else None
+    if not isinstance(specification, dict):
+        raise InputError(f"{path} was not written by submax; choose another directory")
+    return dict(manifest)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Return why a file cannot be read, without its path, which the message has already."""
+    return str((isinstance(error, OSError) and error.strerror) or error)
+
+
+def _example(directory: Path) -> str:
+    """Return where the folder of an experiment is: in this folder, or in that of a run."""
+    found = sorted(directory.glob(f"*/{MANIFEST}"))
+    return f"such as {found[0].parent}" if found else "which is inside the --out of a run"
+
+
+def read_specification(directory: Path) -> Specification:
+    """The experiment whose results are in the directory; an unfinished one is refused."""
+    manifest = read_manifest(directory)
+    if not manifest.get("finished"):
+        raise InputError(
+            f"the run in {directory} is not finished: give its command again, which continues it"
+        )
+    try:
+        return msgspec.convert(manifest["specification"], known_type(Specification))
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"the specification in {directory / MANIFEST} was changed and cannot be read: {error}; "
+            "run the experiment again with another --out"
+        ) from error
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows, all with the keys of the first one, as a CSV file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _check_writable(directory: Path) -> None:
+    """Refuse a directory that cannot be written, by a test in its nearest existing parent."""
+    place = directory
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise InputError(
+            f"cannot write to {directory}: {reason} ({place}); choose another --out"
+        ) from error
+
+
+def _write_manifest(directory: Path, specification: Specification, facts: dict[str, Any]) -> None:
+    manifest = {
+        "specification": _plain(specification),
+        "seed": specification.seed,
+        **facts,
+        "versions": {
+            "submax": __version__,
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in LIBRARIES},
+            **{name: metadata.version(name) for key, name in OPTIONAL.items() if is_installed(key)},
+        },
+        "commit": _commit(),
+        "machine": f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}",
+    }
+    with whole_file(directory / MANIFEST) as file:
+        file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _only_adds_replicas(held: dict[str, Any], specification: Specification, key: str) -> bool:
+    """Whether a value differs because the same sweep is wanted with more replicas.
+
+    The title of a quick look gives the number of replicas, so that it differs as well.
+    """
+    more = specification.experiment == "sweep" and specification.replicas >= held["replicas"]
+    titled = held.get("title", "").partition(" (quick look")[0]
+    same_title = titled == specification.title.partition(" (quick look")[0]
+    return more and (key == "replicas" or (key == "title" and same_title))
+
+
+def _way_out(held: dict[str, Any], key: str) -> str:
+    """Return what to do if a value differs: replicas can be added, but not taken away."""
+    if key == "replicas" and held.get("experiment") == "sweep":
+        return (
+            f"replicas can be added, but not removed; give --replicas {held[key]} or more (in "
+            f"Python replicas={held[key]}), or choose another --out"
+        )
+    return "choose another --out, or remove the directory"
+
+
+def _plain(specification: Specification) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(msgspec.json.encode(specification))
+    return plain
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _commit() -> str | None:
+    """The commit of the sources; None if submax does not run from its repository."""
+    root = Path(__file__).parents[4]
+    if not (root / "src" / "submax").is_dir():
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+Row = dict[str, Any]
+
+
+class RowsStore:
+    """A folder with one JSON file for each finished cell, each file written atomically."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def finished(self, key: str) -> bool:
+        """Whether the cell has a complete result file."""
+        try:
+            self.read(key)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def write(self, key: str, result: list[Row]) -> None:
+        """Store rows; after a crash the file is the old or the new one, never a partial one."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with whole_file(self._path(key)) as file:
+            file.write(json.dumps(result).encode())
+
+    def read(self, key: str) -> list[Row]:
+        """Return the rows of a finished cell."""
+        rows: list[Row] = json.loads(self._path(key).read_text(encoding="utf-8"))
+        return rows
+
+    def _path(self, key: str) -> Path:
+        return self._directory / f"{key}.json"

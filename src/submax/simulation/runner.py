@@ -1,0 +1,727 @@
+"""Runs the cells of an experiment, in processes or on a Dask cluster, and stores each result."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+
+from submax._version import __version__
+from submax.core.checks import one_of, whole_number
+from submax.core.environment import Environment
+from submax.core.errors import (
+    InputError,
+    MissingExtraError,
+    counted_fallbacks,
+    ignored_contexts_allowed,
+    one_line,
+)
+from submax.core.numerics import standard_error
+from submax.core.optional import require_extra
+from submax.core.policy import Policy
+from submax.core.processes import SINGLE_THREAD, end_with_parent
+from submax.environments import ENVIRONMENTS
+from submax.policies.specification import PolicySpecification
+from submax.simulation import DELAYS
+from submax.simulation.delays import BatchFlush, Delay
+from submax.simulation.experiment import (
+    Specification,
+    configurations,
+    load_file,
+    load_named,
+    own_file,
+    policy_name,
+)
+from submax.simulation.results import (
+    PARQUET,
+    QUANTILES,
+    STORED_NUMBERS,
+    CellResult,
+    CellStore,
+    Part,
+    RowsStore,
+    Seconds,
+    check_directory,
+    claim_directory,
+    close_directory,
+    read_manifest,
+    write_csv,
+    write_table,
+)
+from submax.simulation.simulate import Timed, simulate
+
+
+class Meter:
+    """Counts decisions and updates over all replicas; every process of a pool adds to it."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._decisions: Any = context.Value("q", 0)
+        self._updates: Any = context.Value("q", 0)
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions taken so far."""
+        return int(self._decisions.value)
+
+    @property
+    def updates(self) -> int:
+        """How often so far feedback came back to a replica."""
+        return int(self._updates.value)
+
+    def add(self, decisions: int, updates: int) -> None:
+        """Add to both counts; processes can call this at the same time."""
+        for counter, more in ((self._decisions, decisions), (self._updates, updates)):
+            with counter.get_lock():
+                counter.value += more
+
+
+_installed: list[Meter] = []
+
+
+def install(meter: Meter | None) -> None:
+    """Set the meter on which this process counts; None removes it."""
+    _installed[:] = [] if meter is None else [meter]
+
+
+def count(decisions: int, updates: int) -> None:
+    """Add to the meter of this process, if one is installed."""
+    for meter in _installed:
+        meter.add(decisions, updates)
+
+
+XLA_FLAGS = SINGLE_THREAD["XLA_FLAGS"]
+WORKER = {**SINGLE_THREAD, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+"""Environment variables of a worker process: one thread each, and no preallocation of GPU memory,
+because several workers can share one GPU."""
+
+
+def available_cores() -> int:
+    """The number of CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
+    """A pool of ``jobs`` single-threaded processes, which end when this process ends.
+
+    On an error or an interruption no further task is started, and tasks that run are waited for.
+    The workers count their decisions and updates on the ``meter``.
+    """
+    whole_number("jobs", jobs, at_least=1)
+    before = {name: os.environ.get(name) for name in WORKER}
+    # Flags that the user has set are kept, before ours.
+    given = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in XLA_FLAGS]
+    os.environ.update({**WORKER, "XLA_FLAGS": " ".join([*given, XLA_FLAGS])})
+    # Spawned, not forked: a progress display has threads, and forking with threads can hang.
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_begin_worker, initargs=(meter,)
+    )
+    try:
+        yield executor
+        executor.shutdown()
+    except BaseException:
+        # Killing a worker that is sending its result would leave the pool waiting for the rest.
+        executor.shutdown(cancel_futures=True)
+        raise
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def dask_executor(address: str) -> Iterator[Executor]:
+    """The workers of a Dask scheduler; they need submax installed in the same version."""
+    require_extra("dask", "a Dask cluster", "distributed")
+    from distributed import Client
+
+    try:
+        client: Any = Client(address, timeout="10s")  # type: ignore[no-untyped-call]  # untyped
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address!r}; start one with 'dask scheduler' and give "
+            "its address, such as tcp://127.0.0.1:8786"
+        ) from error
+    with client:
+        executor = client.get_executor()
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)
+
+
+def _begin_worker(meter: Meter | None) -> None:
+    install(meter)
+    end_with_parent()
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Stored = TypeVar("Stored", contravariant=True)
+
+
+class ResultStore(Protocol[Stored]):
+    """Holds the results of tasks by key."""
+
+    def finished(self, key: str) -> bool:
+        """Whether a complete result is stored under the key."""
+        ...
+
+    def write(self, key: str, result: Stored) -> None:
+        """Store a result atomically: a crash leaves no partial one."""
+        ...
+
+
+def sweep(
+    tasks: Mapping[str, Task],
+    run: Callable[[Task], Result],
+    store: ResultStore[Result],
+    executor: Executor,
+    finished: Callable[[str, Result], None],
+) -> None:
+    """Run every task that has no result in the store yet.
+
+    ``finished`` is called with the key and the result after a result is stored. A sweep that was
+    killed resumes where it stopped, because tasks with stored results are not run again. An error
+    in one task, or an interruption, cancels the tasks that have not started; tasks that are
+    running are waited for and their results stored.
+    """
+    missing = {key: task for key, task in tasks.items() if not store.finished(key)}
+    futures = {executor.submit(run, task): key for key, task in missing.items()}
+    try:
+        for future in as_completed(futures):
+            key = futures[future]
+            result = future.result()
+            store.write(key, result)
+            finished(key, result)
+    except BaseException:
+        running = [future for future in futures if not future.cancel()]
+        for future in as_completed(running):
+            if future.exception() is None and not store.finished(futures[future]):
+                store.write(futures[future], future.result())
+        raise
+
+
+Labels = dict[str, Any]
+"""The columns of a result that describe its configuration, by name."""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration with one policy, as plain data that can be sent to any process.
+
+    ``own_code`` is a digest of the user's own files that the cell uses. ``first_replica`` is above
+    0 if the replicas were added to others.
+    """
+
+    labels: Labels
+    policy_name: str
+    environment: dict[str, Any]
+    delay: dict[str, Any]
+    policy: str | dict[str, Any]
+    observations: int
+    replicas: int
+    seed: int
+    points: int
+    own_code: str = ""
+    first_replica: int = 0
+    version: str = __version__
+
+    @property
+    def key(self) -> str:
+        """A digest of the cell: equal on every machine for the same work by the same code."""
+        return _digest(_portable(msgspec.to_builtins(self)))[:24]
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions in all replicas."""
+        return self.observations * self.replicas
+
+
+def cells(specification: Specification) -> list[Cell]:
+    """All cells of an experiment; a value that is not allowed anywhere is refused here.
+
+    If an environment allows fewer decisions than ``observations``, its cells take as many as it
+    allows.
+    """
+    policies = dict(named_policies(specification))
+    found: list[Cell] = []
+    for environment, delay in configurations(specification):
+        made = make_environment(environment)
+        labels = _labels(made, make_delay(delay))
+        observations = _at_most(specification.observations, made)
+        for name, policy in policies.items():
+            found.append(
+                Cell(
+                    labels=labels,
+                    policy_name=name,
+                    environment=environment,
+                    delay=delay,
+                    policy=policy,
+                    observations=observations,
+                    replicas=specification.replicas,
+                    seed=specification.seed,
+                    points=specification.points,
+                    own_code=_own_code([environment, delay, policy]),
+                )
+            )
+    for key in specification.reference:
+        one_of("key of reference:", key, found[0].labels)
+    if len({cell.key for cell in found}) < len(found):
+        raise InputError(
+            "a list in [environment] or [delay] has the same value twice, and every configuration "
+            "must be there once: remove the repeated value"
+        )
+    return found
+
+
+def rehearse(cells: Iterable[Cell]) -> list[str]:
+    """Let every policy take four decisions in every environment, to find errors before the sweep.
+
+    Return the names of policies that do not look at the context of their environment.
+
+    Policies from the user's own files are also updated twice. Policies of submax are not, because
+    the training of a network would take too long.
+    """
+    ignoring: dict[str, None] = {}
+    # Making an environment can mean reading a file, so it is made once for all its policies.
+    for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
+        environment = make_environment(table)
+        for cell in {_digest(cell.policy): cell for cell in group}.values():
+            _rehearse_policy(cell, environment)
+            facts = policy_of(cell.policy).facts
+            if environment.problem.context_width and facts.learns and not facts.uses_context:
+                ignoring[cell.policy_name] = None
+    return list(ignoring)
+
+
+def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
+    policy = policy_of(cell.policy)
+    delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
+    observations = _at_most(4, environment)
+    try:
+        with ignored_contexts_allowed():
+            # Four decisions fill two batches of 2, but no batch of 5.
+            simulate(environment, policy, observations=observations, replicas=2, delay=delay)
+    except (InputError, MissingExtraError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"policy {cell.policy_name!r} failed in a trial run in {environment}: "
+            f"{one_line(error)}; correct the policy, or leave it out of policies"
+        ) from error
+
+
+def _at_most(observations: int, environment: Environment[Any]) -> int:
+    """The number of decisions, reduced to what the environment allows."""
+    most = environment.most_decisions
+    return observations if most is None else min(observations, most)
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Simulate one cell; all policies and delays of one environment meet the same worlds."""
+    begin, compiled = time.perf_counter(), _compiling_seconds()
+    policy = Timed(policy_of(cell.policy))
+    with counted_fallbacks() as fallbacks, ignored_contexts_allowed():
+        trace = simulate(
+            make_environment(cell.environment),
+            policy,
+            observations=cell.observations,
+            replicas=cell.replicas,
+            delay=make_delay(cell.delay),
+            seed=seed_of(cell),
+            points=cell.points,
+            progress=count,
+        )
+    compiling = _compiling_seconds() - compiled
+    seconds = time.perf_counter() - begin
+    training = policy.learning - compiling
+    spent = Seconds(seconds, policy.deciding, training, compiling)
+    return CellResult.of(trace, spent, sum(fallbacks))
+
+
+def seed_of(cell: Cell) -> list[int]:
+    """The seed of a cell, which is the same for all policies and delays of one environment."""
+    seed = [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
+    return [*seed, cell.first_replica] if cell.first_replica else seed
+
+
+def _compiling_seconds() -> float:
+    """The seconds that this process has spent on compiling networks; 0 if it trained none."""
+    module = sys.modules.get("submax.models.nn.training")
+    return 0.0 if module is None else float(module.compiling_seconds())
+
+
+def named_policies(
+    specification: Specification,
+) -> Iterator[tuple[str, str | dict[str, Any]]]:
+    """The policies by the names they have in results; each is built once to check it."""
+    seen = set()
+    for policy in [*specification.policies, *specification.more_policies]:
+        policy_of(policy)
+        name = policy_name(policy)
+        if not isinstance(name, str) or not name.strip() or len(name) > 100:
+            raise InputError(
+                f"the name of a policy must be a text of 1 to 100 characters, not {name!r}"
+            )
+        if name in seen:
+            raise InputError(
+                f"two policies are called {name!r}, and names must be unique: give one of them "
+                'another name, such as { name = "mine", kind = ... }'
+            )
+        seen.add(name)
+        yield name, policy
+
+
+def make_environment(table: Mapping[str, Any]) -> Environment[Any]:
+    """An environment from its table."""
+    return ENVIRONMENTS.build(table, {})
+
+
+def make_delay(table: Mapping[str, Any]) -> Delay:
+    """A delay from its table."""
+    return DELAYS.build(table, {})
+
+
+def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
+    """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
+    return PolicySpecification.of(specification).build()
+
+
+def _labels(environment: Environment[Any], delay: Delay) -> Labels:
+    """The configuration as columns of a result: the environment's fields and the delay."""
+    if not dataclasses.is_dataclass(environment):
+        raise InputError(
+            f"the environment {environment} must be a dataclass: write @dataclass(frozen=True) "
+            "above its class"
+        )
+    fields = dataclasses.asdict(environment)
+    for name in ("delay", "policy"):
+        if name in fields:
+            raise InputError(
+                f"the environment {environment} has a field {name!r}, which is the name of a "
+                "column of the results: rename the field"
+            )
+    # A field that is None, such as given means, is not used, and needs no column.
+    used = {key: _plain(value) for key, value in fields.items() if value is not None}
+    return {**used, "delay": delay.length}
+
+
+def _plain(value: Any) -> Any:
+    """The value as a number or text for a table."""
+    if isinstance(value, tuple):
+        return "x".join(str(_plain(one)) for one in value) or "none"
+    if own_file(value) is not None:
+        return Path(value).name
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _own_code(value: Any) -> str:
+    """The digests of the user's own files in a specification; a change of a file changes them."""
+    if isinstance(value, Mapping):
+        return _own_code([one for key, one in value.items() if key != "name"])
+    if isinstance(value, list):
+        return "".join(_own_code(one) for one in value)
+    path = own_file(value)
+    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _portable(value: Any) -> Any:
+    """The value with paths of the user's own files replaced by their names and digests."""
+    if isinstance(value, Mapping):
+        return {key: _portable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_portable(one) for one in value]
+    path = own_file(value)
+    if path is None:
+        return value
+    name = str(value)[len(str(path.parent)) + 1 :]
+    return [name, hashlib.sha256(path.read_bytes()).hexdigest()]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
+    """The cells that match every key; if a key is given several times, any of its values."""
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        key, sign, value = text.partition("=")
+        if not sign or not value:
+            raise InputError(f"--only must be KEY=VALUE, such as arms=100, not {text!r}")
+        wanted.setdefault(key, []).append(value)
+    chosen = list(cells)
+    for key, values in wanted.items():
+        one_of("key of --only", key, [*cells[0].labels, "policy"])
+        allowed = list(dict.fromkeys(_text(cell, key) for cell in cells))
+        normal = [_normal(value) for value in values]
+        for value, text in zip(normal, values, strict=True):
+            if value not in allowed:
+                raise InputError(
+                    f"no configuration has {key}={text}: allowed values of {key} are "
+                    f"{', '.join(allowed)}"
+                )
+        chosen = [cell for cell in chosen if _text(cell, key) in normal]
+    return chosen
+
+
+def without_more(
+    specification: Specification, cells: Sequence[Cell], only: Iterable[str]
+) -> list[Cell]:
+    """The cells without those of ``more_policies``, unless ``--only`` names policies."""
+    if any(text.startswith("policy=") for text in only):
+        return list(cells)
+    more = {policy_name(policy) for policy in specification.more_policies}
+    return [cell for cell in cells if cell.policy_name not in more]
+
+
+def _text(cell: Cell, key: str) -> str:
+    return _normal(str(cell.policy_name if key == "policy" else cell.labels[key]))
+
+
+def _normal(text: str) -> str:
+    """The text with one spelling for equal numbers: 9 for 9.0, 0.1 for 1e-1."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+CURVE_TABLE, FINAL_TABLE = "results", "finals"
+"""The tables with the curves of every cell, and with the final values of all of its replicas."""
+RESULTS, FINALS = f"{CURVE_TABLE}{PARQUET}", f"{FINAL_TABLE}{PARQUET}"
+"""The files of these tables; without pyarrow they are CSV files."""
+SUMMARY = "summary.csv"
+"""The file with one row for each cell."""
+
+
+class FinishedCell(NamedTuple):
+    """A cell and its result."""
+
+    cell: Cell
+    result: CellResult
+
+
+def write_results(directory: Path, finished: Sequence[FinishedCell]) -> None:
+    """Write the curves, the final values of all replicas, and one summary row for each cell."""
+    write_table(directory, CURVE_TABLE, [_curves(*one) for one in finished])
+    write_table(directory, FINAL_TABLE, [_finals(*one) for one in finished])
+    write_csv(directory / SUMMARY, [_summary(*one) for one in finished])
+
+
+def _curves(cell: Cell, result: CellResult) -> Part:
+    columns: dict[str, Any] = {"step": result.steps}
+    for measure in ("regret", "reward"):
+        for name, values in getattr(result, measure)._asdict().items():
+            columns[f"{measure}_{name}"] = values
+    return _labelled(cell, columns)
+
+
+def _finals(cell: Cell, result: CellResult) -> Part:
+    return _labelled(
+        cell,
+        {
+            "replica": np.arange(len(result.final_regret)),
+            "regret": result.final_regret,
+            "reward": result.final_reward,
+            "late_slope": result.late_slope,
+        },
+    )
+
+
+def _summary(cell: Cell, result: CellResult) -> Labels:
+    final = result.final_regret
+    low, high = np.quantile(final, QUANTILES)
+    return {
+        **cell.labels,
+        "policy": cell.policy_name,
+        "replicas": len(final),
+        "observations": cell.observations,
+        "final_mean": float(final.mean()),
+        "final_standard_error": standard_error(final),
+        "final_q025": float(low),
+        "final_q975": float(high),
+        "final_reward_mean": float(result.final_reward.mean()),
+        "final_reward_standard_error": standard_error(result.final_reward),
+        "fallbacks": result.fallbacks,
+        "seconds": round(result.seconds.all, 4),
+        "deciding_seconds": round(result.seconds.deciding, 4),
+        "training_seconds": round(result.seconds.training, 4),
+        "compiling_seconds": round(result.seconds.compiling, 4),
+    }
+
+
+def _labelled(cell: Cell, columns: dict[str, Any]) -> Part:
+    """The columns, after those of the configuration and the policy."""
+    return {**cell.labels, "policy": cell.policy_name, **columns}
+
+
+BLOCKS = "replica_blocks"
+"""The key of the manifest with the size of every replica block, in order."""
+
+
+def replica_blocks(directory: Path, specification: Specification) -> list[int]:
+    """Return the size of every replica block: those in the directory, and the one to be added.
+
+    The replicas that a directory has stay as they are. Further ones are a block of their own, with
+    random numbers of their own, so that the first replicas equal those of the smaller run.
+    """
+    if not (directory / "manifest.json").is_file():
+        return [specification.replicas]
+    manifest = read_manifest(directory)
+    held = manifest.get(BLOCKS) or [manifest["specification"]["replicas"]]
+    added = specification.replicas - sum(held)
+    if added <= 0:
+        return [int(count) for count in held]
+    if sum(held) * specification.points > STORED_NUMBERS:
+        raise InputError(
+            f"{directory} has {sum(held)} replicas with {specification.points} points, and further "
+            f"ones can be added to at most {STORED_NUMBERS} numbers of each curve, because above "
+            "that the curves of single replicas are not stored: choose a new --out or fewer points"
+        )
+    return [*held, added]
+
+
+def in_blocks(cell: Cell, counts: Sequence[int]) -> list[Cell]:
+    """Return the cell once for each block of replicas, with the block's number of replicas."""
+    found, first = [], 0
+    for count in counts:
+        found.append(msgspec.structs.replace(cell, replicas=count, first_replica=first))
+        first += count
+    return found
+
+
+def merged_result(cell: Cell, counts: Sequence[int], store: CellStore) -> CellResult | None:
+    """The result of all replicas of a cell; None if a block is not finished."""
+    blocks = in_blocks(cell, counts)
+    if not all(store.finished(block.key) for block in blocks):
+        return None
+    return CellResult.joined([store.read(block.key) for block in blocks])
+
+
+def all_in_blocks(cells: Iterable[Cell], counts: Sequence[int]) -> list[Cell]:
+    """The blocks of all cells."""
+    return [block for cell in cells for block in in_blocks(cell, counts)]
+
+
+CELLS = "cells"
+"""The folder of a result directory that has one file for each finished cell."""
+
+
+def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
+    """The chosen cells that have no result in the directory yet.
+
+    If replicas are added, these are the cells of the further replicas.
+    """
+    if specification.experiment == "offline":
+        rows = RowsStore(directory / CELLS)
+        return [cell for cell in chosen if not rows.finished(cell.key)]
+    store, counts = CellStore(directory / CELLS), replica_blocks(directory, specification)
+    return [cell for cell in all_in_blocks(chosen, counts) if not store.finished(cell.key)]
+
+
+def run_sweep(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, CellResult], None],
+    write_more: Callable[[Specification, Path], None] | None = None,
+) -> None:
+    """Run the chosen cells, then write result files for all finished cells of the experiment.
+
+    If the directory has fewer replicas, only the further ones are run. ``write_more`` writes what
+    else follows from the results, such as verdicts on claims.
+    """
+    begin = time.perf_counter()
+    counts = replica_blocks(directory, specification)
+    claim_directory(directory, specification, **{BLOCKS: counts})
+    store = CellStore(directory / CELLS)
+    blocks = all_in_blocks(chosen, counts)
+    sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
+    write_results(directory, _stored(specification, counts, store))
+    if write_more is not None:
+        write_more(specification, directory)
+    seconds = round(time.perf_counter() - begin, 2)
+    close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
+
+
+def _stored(
+    specification: Specification, counts: Sequence[int], store: CellStore
+) -> list[FinishedCell]:
+    """All finished cells with all their replicas, in the order of the experiment."""
+    results = ((cell, merged_result(cell, counts, store)) for cell in cells(specification))
+    return [FinishedCell(cell, result) for cell, result in results if result is not None]
+
+
+def run_study(
+    experiment: Specification | Path | str,
+    out: Path | str = "results",
+    *,
+    executor: Executor | None = None,
+    replicas: int | None = None,
+    seed: int | None = None,
+    part: tuple[int, int] = (0, 1),
+    finished: Callable[[str, Any], None] | None = None,
+) -> Path:
+    """Run a sweep and return the folder with its results, ``out`` / the name of the experiment.
+
+    ``experiment`` is a TOML file, the name of an experiment that comes with submax, or a
+    `Specification`. ``executor`` is any executor of `concurrent.futures`, whose workers have submax
+    installed; without one, cells are run one after the other in this process. Cells that are
+    finished are not run again. ``finished`` is called with the key and the result of each cell.
+
+    ``part`` = (i, n) runs every n-th cell from the i-th on, so that n jobs share the work in one
+    folder. Each job writes the result files from all cells that are finished when it ends; a
+    further call without ``part`` writes them from all cells.
+    """
+    specification = _specification(experiment).changed(replicas=replicas, seed=seed)
+    if specification.experiment != "sweep":
+        raise InputError(
+            f"{specification.name} is not a sweep: run it by the command submax reproduce "
+            f"{specification.name}"
+        )
+    first, step = part
+    whole_number("the number of parts", step, at_least=1)
+    whole_number("part", first, at_least=0, at_most=step - 1)
+    chosen = cells(specification)[first::step]
+    directory = Path(out) / specification.name
+    check_directory(directory, specification)
+    rehearse(chosen)
+    # One thread runs the cells here, because a sweep waits for the results of an executor.
+    workers: AbstractContextManager[Executor] = (
+        ThreadPoolExecutor(1) if executor is None else nullcontext(executor)
+    )
+    with workers as running:
+        run_sweep(specification, chosen, directory, running, finished or _ignore)
+    return directory
+
+
+def _specification(experiment: Specification | Path | str) -> Specification:
+    if isinstance(experiment, Specification):
+        return experiment
+    if isinstance(experiment, Path) or str(experiment).endswith(".toml"):
+        return load_file(Path(experiment))
+    return load_named(experiment)
+
+
+def _ignore(key: str, result: Any) -> None:
+    """Do nothing when a cell is finished."""

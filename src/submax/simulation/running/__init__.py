@@ -1,1 +1,0 @@
-"""The parts of a running simulation: the world, what is recorded, and single steps."""

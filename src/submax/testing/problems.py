@@ -1,0 +1,215 @@
+"""Problems, contexts and feedback that the suites run on."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+from submax.core.conditioning import Estimator
+from submax.core.errors import InputError
+from submax.core.policy import Policy
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Continuous, Counts, Discrete, Scale
+from submax.core.spaces import Arms, Slots
+
+PROBLEMS = (
+    Problem(Arms(3)),
+    Problem(Arms(1)),
+    Problem(Slots((2, 3))),
+    Problem(Arms(3), context_width=2, action_features=(((0.5,), (2.0,), (-1.0,)),)),
+)
+SCALED = (
+    Problem(Arms(3), scale=Discrete((-1.0, 0.0, 2.0))),
+    Problem(Arms(3), context_width=2, scale=Continuous()),
+    Problem(Arms(3), scale=Continuous(low=0.0, high=50.0, asked=3)),
+    Problem(Slots((2, 3)), scale=Counts()),
+)
+"""Problems that a class may refuse, when it is made for other rewards."""
+BOUNDED = Problem(Arms(3), context_width=2, scale=Continuous(low=0.0, high=50.0, asked=3))
+"""The third problem of SCALED for networks: it has the shapes of the second one, so that both are
+trained by the same compiled program."""
+PAIRS = (
+    Problem(Slots((3, 3))),
+    Problem(Slots((1, 1))),
+    Problem(Slots((3, 3)), context_width=2),
+)
+"""The problems of a policy that needs pairs of the same arms, instead of PROBLEMS."""
+REPLICAS = (1, 4)
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def accepted(
+    subject: Policy[Any] | Estimator[Any], problems: tuple[Problem, ...]
+) -> Iterator[Problem]:
+    """Yield the problems that ``subject`` does not refuse by an InputError."""
+    for problem in problems:
+        rng = np.random.default_rng(0)
+        try:
+            state = subject.init(problem, 1, rng)
+            if isinstance(subject, Policy):
+                subject.act(state, np.zeros((1, 1, problem.context_width)), rng)
+        except InputError:
+            continue
+        yield problem
+
+
+def problems_of(subject: Policy[Any] | Estimator[Any]) -> tuple[Problem, ...]:
+    """Return the problems that ``subject`` must not refuse, with a context in the last one."""
+    return PAIRS if subject.facts.needs_pairs else PROBLEMS
+
+
+def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
+    """Yield the problems to test, each with a number of replicas.
+
+    PROBLEMS come with one replica and with several, and the accepted ones of SCALED with several.
+    """
+    if subject.facts.trains_models:
+        yield from _cases_of_networks(subject)
+        return
+    for problem in problems_of(subject):
+        for replicas in REPLICAS:
+            yield problem, replicas
+    for problem in accepted(subject, SCALED):
+        yield problem, REPLICAS[-1]
+
+
+def _cases_of_networks(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
+    """Yield fewer cases, since to compile a network for each of them takes most of the time.
+
+    A single replica is tested only on three arms without a context, and these arms only with the
+    levels of SCALED, unless they are refused. Of a policy, two scales show how it treats rewards.
+    """
+    single, several = REPLICAS
+    for problem in PROBLEMS[1:]:
+        yield problem, several
+    scaled: tuple[Problem, ...] = SCALED[:2]
+    if isinstance(subject, Estimator):
+        scaled = (*scaled, BOUNDED, *SCALED[3:])
+    found = tuple(accepted(subject, scaled))
+    plain = SCALED[0] if SCALED[0] in found else PROBLEMS[0]
+    yield plain, single
+    for problem in found:
+        if problem != plain:
+            yield problem, several
+
+
+def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:
+    """Draw normal contexts: ``[R, n, D]``."""
+    rng = np.random.default_rng((seed, 1))
+    return rng.normal(size=(replicas, rows, problem.context_width))
+
+
+def some_feedback(problem: Problem, replicas: int, rows: int, seed: int) -> Feedback:
+    """Draw uniform actions with rewards at any level, and propensities as if from anywhere."""
+    rng = np.random.default_rng((seed, 2))
+    shape = (replicas, rows)
+    return Feedback(
+        context=some_contexts(problem, replicas, rows, seed),
+        action=problem.space.uniform(shape, rng),
+        reward=some_rewards(problem.scale, shape, rng),
+        log_prob=_some_propensities(problem, shape, rng),
+        weight=np.ones(shape),
+    )
+
+
+def _some_propensities(
+    problem: Problem, shape: tuple[int, int], rng: np.random.Generator
+) -> Floats:
+    """Log-probabilities as if from anywhere; where they are densities, not above the uniform."""
+    drawn = np.log(rng.uniform(0.1, 1.0, size=shape))
+    return drawn - problem.space.log_measure if problem.space.reals else drawn
+
+
+def some_rewards(scale: Scale, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    """Draw levels where they are fixed, else numbers that the scale allows, most of them counts."""
+    if not scale.moves:
+        return rng.choice(fixed_levels(scale), size=shape)
+    counts = rng.poisson(2.0, size=shape).astype(np.float64)
+    low, high = scale.bounds or (0.0, 1.0)
+    candidates = (counts, -counts, low + rng.random(shape) * (high - low))
+    return next(one for one in candidates if scale.contains(one).all())
+
+
+def fixed_levels(scale: Scale) -> Floats:
+    """The levels of a scale that does not move: ``[L]``."""
+    nothing = np.zeros((1, 0))
+    levels: Floats = scale.reward_encoding(nothing, nothing).levels[0]
+    return levels
+
+
+def low_and_high(scale: Scale) -> tuple[float, float]:
+    """A poor and a good reward."""
+    low, high = (0.0, 4.0) if scale.moves else fixed_levels(scale)[[0, -1]]
+    return float(low), float(high)
+
+
+def clear_feedback(problem: Problem, replicas: int, rows: int) -> list[Feedback]:
+    """Make histories with one good action, with good ones only, and with bad ones only."""
+    index = np.tile(np.arange(rows) % problem.space.size, (replicas, 1))
+    low, high = low_and_high(problem.scale)
+    return [
+        Feedback(
+            context=np.ones((*index.shape, problem.context_width)),
+            action=problem.space.action(index),
+            reward=np.where(good, high, low),
+            log_prob=np.full(index.shape, -np.log(problem.space.size)),
+            weight=np.ones(index.shape),
+        )
+        for good in (index == 0, index >= 0, index < 0)
+    ]
+
+
+def padded(feedback: Feedback) -> Feedback:
+    """Put a row that is not there before every row, full of values that must not be read."""
+    assert feedback.log_prob is not None
+    return Feedback(
+        context=_interleaved(feedback.context, np.nan),
+        action=_interleaved(feedback.action, -1),
+        reward=_interleaved(feedback.reward, np.nan),
+        log_prob=_interleaved(feedback.log_prob, -np.inf),
+        weight=_interleaved(feedback.weight, 0.0),
+    )
+
+
+def rows_of(feedback: Feedback, rows: slice | Integers) -> Feedback:
+    """Take some decisions of every replica."""
+    assert feedback.log_prob is not None
+    return Feedback(
+        context=feedback.context[:, rows],
+        action=feedback.action[:, rows],
+        reward=feedback.reward[:, rows],
+        log_prob=feedback.log_prob[:, rows],
+        weight=feedback.weight[:, rows],
+    )
+
+
+def repeated(feedback: Feedback, replicas: int) -> Feedback:
+    """Give every replica the feedback of the first."""
+    assert feedback.log_prob is not None
+    return Feedback(
+        context=feedback.context[:1].repeat(replicas, axis=0),
+        action=feedback.action[:1].repeat(replicas, axis=0),
+        reward=feedback.reward[:1].repeat(replicas, axis=0),
+        log_prob=feedback.log_prob[:1].repeat(replicas, axis=0),
+        weight=feedback.weight[:1].repeat(replicas, axis=0),
+    )
+
+
+def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feedback]:
+    """Let replica 0 alone find nothing good, then each of the first actions in turn."""
+    index = problem.space.index(feedback.action[0])
+    low, high = low_and_high(problem.scale)
+    for favourite in range(-1, min(problem.space.size, 3)):
+        reward = feedback.reward.copy()
+        reward[0] = np.where(index == favourite, high, low)
+        yield feedback._replace(reward=reward)
+
+
+def _interleaved(values: NDArray[Number], filler: float) -> NDArray[Number]:
+    shape = (values.shape[0], 2 * values.shape[1], *values.shape[2:])
+    result = np.full(shape, filler, dtype=values.dtype)
+    result[:, 1::2] = values
+    return result

@@ -1,1 +1,0 @@
-"""The rules that the conformance suites check."""
