@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from submax.core.policy import Facts as Facts
     from submax.core.policy import ListingPolicy as ListingPolicy
     from submax.core.policy import Policy as Policy
-    from submax.core.policy import Stepper as Stepper
     from submax.core.policy import WrapperPolicy as WrapperPolicy
     from submax.core.problem import ChosenActions as ChosenActions
     from submax.core.problem import Feedback as Feedback
@@ -163,7 +162,6 @@ _HOME = {
     "RecordedRewards": "submax.environments.tables",
     "RetiringBernoulli": "submax.environments.changing",
     "Slots": "submax.core.spaces",
-    "Stepper": "submax.core.policy",
     "StoreError": "submax.core.errors",
     "Strategy": "submax.core.conditioning",
     "StrategyFacts": "submax.core.conditioning",

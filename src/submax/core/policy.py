@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -38,79 +38,6 @@ class Facts:
     forgets: bool = False
     needs_pairs: bool = False
     learns: bool = True
-
-
-class SuccessDraws:
-    """One uniform number for each decision; the reward is 1 if it is below the arm's probability.
-
-    ``successes [R, M]`` are the success probabilities of all joint actions, and ``uniform [n, R]``
-    are the numbers of the next n decisions. ``table`` is ``successes`` in one row, in which
-    ``first [R]`` are the places of the first actions. What an arm would pay is known before it is
-    chosen, so that a stepper can look ahead.
-    """
-
-    def __init__(self, successes: Floats, uniform: Floats) -> None:
-        replicas, actions = successes.shape
-        self.uniform = uniform
-        self.table = successes.ravel()
-        self.first: Integers = np.arange(0, replicas * actions, actions)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of decisions and of replicas."""
-        decisions, replicas = self.uniform.shape
-        return decisions, replicas
-
-    def means(self, index: Integers) -> Floats:
-        """Return the success probabilities of the actions ``index [..., R]``."""
-        return self.table.take(self.first + index, mode="clip")
-
-    def single(self, uniform: Floats, index: Integers, out: Floats) -> None:
-        """Write the rewards of one decision of each replica to ``out [R]``."""
-        np.less(uniform, self.table.take(self.first + index, mode="clip"), out=out)
-
-    def several(self, begin: int, index: Integers, replicas: Integers) -> Floats:
-        """Return the rewards of decisions ``index [n, W]`` from ``begin`` on, in W replicas."""
-        uniform = self.uniform[begin : begin + len(index), replicas]
-        chances = self.table.take(self.first[replicas] + index, mode="clip")
-        return (uniform < chances).astype(np.float64)
-
-
-class Stepper(ABC):
-    """What a policy has learned, changed in place by every single decision of a simulation.
-
-    It is used instead of ``act`` and ``update`` if there is no context and every reward comes back
-    before the next decision. It takes the same decisions from the same random numbers, which the
-    conformance suite checks, but it computes no log-probabilities, checks nothing, and copies no
-    arrays.
-
-    ``exact`` says whether decisions are the same to the last bit. If not, the probabilities of
-    decisions agree within the tolerance of a search, and few decisions differ.
-    """
-
-    exact: ClassVar[bool] = True
-
-    @abstractmethod
-    def act(self, rng: np.random.Generator) -> Integers:
-        """Return the index of one joint action for each replica, ``[R]``."""
-
-    @abstractmethod
-    def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
-        """Learn the rewards ``[R]`` of the actions ``index [R]`` that were just taken."""
-
-    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
-        """Decide and learn as often as there are draws; return indices and rewards, ``[n, R]``.
-
-        They are those of single steps. A stepper that can compute many steps together overrides
-        this method.
-        """
-        index, reward = np.empty(draws.shape, dtype=np.int64), np.empty(draws.shape)
-        # Iterating over arrays makes each row once, which costs less than to index them.
-        for chosen, uniform, earned in zip(index, draws.uniform, reward, strict=True):
-            chosen[:] = self.act(rng)
-            draws.single(uniform, chosen, earned)
-            self.learn(chosen, earned, rng)
-        return index, reward
 
 
 class PolicyState(Protocol):
@@ -203,22 +130,6 @@ class Policy(ABC, Generic[State]):
         """
         return state
 
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        """A fast form of this policy for simulations of single decisions, if it has one.
-
-        It begins as ``init`` does. None, the default, means that ``act`` and ``update`` are used.
-        """
-        return None
-
-    def for_single_decisions(self) -> "Policy[State]":
-        """Return a policy that decides alike if one decision is taken between two updates.
-
-        Decisions must have the same distribution, but their probabilities need not be known. A
-        policy that prepares many decisions at every update overrides this; the default is the
-        policy itself.
-        """
-        return self
-
     @property
     def facts(self) -> Facts:
         """What callers rely on beyond the decisions."""
@@ -261,7 +172,7 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
 class WrapperPolicy(Policy[Any]):
     """Forwards everything to another policy; a subclass overrides what it changes.
 
-    Only ``expected_rewards`` and ``for_single_decisions`` are not forwarded: a wrapper may change
+    Only ``expected_rewards`` is not forwarded: a wrapper may change
     rewards or actions, and what the other policy believes or prepares would then be misleading.
 
     The other policy is the field ``policy``. A wrapper that chooses it by the problem overrides
@@ -300,9 +211,6 @@ class WrapperPolicy(Policy[Any]):
         self, state: Any, action: Actions | None = None, *, upcoming: int | None = None
     ) -> Any:
         return self.wrapped(state.problem).record(state, action, upcoming=upcoming)
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        return self.wrapped(problem).stepper(problem, replicas, rng)
 
 
 def probabilities_among(
@@ -347,124 +255,3 @@ def act_among(
     action = state.problem.space.restricted(choices).action(index)
     parts = [np.asarray(slot)[action[..., place]] for place, slot in enumerate(choices)]
     return ChosenActions(np.stack(parts, axis=-1), log_prob_of(listed, index))
-
-
-LONGEST = 512
-"""Most decisions of a replica that are computed together; more no longer cost less for each."""
-WIDEST = 2**11
-"""Bound of how many decisions of all replicas are computed together, so that arrays stay in the
-caches of a processor."""
-MOST_REPLICAS = 50
-"""With more replicas, looking ahead is not faster than single steps: computing the numbers then
-takes longer than calling numpy."""
-SHORTEST_REST, LONGEST_REST = 32, 1024
-"""Bounds of how many single steps are taken if looking ahead does not pay, before it is tried
-again; every further failure doubles the number."""
-
-
-class LookAheadStepper(Stepper):
-    """Guesses the next decisions, and repeats those that differ from what the policy decides.
-
-    All random numbers of the next n decisions are drawn first. The decisions of the present policy
-    are the first guess. If all earlier guesses of a replica are right, then so is the decision that
-    follows from them; thus guesses that lead to themselves are the decisions of single steps. A
-    policy that has learned for a while changes so little in n decisions that most guesses are right
-    at once, and only the replicas with a wrong one are computed again.
-
-    ``replay_cost`` says how many single steps take about as long as one replay, and ``shortest`` is
-    the least number of decisions that are worth one.
-    """
-
-    replay_cost: int = 1
-    shortest: int = 8
-
-    def __init__(self, replicas: int) -> None:
-        self.replicas = replicas
-        self._ahead, self._longest = self.shortest, min(LONGEST, WIDEST // replicas)
-        self._rest = self._next_rest = SHORTEST_REST
-
-    def act(self, rng: np.random.Generator) -> Integers:
-        index: Integers = self.decide(rng.random((1, self.replicas)))[0]
-        return index
-
-    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
-        index, reward = np.empty(draws.shape, dtype=np.int64), np.empty(draws.shape)
-        uniform, done = rng.random(draws.shape), 0
-        while done < len(index):
-            ahead = min(self._ahead, len(index) - done)
-            end = done + ahead
-            found = self._found(draws, done, uniform[done:end]) if self._looks_ahead() else None
-            if found is None:
-                end = done + 1
-                index[done] = self.decide(uniform[done:end])[0]
-                draws.single(draws.uniform[done], index[done], reward[done])
-                self.learn(index[done], reward[done], rng)
-            else:
-                index[done:end], reward[done:end] = found
-            done = end
-        return index, reward
-
-    def _looks_ahead(self) -> bool:
-        self._rest = max(self._rest - 1, 0)
-        return not self._rest and self.replicas <= MOST_REPLICAS and self.settled
-
-    def _found(
-        self, draws: SuccessDraws, begin: int, uniform: Floats
-    ) -> tuple[Integers, Floats] | None:
-        """Take the next decisions together; return None, and learn nothing, if that fails."""
-        index, which = self.decide(uniform), np.arange(self.replicas)
-        replays = 0
-        while len(which):
-            guess = index[:, which]
-            reward = draws.several(begin, guess, which)
-            decided = self.replay(guess, reward, uniform[:, which], which)
-            replays += 1
-            # Guesses of an exact stepper are right after n replays. One that searches may decide
-            # differently each time, if a random number lies within the tolerance of its search.
-            if decided is None or replays > len(index) + 1:
-                self._shorten()
-                return None
-            index[:, which] = decided
-            which = which[(decided != guess).any(axis=0)]
-        reward = draws.several(begin, index, np.arange(self.replicas))
-        self.learn_all(index, reward)
-        self._adjust(len(index), replays)
-        return index, reward
-
-    def _adjust(self, decisions: int, replays: int) -> None:
-        """Look further ahead if few replays were needed, and less far if many were."""
-        cost = replays * self.replay_cost
-        if 4 * cost <= decisions:
-            self._ahead = min(2 * self._ahead, self._longest)
-            self._next_rest = SHORTEST_REST
-        elif 2 * cost > decisions:
-            self._shorten()
-
-    def _shorten(self) -> None:
-        if self._ahead == self.shortest:
-            self._rest = self._next_rest
-            self._next_rest = min(2 * self._next_rest, LONGEST_REST)
-        self._ahead = max(self._ahead // 2, self.shortest)
-
-    @property
-    @abstractmethod
-    def settled(self) -> bool:
-        """Whether several decisions can be computed together now."""
-
-    @abstractmethod
-    def decide(self, uniform: Floats) -> Integers:
-        """Return the decisions of the present policy for uniform numbers, both ``[n, R]``."""
-
-    @abstractmethod
-    def replay(
-        self, index: Integers, reward: Floats, uniform: Floats, replicas: Integers
-    ) -> Integers | None:
-        """Return each of n decisions ``[n, W]`` if the ones before it were ``index``.
-
-        Only the W ``replicas`` are computed. None if these decisions change what the computation
-        takes for granted. What was learned stays as it is.
-        """
-
-    @abstractmethod
-    def learn_all(self, index: Integers, reward: Floats) -> None:
-        """Learn n decisions of all replicas, ``[n, R]``, the last ones that were replayed."""

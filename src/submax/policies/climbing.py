@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self, TypeAlias
 
@@ -619,10 +619,6 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         return state._replace(
             problem=state.problem.restricted(choices), regression=regression, pool=drawn
         )
-
-    def for_single_decisions(self) -> Self:
-        """Return the policy with one draw at each update: a single decision uses no other."""
-        return replace(self, draws=1)
 
     def _effects(self, problem: Problem) -> SlotEffects:
         return SlotEffects.of(problem, self.context_effects)

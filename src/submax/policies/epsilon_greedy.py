@@ -8,12 +8,11 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, probability
 from submax.core.numerics import tally
-from submax.core.policy import Facts, ListingPolicy, Policy, Stepper
+from submax.core.policy import Facts, ListingPolicy, Policy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmStatistics
-from submax.policies.steppers.listed_stepper import ListedStepper
 
 
 @stored("random-state")
@@ -101,10 +100,6 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
-        no_context = np.zeros((replicas, 1, 0))
-        return ListedStepper(problem, replicas, lambda arms: self.probabilities(arms, no_context))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative
 from submax.core.errors import InputError, one_line
 from submax.core.numerics import draw, log_prob_of, sharpened
-from submax.core.policy import Facts, ListingPolicy, Policy, Stepper, WrapperPolicy
+from submax.core.policy import Facts, ListingPolicy, Policy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary
 from submax.core.serialization import stored
@@ -263,6 +263,3 @@ class Tempered(WrapperPolicy):
 
     def probabilities(self, state: Any, context: Floats) -> Floats:
         return sharpened(super().probabilities(state, context), self.temperature)
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        return None

@@ -28,14 +28,13 @@ from submax.core.conditioning import (
 )
 from submax.core.errors import FallbackWarning, InputError, fall_back, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
-from submax.core.policy import Facts, Policy, Stepper
+from submax.core.policy import Facts, Policy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import MOST_QUANTILES
 from submax.core.serialization import stored
 from submax.core.spaces import LISTING_LIMIT, Choices, Space
 from submax.estimators.counting import Counting
 from submax.policies.arm_statistics import drawn_listed, drawn_one, joined, split
-from submax.policies.steppers.submax_stepper import SubMaxStepper
 from submax.strategies.tracking import ObservationWeights
 from submax.strategies.weighted import SubMax
 
@@ -481,18 +480,6 @@ class RewardConditioned(ConditionedPolicy):
         if alone and isinstance(strategy, WeightedStrategy):
             return _mixture_of_one(strategy.weights(table), table, belief)[None, None]
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        """Return the stepper of counts with SubMax; other parts have none."""
-        estimator = self.estimator
-        counts = isinstance(estimator, Counting) and not estimator.facts.forgets
-        if not counts or problem.scale.moves:
-            return None
-        problem = self.init(problem, replicas, rng).problem
-        fitted = estimator.smoothing == "fitted"  # type: ignore[attr-defined]  # it counts
-        if not isinstance(self.strategy, SubMax) or fitted or not self._lists(problem):
-            return None
-        return SubMaxStepper(problem, replicas, estimator.smoothing)  # type: ignore[attr-defined]
 
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:

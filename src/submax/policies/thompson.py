@@ -12,13 +12,12 @@ from numpy.polynomial import legendre
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import at_least, whole_number
 from submax.core.numerics import draw, log_prob_of
-from submax.core.policy import Facts, ListingPolicy, Policy, Stepper
+from submax.core.policy import Facts, ListingPolicy, Policy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
 from submax.policies.arm_statistics import ArmStatistics
-from submax.policies.steppers.thompson_stepper import ThompsonStepper
 
 NEGLIGIBLE = 1e-12
 """Probabilities below this are neglected."""
@@ -347,9 +346,6 @@ class Thompson(Policy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
-        return ThompsonStepper(problem, replicas, self.alpha, self.beta)
 
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")

@@ -10,12 +10,11 @@ import scipy
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.numerics import draw, log_prob_of, tally
-from submax.core.policy import Facts, Policy, Stepper
+from submax.core.policy import Facts, Policy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmStatistics
-from submax.policies.steppers.listed_stepper import ListedStepper
 
 MOST_STEPS = 60
 """Newton's method takes fewer steps than this; the number only bounds the loop."""
@@ -178,18 +177,6 @@ class IndexPolicy(Policy[IndexState]):
         new = (feedback.weight > 0).any(axis=1, keepdims=True)
         order = np.where(new, rng.random(pending.shape), state.order)
         return IndexState(state.problem, arms, pending, order)
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        if self.pending:
-            return None
-        state = self.init(problem, replicas, rng)
-        nothing, shape = state.pending, state.pending.shape
-        return ListedStepper(
-            problem,
-            replicas,
-            lambda arms: self._tied(self._counts(arms, nothing, 1))[:, None],
-            lambda generator: generator.random(shape),
-        )
 
     def _tied(self, counts: ArmCounts) -> Floats:
         """Return equal probabilities for the arms with the highest index, ``[R, A]``."""

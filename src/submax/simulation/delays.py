@@ -35,16 +35,6 @@ class Delay(ABC):
     def length(self) -> int:
         """The delay as one number of decisions, the label ``delay`` in tables and figures."""
 
-    @property
-    def immediate(self) -> bool:
-        """Whether every decision is taken alone and its reward comes back before the next one."""
-        return False
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether, once rewards come back, exactly one decision is taken between two of them."""
-        return self.immediate
-
 
 @dataclass(frozen=True)
 class BatchFlush(Delay):
@@ -72,10 +62,6 @@ class BatchFlush(Delay):
     def length(self) -> int:
         return self.size
 
-    @property
-    def immediate(self) -> bool:
-        return self.size == 1
-
 
 @dataclass(frozen=True)
 class Lag(Delay):
@@ -102,14 +88,6 @@ class Lag(Delay):
     @property
     def length(self) -> int:
         return self.steps
-
-    @property
-    def immediate(self) -> bool:
-        return self.steps == 0
-
-    @property
-    def one_by_one(self) -> bool:
-        return True
 
 
 NEVER = np.int64(2**62)

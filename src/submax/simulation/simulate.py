@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,14 +16,11 @@ from submax.core.checks import as_whole_number, instance_of, whole_number
 from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.policy import (
-    LookAheadStepper,
     Policy,
-    Stepper,
-    SuccessDraws,
     WrapperPolicy,
     act_among,
 )
-from submax.core.problem import CheckedFeedback, ChosenActions, Feedback, Problem
+from submax.core.problem import CheckedFeedback, ChosenActions, Feedback
 from submax.core.spaces import Choices
 from submax.simulation.delays import BatchFlush, Delay, RandomDelay, Step
 from submax.simulation.trace import Recorder, Trace
@@ -152,12 +149,6 @@ class Recording:
         self.complete_singles()
         self._check_reward(reward)
         self._recorder.add(action, reward, regret)
-
-    def add_singles(self, action: Actions, reward: Floats, regret: Floats) -> None:
-        """Check and record several single decisions, with rewards that need no check."""
-        self.complete_singles()
-        self.check(action, action.shape[1])
-        self._recorder.add_one_by_one(action, reward, regret)
 
     def complete_singles(self) -> None:
         """Check and record the single decisions that are not recorded yet."""
@@ -300,31 +291,11 @@ class SimulatedWorld(ABC):
     def play(self, context: Floats, action: Actions) -> Played:
         """Take the decisions of ``contexts``, whose actions are given, and move on."""
 
-    def success_probabilities(self) -> Floats | None:
-        """Return the probability of reward 1 for every joint action, if that is all there is.
-
-        See `Environment.success_probabilities`. None if the truth changes, if regret is not the
-        best expected reward minus that of the action, or if a subclass of the environment overrides
-        one of the methods that need not be called then.
-        """
-        if not self.regrets_rewards:
-            return None
-        order = type(self.environment).__mro__
-        known = definer(order, "success_probabilities")
-        if self.environment.drifts or any(definer(order, name) < known for name in DRAWING):
-            return None
-        return self.environment.success_probabilities(self.world)
-
     def no_contexts(self, count: int) -> Floats:
         """Return contexts without numbers, ``[R, count, 0]``, which are made once."""
         if count not in self._empty:
             self._empty[count] = np.zeros((self.replicas, count, 0))
         return self._empty[count]
-
-
-def definer(order: tuple[type, ...], name: str) -> int:
-    """Return the place of the first class in the method resolution order that defines a name."""
-    return next(place for place, kind in enumerate(order) if name in vars(kind))
 
 
 class StillWorld(SimulatedWorld):
@@ -407,143 +378,6 @@ class Clock(Protocol):
     learning: float
 
 
-class TimedStepper(Stepper):
-    """Another stepper; the seconds of its ``act`` and its ``learn`` are added to a clock.
-
-    If it takes many decisions in a way of its own, they cannot be told apart, and all of them count
-    as deciding.
-    """
-
-    def __init__(self, stepper: Stepper, clock: Clock) -> None:
-        self._stepper = stepper
-        self._clock = clock
-
-    def act(self, rng: np.random.Generator) -> Integers:
-        begin = time.perf_counter()
-        index = self._stepper.act(rng)
-        self._clock.deciding += time.perf_counter() - begin
-        return index
-
-    def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
-        begin = time.perf_counter()
-        self._stepper.learn(index, reward, rng)
-        self._clock.learning += time.perf_counter() - begin
-
-    def take(self, draws: SuccessDraws, rng: np.random.Generator) -> tuple[Integers, Floats]:
-        if type(self._stepper).take is Stepper.take:
-            return super().take(draws, rng)
-        begin = time.perf_counter()
-        taken = self._stepper.take(draws, rng)
-        self._clock.deciding += time.perf_counter() - begin
-        return taken
-
-
-class TimedLookAhead(LookAheadStepper):
-    """Another stepper that looks ahead, as far as it does; its seconds are added to a clock."""
-
-    def __init__(self, stepper: LookAheadStepper, clock: Clock) -> None:
-        self.replay_cost, self.shortest = stepper.replay_cost, stepper.shortest
-        super().__init__(stepper.replicas)
-        self._stepper = stepper
-        self._clock = clock
-
-    @property
-    def settled(self) -> bool:
-        return self._stepper.settled
-
-    def decide(self, uniform: Floats) -> Integers:
-        begin = time.perf_counter()
-        index = self._stepper.decide(uniform)
-        self._clock.deciding += time.perf_counter() - begin
-        return index
-
-    def replay(
-        self, index: Integers, reward: Floats, uniform: Floats, replicas: Integers
-    ) -> Integers | None:
-        begin = time.perf_counter()
-        decided = self._stepper.replay(index, reward, uniform, replicas)
-        self._clock.deciding += time.perf_counter() - begin
-        return decided
-
-    def learn(self, index: Integers, reward: Floats, rng: np.random.Generator) -> None:
-        begin = time.perf_counter()
-        self._stepper.learn(index, reward, rng)
-        self._clock.learning += time.perf_counter() - begin
-
-    def learn_all(self, index: Integers, reward: Floats) -> None:
-        begin = time.perf_counter()
-        self._stepper.learn_all(index, reward)
-        self._clock.learning += time.perf_counter() - begin
-
-
-NUMBERS_TOGETHER = 2**15
-"""Rewards of single decisions are drawn in blocks of about this many numbers, if they are known to
-be 0 and 1: few enough for the caches of a processor, and enough to look ahead."""
-REPLACED = ("init", "act", "update", "record", "probabilities")
-"""The methods of a policy that a stepper replaces."""
-
-
-def stepper_of(
-    policy: Policy[Any], problem: Problem, replicas: int, rng: np.random.Generator
-) -> Stepper | None:
-    """Return the stepper of a policy; None if it has none, or if there is a context.
-
-    A subclass that overrides one of the methods that a stepper replaces, but not ``stepper``,
-    decides differently from the inherited stepper, which is then not used.
-    """
-    order = type(policy).__mro__
-    stepper = definer(order, "stepper")
-    if problem.context_width or any(definer(order, name) < stepper for name in REPLACED):
-        return None
-    return policy.stepper(problem, replicas, rng)
-
-
-def take_single_steps(
-    stepper: Stepper,
-    world: SimulatedWorld,
-    recording: Recording,
-    observations: int,
-    rng: np.random.Generator,
-    advanced: Callable[[int, int], None],
-) -> None:
-    """Take ``observations`` single decisions in every replica, and learn from each of them."""
-    successes = world.success_probabilities()
-    if successes is not None:
-        together = max(SINGLES_TOGETHER, NUMBERS_TOGETHER // world.replicas)
-        for begin in range(0, observations, together):
-            count = min(together, observations - begin)
-            _take_successes(stepper, world, successes, recording, count, rng)
-            advanced(count, count)
-        return
-    space, context = world.environment.problem.space, world.contexts(1)
-    for _ in range(observations):
-        index = stepper.act(rng)
-        action = space.action(index[:, None])
-        recording.check(action, 1)
-        reward, regret = world.play(context, action)
-        recording.add(action, reward, regret)
-        stepper.learn(index, reward[:, 0], rng)
-        advanced(1, 1)
-
-
-def _take_successes(
-    stepper: Stepper,
-    world: SimulatedWorld,
-    successes: Floats,
-    recording: Recording,
-    count: int,
-    rng: np.random.Generator,
-) -> None:
-    """Take some single decisions whose rewards are 1 with the probabilities ``successes [R, M]``.
-
-    The uniform numbers of all of them are drawn at once; they are those of single draws.
-    """
-    draws = SuccessDraws(successes, world.random.reward.random((count, world.replicas)))
-    index, reward = stepper.take(draws, rng)
-    regret = successes.max(axis=1, keepdims=True) - draws.means(index).T
-    recording.add_singles(world.environment.problem.space.action(index.T), reward.T, regret)
-
-
 class Timed(WrapperPolicy):
     """Another policy, with the seconds that its ``act`` and its ``update`` have taken so far."""
 
@@ -563,17 +397,6 @@ class Timed(WrapperPolicy):
         after = self.policy.update(state, feedback, rng)
         self.learning += time.perf_counter() - begin
         return after
-
-    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        stepper = stepper_of(self.policy, problem, replicas, rng)
-        if isinstance(stepper, LookAheadStepper):
-            return TimedLookAhead(stepper, self)
-        return None if stepper is None else TimedStepper(stepper, self)
-
-    def for_single_decisions(self) -> Self:
-        """Measure the policy for single decisions from now on."""
-        self.policy = self.policy.for_single_decisions()
-        return self
 
     def __repr__(self) -> str:
         return repr(self.policy)
@@ -643,19 +466,10 @@ def _simulated(
     )
     kind = DriftingWorld if environment.drifts else StillWorld
     world = kind(environment, replicas, WorldRandomness(*streams))
-    if delay.one_by_one:
-        policy = policy.for_single_decisions()
     recording = Recording(environment, policy, replicas, observations, points)
     tally = ProgressTally(progress, replicas, recording)
-    stepper = (
-        stepper_of(policy, environment.problem, replicas, policy_rng)
-        if delay.immediate and not _restricts(environment)
-        else None
-    )
     try:
-        if stepper is not None:
-            take_single_steps(stepper, world, recording, observations, policy_rng, tally.add)
-        elif isinstance(delay, RandomDelay):
+        if isinstance(delay, RandomDelay):
             rngs = policy_rng, delay_rng
             _take_delayed(policy, world, recording, delay, observations, rngs, tally)
         else:

@@ -12,7 +12,6 @@ from submax.core.policy import ListingPolicy, Policy, act_among, probabilities_a
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Choices, Mixed, RealSpace
-from submax.simulation.simulate import stepper_of
 from submax.testing.problems import (
     REPLICAS,
     accepted,
@@ -25,7 +24,6 @@ from submax.testing.problems import (
     rows_of,
     some_contexts,
     some_feedback,
-    some_rewards,
 )
 from submax.testing.requirements import (
     SMALLEST_P_VALUE,
@@ -636,41 +634,6 @@ def check_eligibility(
             require(smaller.problem == state.problem.restricted(some), policy, rule)
 
 
-STEPS = 40
-"""Single decisions that are compared."""
-MOST_DIFFERENT = 0.01
-"""Share of decisions that may differ if a stepper is not exact. Its probabilities are right to four
-digits, so that about one decision in ten thousand differs."""
-
-
-def check_steps(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
-    """Compare the decisions of the stepper, if there is one, with those of ``act``."""
-    policy_rng, stepper_rng = (np.random.default_rng(seed) for _ in range(2))
-    stepper = stepper_of(policy, problem, replicas, stepper_rng)
-    if stepper is None:
-        return
-    state, rewards = policy.init(problem, replicas, policy_rng), np.random.default_rng((seed, 3))
-    context, weight = np.zeros((replicas, 1, 0)), np.ones((replicas, 1))
-    differ = 0
-    for step in range(STEPS):
-        action, log_prob = policy.act(state, context, policy_rng)
-        index = stepper.act(stepper_rng)
-        expected = problem.space.index(action)[:, 0]
-        differ += int(np.count_nonzero(index != expected))
-        rule = (
-            "its stepper must take the decisions of act; decision "
-            f"{step} is {index.tolist()}, and that of act is {expected.tolist()}"
-        )
-        most = 0.0 if stepper.exact else MOST_DIFFERENT * STEPS * replicas
-        require(differ <= most, policy, rule)
-        reward = some_rewards(problem.scale, (replicas, 1), rewards)
-        state = policy.record(state, action)
-        feedback = Feedback(context, action, reward, log_prob, weight)
-        state = policy.update(state, feedback, policy_rng)
-        # Both learn from the same decisions, so that one difference does not lead to others.
-        stepper.learn(expected, reward[:, 0], stepper_rng)
-
-
 def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     """Raise an AssertionError if ``policy`` breaks its contract.
 
@@ -683,7 +646,6 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
         with on_problem(policy, problem):
             taught = check_decisions(policy, problem, replicas, seed)
             check_learning(policy, problem, replicas, seed, taught)
-            check_steps(policy, problem, replicas, seed)
             if replicas > 1 and problem.space.size > 1 and problem in problems_of(policy):
                 check_frequencies(policy, problem, seed)
                 check_eligibility(policy, problem, replicas, seed, taught)

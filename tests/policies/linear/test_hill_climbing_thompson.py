@@ -224,7 +224,7 @@ def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(se
     rng, replicas = np.random.default_rng(seed), 400
     rows = some_feedback(JOINT, 1, 12, seed)
     many = Feedback(*(None if part is None else np.repeat(part, replicas, axis=0) for part in rows))
-    single = HillClimbingThompson(draws=400).for_single_decisions()
+    single = HillClimbingThompson(draws=1)
     state = single.update(single.init(JOINT, replicas, rng), many, rng)
     drawn, _ = single.act(state, np.zeros((replicas, 1, 0)), rng)
     pool = HillClimbingThompson(draws=4000)

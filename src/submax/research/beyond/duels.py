@@ -1,7 +1,7 @@
 """Duels: two arms are shown, and one of them wins."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -435,10 +435,6 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
 
     def probabilities(self, state: DoubleThompsonState, context: Floats) -> Floats:
         return state.shares[:, None]
-
-    def for_single_decisions(self) -> Self:
-        """Return the policy with one draw at each update: a single decision uses no other."""
-        return replace(self, draws=1)
 
     def _drawn_shares(self, counts: DuelCounts, rng: np.random.Generator) -> Floats:
         replicas, arms, _ = counts.wins.shape

@@ -1,1 +1,0 @@
-"""Fast forms of policies for simulations of single decisions, see `Stepper`."""
