@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import print_table
 from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 
 PARTS = (1, 4, 16, 64)
 DECISIONS = (64_000, 640_000)
@@ -82,7 +82,7 @@ def lost(name: str, decisions: int, parts: int) -> Row:
         make_policy("rcp-adaptive"),
         observations=each,
         replicas=REPLICAS,
-        delay=BatchFlush(each // STEPS),
+        delay=BatchedRewards(each // STEPS),
         seed=7,
         points=10,
     )

@@ -83,7 +83,7 @@ def store_best(
 
 def simulated(table: dict[str, Any], environment: Any, replicas: int, observations: int) -> Any:
     """Return the trace of a policy, with the seed and the delay of all candidates."""
-    from submax.simulation.delays import BatchFlush
+    from submax.simulation.delays import BatchedRewards
     from submax.simulation.runner import policy_of
     from submax.simulation.simulate import simulate
 
@@ -92,7 +92,7 @@ def simulated(table: dict[str, Any], environment: Any, replicas: int, observatio
         policy_of(table),
         observations=observations,
         replicas=replicas,
-        delay=BatchFlush(BATCH),
+        delay=BatchedRewards(BATCH),
         seed=SEED,
     )
 
@@ -189,13 +189,13 @@ def finish(
 
 def write_rows(out: Path, rows: Iterable[dict[str, str]]) -> None:
     """Replace the file by one with these rows; a call that is stopped here loses none."""
-    from submax.core.serialization import whole_file
+    from submax.core.serialization import atomic_write
 
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with whole_file(out) as file:
+    with atomic_write(out) as file:
         file.write(text.getvalue().encode())
 
 

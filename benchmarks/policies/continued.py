@@ -12,7 +12,7 @@ from submax.environments.contextual import Contextual
 from submax.estimators.network import CVAE
 from submax.models.training import Training
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import Timed, simulate
 from submax.strategies.weighted import SubMax
 
@@ -54,7 +54,7 @@ def _run(training: Training) -> tuple[NDArray[Any], float]:
         policy,
         observations=10000,
         replicas=REPLICAS,
-        delay=BatchFlush(1000),
+        delay=BatchedRewards(1000),
         seed=11,
         progress=lambda decisions, updates: spent.append(policy.learning),
     )

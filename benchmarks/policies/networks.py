@@ -82,7 +82,7 @@ def _cost_by_actions() -> Claim:
     """The cost of a decision from 10² to 10¹² joint actions, in slots of ten choices."""
     exponents = (2, 3, 4, 6, 8, 10, 12)
     problems = [Problem(Slots((10,) * power), 20) for power in exponents]
-    micros = [_median_microseconds(problem, listing_limit=1) for problem in problems]
+    micros = [_median_microseconds(problem, max_enumerated_actions=1) for problem in problems]
     sizes = [problem.space.size for problem in problems]
     rows = [(f"{size:.2g}", f"{cost:.0f}") for size, cost in zip(sizes, micros, strict=True)]
     print_table("Median cost of a decision by rejection, µs", ("joint actions", "µs"), rows)

@@ -23,7 +23,7 @@ from measuring.peer_runs import PeerRate, PeerUnavailableError, ask, bandit_peer
 from peers.problem import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS
 from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 
 POLICIES = (
@@ -85,7 +85,7 @@ def _rate(policy: str) -> float:
         chosen,
         observations=OBSERVATIONS,
         replicas=REPLICAS,
-        delay=BatchFlush(BATCH),
+        delay=BatchedRewards(BATCH),
         seed=1,
     )
     return REPLICAS * OBSERVATIONS / (process_time() - begin)

@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from policies.spot_problems import AUDIT, DEFAULT, KEEL, NETWORKS, SHARE, SPOTS, Timed, made
 from submax.core.arrays import Floats
 from submax.core.errors import ContextIgnoredWarning
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
 from submax.simulation.trace import Trace
@@ -67,7 +67,7 @@ def play(cell: Cell) -> dict[str, list[float]]:
             policy,
             observations=spot.decisions,
             replicas=spot.group,
-            delay=BatchFlush(spot.batch),
+            delay=BatchedRewards(spot.batch),
             seed=cell.seed,
             points=None,
         )

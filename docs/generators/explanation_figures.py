@@ -188,7 +188,7 @@ def regret_figure() -> Figure:
             submax.make_policy(name),
             observations=2000,
             replicas=REPLICAS,
-            delay=submax.BatchFlush(100),
+            delay=submax.BatchedRewards(100),
             seed=1,
         )
         for name in ("random", "ucb1", "thompson-1-1", "rcp-adaptive")

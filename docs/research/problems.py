@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from submax.core.environment import Environment
-from submax.environments.arms import Bernoulli, FewGood
+from submax.environments.arms import Bernoulli, SparseBernoulli
 from submax.environments.changing import DriftingBernoulli
 
 BASIC = (
@@ -63,7 +63,7 @@ def held_out() -> Iterator[Problem]:
     for arms, batch in itertools.product((10, 100), (100, 1000)):
         yield Problem(f"K={arms} Beta(2,8) N={batch}", Bernoulli(arms, 2, 8), batch)
     for arms, batch in itertools.product((100, 500), (100, 1000)):
-        yield Problem(f"K={arms}, 5 of 0.3 among 0.05, N={batch}", FewGood(arms, 5), batch)
+        yield Problem(f"K={arms}, 5 of 0.3 among 0.05, N={batch}", SparseBernoulli(arms, 5), batch)
     for arms, batch in itertools.product((10, 100), (1, 50, 3000)):
         yield Problem(f"K={arms} Beta(1,9) N={batch}", Bernoulli(arms, 1, 9), batch)
     for arms, batch in itertools.product((10, 100), (100, 1000)):

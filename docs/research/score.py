@@ -26,7 +26,7 @@ from problems import BASIC, SETS, Problem, classic
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.policies import make_policy
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.runner import available_cores, local_executor
 from submax.simulation.simulate import simulate
 
@@ -127,7 +127,7 @@ def final(problem: Problem, policy: str, seed: int, replicas: int) -> Final:
         made(policy),
         observations=problem.observations,
         replicas=replicas,
-        delay=BatchFlush(problem.batch),
+        delay=BatchedRewards(problem.batch),
         seed=seed,
         points=1,
     )

@@ -8,7 +8,7 @@ rows. The cells are run one after the other in one process, for about half an ho
 is one call of ``simulate``, so that every row can be reproduced by
 
     simulate(environment, make_policy(policy), observations=observations, replicas=replicas,
-             delay=BatchFlush(batch), seed=seed, points=1000)
+             delay=BatchedRewards(batch), seed=seed, points=1000)
 """
 
 import argparse
@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.environments.arms import Bernoulli, FewGood
+from submax.environments.arms import Bernoulli, SparseBernoulli
 from submax.policies import make_policy
 from submax.policies.ucb import divergence
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 
 FILE = Path(__file__).with_name("sublinear.csv")
@@ -33,11 +33,11 @@ SEED = 1
 POINTS = 1000
 """The trace keeps regret at this many evenly spaced decisions; the last three decades and the one
 before them are among these."""
-PROBLEMS: Mapping[str, Bernoulli | FewGood] = {
+PROBLEMS: Mapping[str, Bernoulli | SparseBernoulli] = {
     "K = 10, Beta(1, 9)": Bernoulli(10, 1, 9),
     "K = 10, Beta(1, 1)": Bernoulli(10, 1, 1),
-    "K = 2, 0.5 and 0.45": FewGood(2, 1, 0.5, 0.45),
-    "K = 10, one of 0.1 and nine of 0.05": FewGood(10, 1, 0.1, 0.05),
+    "K = 2, 0.5 and 0.45": SparseBernoulli(2, 1, 0.5, 0.45),
+    "K = 10, one of 0.1 and nine of 0.05": SparseBernoulli(10, 1, 0.1, 0.05),
 }
 DRAWN, TWO, SPARSE = tuple(PROBLEMS)[:2], tuple(PROBLEMS)[2], tuple(PROBLEMS)[3]
 
@@ -87,7 +87,7 @@ def cells() -> Iterator[Cell]:
         yield Cell(problem, "rcp-submax", 1000, 10**6, 400)
 
 
-def worlds(environment: Bernoulli | FewGood, replicas: int, seed: int) -> Floats:
+def worlds(environment: Bernoulli | SparseBernoulli, replicas: int, seed: int) -> Floats:
     """Return the values ``[R, K]`` that ``simulate`` draws, from the first of its four streams."""
     stream = np.random.SeedSequence(seed).spawn(4)[0]
     return environment.reset(replicas, np.random.Generator(np.random.SFC64(stream)))
@@ -110,7 +110,7 @@ def rows(cell: Cell, seed: int = SEED) -> list[Row]:
         make_policy(cell.policy),
         observations=cell.observations,
         replicas=cell.replicas,
-        delay=BatchFlush(cell.batch),
+        delay=BatchedRewards(cell.batch),
         seed=seed,
         points=POINTS,
     )

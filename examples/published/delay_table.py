@@ -64,7 +64,7 @@ def cells(
                 POLICIES[name],
                 observations=observations,
                 replicas=replicas,
-                delay=submax.BatchFlush(delay),
+                delay=submax.BatchedRewards(delay),
                 seed=seed,
             )
             regret = trace.final_regret

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from submax import Facts, Feedback, ListingPolicy, Problem
+from submax import Feedback, PolicyTraits, Problem, TabularPolicy
 from submax.core.problem import ChosenActions
 from submax.policies.thompson import largest_beta
 
@@ -26,7 +26,7 @@ class ItemCounts(NamedTuple):
     decisions: Floats
 
 
-class ItemPolicy(ListingPolicy[ItemCounts]):
+class ItemPolicy(TabularPolicy[ItemCounts]):
     """Forgets an item when its place is taken by another one, which the context tells.
 
     Everything that a policy knows is brought up to date when feedback comes: rewards, the time, and
@@ -35,8 +35,8 @@ class ItemPolicy(ListingPolicy[ItemCounts]):
     """
 
     @property
-    def facts(self) -> Facts:
-        return Facts(forgets=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(forgets=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ItemCounts:
         zeros = np.zeros((replicas, problem.space.size))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from submax import testing as testing
     from submax.core.conditioning import Belief as Belief
     from submax.core.conditioning import Estimator as Estimator
-    from submax.core.conditioning import ListedBelief as ListedBelief
     from submax.core.conditioning import Strategy as Strategy
-    from submax.core.conditioning import StrategyFacts as StrategyFacts
+    from submax.core.conditioning import StrategyRequirements as StrategyRequirements
     from submax.core.conditioning import Table as Table
+    from submax.core.conditioning import TabularBelief as TabularBelief
     from submax.core.conditioning import WeightedStrategy as WeightedStrategy
     from submax.core.environment import Environment as Environment
     from submax.core.errors import ConflictError as ConflictError
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from submax.core.errors import NotFoundError as NotFoundError
     from submax.core.errors import StoreError as StoreError
     from submax.core.errors import SubmaxError as SubmaxError
-    from submax.core.policy import Facts as Facts
-    from submax.core.policy import ListingPolicy as ListingPolicy
     from submax.core.policy import Policy as Policy
+    from submax.core.policy import PolicyTraits as PolicyTraits
+    from submax.core.policy import TabularPolicy as TabularPolicy
     from submax.core.policy import WrapperPolicy as WrapperPolicy
     from submax.core.problem import ChosenActions as ChosenActions
     from submax.core.problem import Feedback as Feedback
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from submax.core.spaces import Mixed as Mixed
     from submax.core.spaces import Slots as Slots
     from submax.environments.arms import Bernoulli as Bernoulli
-    from submax.environments.arms import FewGood as FewGood
     from submax.environments.arms import Gaussian as Gaussian
     from submax.environments.arms import HeavyTailed as HeavyTailed
     from submax.environments.arms import Poisson as Poisson
     from submax.environments.arms import Ratings as Ratings
+    from submax.environments.arms import SparseBernoulli as SparseBernoulli
     from submax.environments.changing import DriftingBernoulli as DriftingBernoulli
     from submax.environments.changing import RetiringBernoulli as RetiringBernoulli
     from submax.environments.changing import SwitchingBernoulli as SwitchingBernoulli
@@ -83,13 +83,13 @@ if TYPE_CHECKING:
     from submax.research.beyond.adversarial import Adversarial as Adversarial
     from submax.research.beyond.duels import Dueling as Dueling
     from submax.research.beyond.identification import identify as identify
-    from submax.research.beyond.real_valued import Bump as Bump
     from submax.research.beyond.real_valued import Pricing as Pricing
+    from submax.research.beyond.real_valued import SmoothReward as SmoothReward
     from submax.research.beyond.slates import Cascade as Cascade
     from submax.research.beyond.slates import PositionClicks as PositionClicks
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
-    from submax.simulation.delays import BatchFlush as BatchFlush
+    from submax.simulation.delays import BatchedRewards as BatchedRewards
     from submax.simulation.delays import Geometric as Geometric
     from submax.simulation.delays import Lag as Lag
     from submax.simulation.delays import Pareto as Pareto
@@ -103,12 +103,12 @@ _HOME = {
     "Arms": "submax.core.spaces",
     "AsyncClient": "submax.web.server.client.async_client",
     "Bandit": "submax.live.bandits.bandit",
-    "BatchFlush": "submax.simulation.delays",
+    "BatchedRewards": "submax.simulation.delays",
     "Belief": "submax.core.conditioning",
     "Bernoulli": "submax.environments.arms",
     "Binary": "submax.core.rewards",
     "Box": "submax.core.spaces",
-    "Bump": "submax.research.beyond.real_valued",
+    "SmoothReward": "submax.research.beyond.real_valued",
     "Cascade": "submax.research.beyond.slates",
     "Category": "submax.schema.context_schema",
     "ChosenActions": "submax.core.problem",
@@ -128,10 +128,10 @@ _HOME = {
     "Dueling": "submax.research.beyond.duels",
     "Environment": "submax.core.environment",
     "Estimator": "submax.core.conditioning",
-    "Facts": "submax.core.policy",
+    "PolicyTraits": "submax.core.policy",
     "FallbackWarning": "submax.core.errors",
     "Feedback": "submax.core.problem",
-    "FewGood": "submax.environments.arms",
+    "SparseBernoulli": "submax.environments.arms",
     "Gaussian": "submax.environments.arms",
     "GuardRailWarning": "submax.live.operating.guard_rail_warning",
     "Geometric": "submax.simulation.delays",
@@ -143,8 +143,8 @@ _HOME = {
     "LearningWarning": "submax.live.fitting.learning_warning",
     "LiftReport": "submax.live.monitoring.lift.lift_report",
     "LinearContextual": "submax.environments.linear",
-    "ListedBelief": "submax.core.conditioning",
-    "ListingPolicy": "submax.core.policy",
+    "TabularBelief": "submax.core.conditioning",
+    "TabularPolicy": "submax.core.policy",
     "LogisticContextual": "submax.environments.linear",
     "Memory": "submax.models.memory",
     "MissingExtraError": "submax.core.errors",
@@ -164,7 +164,7 @@ _HOME = {
     "Slots": "submax.core.spaces",
     "StoreError": "submax.core.errors",
     "Strategy": "submax.core.conditioning",
-    "StrategyFacts": "submax.core.conditioning",
+    "StrategyRequirements": "submax.core.conditioning",
     "SubmaxError": "submax.core.errors",
     "SwitchingBernoulli": "submax.environments.changing",
     "Table": "submax.core.conditioning",

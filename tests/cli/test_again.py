@@ -14,7 +14,7 @@ policies = ["random", "rcp-submax"]
 kind = "bernoulli"
 arms = [2, 3]
 [delay]
-kind = "batch-flush"
+kind = "batched-rewards"
 size = 10
 """
 

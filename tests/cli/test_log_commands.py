@@ -88,9 +88,14 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
     assert learned.specification == {"kind": "epsilon-greedy", "epsilon": 0.3}
     assert len(learned.schema.menu.slots[0].choices) == 4
     # Parameters may also stand behind a name.
-    done("learn", "log.csv", "--policy", "rcp-submax,estimator.smoothing=0.5,listing_limit=10")
+    done(
+        "learn",
+        "log.csv",
+        "--policy",
+        "rcp-submax,estimator.smoothing=0.5,max_enumerated_actions=10",
+    )
     policy = Learned.read(folder / "policy.safetensors").policy
-    assert (policy.estimator.smoothing, policy.listing_limit) == (0.5, 10)
+    assert (policy.estimator.smoothing, policy.max_enumerated_actions) == (0.5, 10)
 
 
 def test_a_log_that_is_not_there_is_named(folder, refused):

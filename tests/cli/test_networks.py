@@ -18,7 +18,7 @@ kind = "contextual"
 arms = 3
 dimension = 2
 [delay]
-kind = "batch-flush"
+kind = "batched-rewards"
 size = 10
 [define]
 softmax = { kind = "softmax", hidden = 4, training = { steps = 5, batch = 8 } }

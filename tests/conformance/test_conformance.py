@@ -42,7 +42,7 @@ EXAMPLES = list(examples_of(POLICIES))
 PRESETS = [
     one
     for one in presets().values()
-    if one not in EXAMPLES and not (one.facts.trains_models or isinstance(one, LONG))
+    if one not in EXAMPLES and not (one.traits.trains_models or isinstance(one, LONG))
 ]
 
 
@@ -55,7 +55,7 @@ def together(instances):
     """
     found, classes = [], set()
     for one in instances:
-        trains = one.facts.trains_models
+        trains = one.traits.trains_models
         # All value networks without an estimator are trained by the same programs.
         group = type(one.estimator).__name__ if hasattr(one, "estimator") else "ValueBelief"
         if not isinstance(one, Policy):

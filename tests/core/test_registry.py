@@ -26,7 +26,7 @@ MY_POLICY = """
     import numpy as np
 
     from submax.core.problem import ChosenActions
-    from submax.core.policy import Facts
+    from submax.core.policy import PolicyTraits
     from submax.core.policy import Policy
     from submax.policies.epsilon_greedy import RandomState
 
@@ -40,8 +40,8 @@ MY_POLICY = """
         mood: Literal["calm", "wild"] = "calm"
 
         @property
-        def facts(self):
-            return Facts(uses_context=False)
+        def traits(self):
+            return PolicyTraits(uses_context=False)
 
         def init(self, problem, replicas, rng):
             return RandomState(problem)
@@ -78,7 +78,7 @@ def test_every_class_is_found_by_its_name():
 def test_a_value_without_default_must_be_given():
     assert ENVIRONMENTS.build({"kind": "bernoulli", "arms": 4}, {}) == Bernoulli(4)
     with raises_code("invalid-input", "arms"):
-        ENVIRONMENTS.build({"kind": "few-good", "high": 0.5}, {})
+        ENVIRONMENTS.build({"kind": "sparse-bernoulli", "high": 0.5}, {})
 
 
 def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, seed):

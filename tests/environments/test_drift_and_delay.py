@@ -8,11 +8,11 @@ import pytest
 from submax.environments.changing import DriftingBernoulli
 from submax.environments.contextual import DriftingContextual
 from submax.policies import make_policy
-from submax.simulation.delays import BatchFlush, Lag
+from submax.simulation.delays import BatchedRewards, Lag
 from submax.simulation.simulate import simulate
 
 DECISIONS, REPLICAS = 60, 3
-DELAYS = (BatchFlush(1), BatchFlush(1000), BatchFlush(7), Lag(0), Lag(5))
+DELAYS = (BatchedRewards(1), BatchedRewards(1000), BatchedRewards(7), Lag(0), Lag(5))
 
 
 def met(inner, policy, delay, seed):
@@ -35,7 +35,7 @@ def met(inner, policy, delay, seed):
     "inner", [DriftingBernoulli(4, memory=50.0), DriftingContextual(3, 2, hidden=4, memory=50.0)]
 )
 def test_states_and_contexts_are_those_of_the_seed_for_every_policy_and_delay(inner, seed):
-    states, contexts = met(inner, "random", BatchFlush(1), seed)
+    states, contexts = met(inner, "random", BatchedRewards(1), seed)
     assert len(states) == DECISIONS
     assert len(np.unique(states, axis=0)) == DECISIONS, "the truth moves with every decision"
     for delay in DELAYS:

@@ -7,7 +7,6 @@ from refusals import raises_code
 
 from submax import (
     Bernoulli,
-    Bump,
     Cascade,
     Combinatorial,
     Contextual,
@@ -21,8 +20,9 @@ from submax import (
     Poisson,
     Pricing,
     Ratings,
+    SmoothReward,
 )
-from submax.environments.arms import FewGood
+from submax.environments.arms import SparseBernoulli
 
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
@@ -42,9 +42,9 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (Gaussian, {"arms": 3, "spread": 0.0}, "spread"),
         (Gaussian, {"arms": 3, "noise": -1.0}, "noise"),
         (HeavyTailed, {"arms": 2, "degrees": 1.0}, "degrees"),
-        (FewGood, {"arms": 3, "good": 4}, "good"),
-        (FewGood, {"arms": 3, "high": 1.5}, "high"),
-        (FewGood, {"arms": 3, "low": 0.6}, "low"),
+        (SparseBernoulli, {"arms": 3, "good": 4}, "good"),
+        (SparseBernoulli, {"arms": 3, "high": 1.5}, "high"),
+        (SparseBernoulli, {"arms": 3, "low": 0.6}, "low"),
         (Poisson, {"arms": "3"}, "arms"),
         (Poisson, {"arms": 3, "shape": 0}, "shape"),
         (Poisson, {"arms": 3, "mean": math.nan}, "mean"),
@@ -65,11 +65,11 @@ CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
         (Combinatorial, {"sizes": [2, 3]}, "sizes"),
         (Combinatorial, {"sizes": (2, 0)}, None),
         (Combinatorial, {"dimension": 0}, "dimension"),
-        (Bump, {"dimensions": 0}, "dimensions"),
-        (Bump, {"sizes": [2, 3]}, "sizes"),
-        (Bump, {"context": -1}, "context"),
-        (Bump, {"width": 0.0}, "width"),
-        (Bump, {"noise": math.inf}, "noise"),
+        (SmoothReward, {"dimensions": 0}, "dimensions"),
+        (SmoothReward, {"sizes": [2, 3]}, "sizes"),
+        (SmoothReward, {"context": -1}, "context"),
+        (SmoothReward, {"width": 0.0}, "width"),
+        (SmoothReward, {"noise": math.inf}, "noise"),
         (Pricing, {"low": -1.0}, "low"),
         (Pricing, {"high": "3"}, "high"),
         (Pricing, {"low": 3.0, "high": 3.0}, "low"),

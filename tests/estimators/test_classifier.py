@@ -104,7 +104,7 @@ def test_it_forgets_as_counting_does(memory, seed):
     problem = Problem(Arms(3))
     pieces = [some_feedback(problem, REPLICAS, 15, 100 * seed + part) for part in range(3)]
     ours, theirs = Classifier(Tabular(), memory=memory), Counting(memory=memory)
-    assert ours.facts.forgets
+    assert ours.traits.forgets
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
     context = np.zeros((REPLICAS, 1, 0))
     np.testing.assert_allclose(listed(ours, found, context), listed(theirs, expected, context))

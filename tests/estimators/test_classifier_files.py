@@ -49,7 +49,7 @@ def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):
 
 def test_the_experiment_of_the_guide_runs():
     (text,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    small = {"observations": 20, "replicas": 2, "delay": {"kind": "batch-flush", "size": 10}}
+    small = {"observations": 20, "replicas": 2, "delay": {"kind": "batched-rewards", "size": 10}}
     found = {cell.policy_name: cell for cell in cells(parse(text, "boosting").changed(**small))}
     assert set(found) == {"random", "boosting"}
     assert np.isfinite(run_cell(found["boosting"]).final_regret).all()

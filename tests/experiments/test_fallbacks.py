@@ -19,7 +19,7 @@ observations = 150
 replicas = 4
 policies = [
     "random",
-    { name = "alike", kind = "reward-conditioned", listing_limit = 1, estimator = "$smooth" },
+    { name = "alike", kind = "reward-conditioned", max_enumerated_actions = 1, estimator = "$smooth" },
     { name = "listed", kind = "reward-conditioned", estimator = "$smooth" },
 ]
 [environment]
@@ -28,7 +28,7 @@ arms = 3
 alpha = 500
 beta = 500
 [delay]
-kind = "batch-flush"
+kind = "batched-rewards"
 size = 60
 [define]
 smooth = { kind = "counting", smoothing = 1e18 }

@@ -20,9 +20,9 @@ from submax.simulation.experiment import (
 from submax.simulation.runner import (
     cells,
     configurations,
+    dry_run,
     make_environment,
     policy_of,
-    rehearse,
     select,
     without_more,
 )
@@ -67,7 +67,7 @@ def test_every_experiment_can_be_built_and_its_policies_fit_their_environments(n
         assert {cell.policy_name for cell in every} == named
         if name not in paper_experiments():
             # Networks would be compiled; what they decide untrained is tested elsewhere.
-            rehearse(cell for cell in every if not policy_of(cell.policy).facts.trains_models)
+            dry_run(cell for cell in every if not policy_of(cell.policy).traits.trains_models)
     assert "$" not in str(specification.policies)
     assert specification.title
     if name in beyond_experiments():

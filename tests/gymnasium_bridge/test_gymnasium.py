@@ -5,9 +5,9 @@ from refusals import raises_code
 from submax import (
     Bernoulli,
     Binary,
-    Bump,
     Combinatorial,
     Contextual,
+    SmoothReward,
     SwitchingBernoulli,
     make_policy,
 )
@@ -21,7 +21,12 @@ from submax.gymnasium import BanditEnv, play  # noqa: E402
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "environment",
-    [Contextual(3, 2), Combinatorial((2, 3), dimension=2), SwitchingBernoulli(3, period=2), Bump()],
+    [
+        Contextual(3, 2),
+        Combinatorial((2, 3), dimension=2),
+        SwitchingBernoulli(3, period=2),
+        SmoothReward(),
+    ],
 )
 def test_gymnasium_accepts_the_environments(environment):
     check_env(BanditEnv(environment, horizon=5), skip_render_check=True)
@@ -78,7 +83,7 @@ def test_a_policy_plays_an_environment_of_ours():
 
 def test_other_actions_are_refused():
     with raises_code("invalid-input"):
-        play(BanditEnv(Bump()), make_policy("random"), observations=2)
+        play(BanditEnv(SmoothReward()), make_policy("random"), observations=2)
 
 
 def test_a_class_in_place_of_an_environment_is_explained():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.numerics import log_prob_of
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Problem
 
 
@@ -22,8 +22,8 @@ class Weighted(Policy[WeightedState]):
     weights: tuple[float, ...]
 
     @property
-    def facts(self):
-        return Facts(uses_context=False)
+    def traits(self):
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem, replicas, rng):
         return WeightedState(problem, np.zeros(replicas))

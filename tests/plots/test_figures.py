@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
+from submax import BatchedRewards, Bernoulli, make_policy, plots, simulate
 
 
 @pytest.fixture(scope="module")
 def traces():
     return {
         name: simulate(
-            Bernoulli(4), make_policy(name), observations=300, delay=BatchFlush(20), replicas=9
+            Bernoulli(4), make_policy(name), observations=300, delay=BatchedRewards(20), replicas=9
         )
         for name in ("random", "rcp-submax", "thompson-1-1")
     }

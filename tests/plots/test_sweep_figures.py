@@ -17,7 +17,7 @@ arms = 2
 dimension = 3
 shift = [0, -2]
 [delay]
-kind = "batch-flush"
+kind = "batched-rewards"
 size = 10
 """
 

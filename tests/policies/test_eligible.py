@@ -6,7 +6,7 @@ import pytest
 from submax import Arms, Feedback, Problem, Slots, make_policy, simulate
 from submax.core.policy import probabilities_among
 from submax.environments import SleepingBernoulli
-from submax.simulation import BatchFlush
+from submax.simulation import BatchedRewards
 
 COUNTING = (
     "ucb1", "kl-ucb", "imed", "moss", "bayes-ucb-1-9", "thompson-1-1", "epsilon-greedy-0.1",
@@ -61,7 +61,7 @@ def test_the_second_best_arm_is_found_where_the_best_is_not_eligible(name, seed)
         make_policy(name),
         observations=1800,
         replicas=5,
-        delay=BatchFlush(30),
+        delay=BatchedRewards(30),
         seed=seed,
         points=None,
     )

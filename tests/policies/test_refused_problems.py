@@ -9,11 +9,11 @@ from submax import (
     Box,
     Continuous,
     Counts,
-    ListedBelief,
     Memory,
     Mixed,
     Problem,
     Slots,
+    TabularBelief,
     make_policy,
 )
 from submax.estimators import CVAE, BayesianFeatures, Counting
@@ -126,4 +126,4 @@ def test_feedback_without_propensities_is_refused_where_they_are_needed(policy, 
 def test_a_listed_belief_of_another_shape_is_refused():
     for levels, listed in (((2, 2), (2, 4, 2, 5)), ((2,), (2, 4, 2, 3))):
         with raises_code("invalid-input"):
-            ListedBelief(Arms(3), np.zeros(levels), np.zeros((2, 4, 2)), np.zeros(listed))
+            TabularBelief(Arms(3), np.zeros(levels), np.zeros((2, 4, 2)), np.zeros(listed))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from refusals import raises_code
 
 from submax import (
-    BatchFlush,
+    BatchedRewards,
     Bernoulli,
     Geometric,
     Lag,
@@ -33,7 +33,7 @@ def known(delay, observations):
 @given(st.integers(1, 60), st.integers(1, 60))
 def test_every_full_batch_comes_back_and_the_rest_never_does(observations, size):
     expected = [decision // size * size for decision in range(observations)]
-    assert known(BatchFlush(size), observations) == (expected, observations // size * size)
+    assert known(BatchedRewards(size), observations) == (expected, observations // size * size)
 
 
 @given(st.integers(1, 60), st.integers(0, 60))
@@ -126,8 +126,8 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
 @pytest.mark.parametrize(
     ("kind", "given", "parameter"),
     [
-        (BatchFlush, {"size": 0}, "size"),
-        (BatchFlush, {"size": 1.0}, "size"),
+        (BatchedRewards, {"size": 0}, "size"),
+        (BatchedRewards, {"size": 1.0}, "size"),
         (Lag, {"steps": -1}, "steps"),
         (Geometric, {"missing": 2}, "missing"),
         (Pareto, {"shape": 1.0}, "shape"),

@@ -16,10 +16,10 @@ from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
 from submax.policies.epsilon_greedy import Random
 from submax.policies.thompson import Thompson
-from submax.simulation.delays import BatchFlush, Lag
+from submax.simulation.delays import BatchedRewards, Lag
 from submax.simulation.simulate import simulate
 
-DELAYS = [BatchFlush(1), BatchFlush(7), BatchFlush(100), Lag(0), Lag(5), Lag(100)]
+DELAYS = [BatchedRewards(1), BatchedRewards(7), BatchedRewards(100), Lag(0), Lag(5), Lag(100)]
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def test_thinning_keeps_the_exact_values(points, seed):
             Thompson(),
             observations=60,
             replicas=4,
-            delay=BatchFlush(8),
+            delay=BatchedRewards(8),
             seed=seed,
             points=kept,
         )
@@ -223,7 +223,7 @@ class PaysWrongly(Bernoulli):
 
 
 @pytest.mark.parametrize("wrong", [3.0, np.nan])
-@pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(7)], ids=repr)
+@pytest.mark.parametrize("delay", [BatchedRewards(1), BatchedRewards(7)], ids=repr)
 def test_an_environment_that_pays_what_it_does_not_declare_is_refused(wrong, delay):
     environment = PaysWrongly(3, wrong=wrong)
     with raises_code("invalid-input", "environment"):
@@ -264,7 +264,7 @@ def test_a_policy_that_ignores_the_context_is_warned_about(environment):
 
 @pytest.mark.parametrize(
     ("delay", "updates"),
-    [(BatchFlush(1), 30), (BatchFlush(7), 4), (BatchFlush(31), 0), (Lag(5), 25)],
+    [(BatchedRewards(1), 30), (BatchedRewards(7), 4), (BatchedRewards(31), 0), (Lag(5), 25)],
     ids=repr,
 )
 def test_progress_is_called_with_every_decision_and_every_update(delay, updates):

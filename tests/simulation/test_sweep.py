@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from submax import BatchFlush, Bernoulli, make_policy, simulate
+from submax import BatchedRewards, Bernoulli, make_policy, simulate
 from submax.simulation.results import CellResult, CellStore, Curve, Seconds
 from submax.simulation.runner import sweep
 
@@ -111,7 +111,7 @@ def test_the_late_slope_is_the_regret_per_decision_in_the_last_tenth(seed):
         make_policy("rcp-submax"),
         observations=200,
         replicas=3,
-        delay=BatchFlush(20),
+        delay=BatchedRewards(20),
         seed=seed,
     )
     late = (trace.steps >= 180).nonzero()[0]

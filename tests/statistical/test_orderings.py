@@ -8,7 +8,7 @@ import pytest
 from submax.core.conditioning import Table
 from submax.environments.arms import Bernoulli
 from submax.policies import make_policy
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 from submax.strategies.weighted import Optimistic, Optimized, SubMax, Target
 
@@ -28,7 +28,7 @@ def test_submax_regrets_less_than_optimized_less_than_optimistic_less_than_rando
             make_policy(name),
             observations=3000,
             replicas=100,
-            delay=BatchFlush(100),
+            delay=BatchedRewards(100),
             seed=seed,
             points=1,
         ).final_regret
@@ -66,7 +66,7 @@ def test_the_regret_of_random_choice_has_a_closed_form(arms, seed):
         make_policy("random"),
         observations=200,
         replicas=500,
-        delay=BatchFlush(200),
+        delay=BatchedRewards(200),
         seed=seed,
         points=1,
     ).final_regret

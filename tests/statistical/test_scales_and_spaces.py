@@ -14,8 +14,8 @@ from submax.models.memory import Memory
 from submax.models.training import Training
 from submax.policies.epsilon_greedy import Random
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.beyond.real_valued import Bump, Gridded, Pricing
-from submax.simulation.delays import BatchFlush
+from submax.research.beyond.real_valued import Gridded, Pricing, SmoothReward
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 from submax.strategies.linear_program import LinearProgram
 from submax.strategies.weighted import Advantage, Optimized, SubMax
@@ -37,7 +37,7 @@ def final_regret(environment, policy, seed, observations, replicas, batch):
             policy,
             observations=observations,
             replicas=replicas,
-            delay=BatchFlush(batch),
+            delay=BatchedRewards(batch),
             seed=seed,
             points=1,
         )
@@ -70,7 +70,7 @@ def test_counting_beats_chance_on_every_scale(environment, strategy, seed):
     assert standard_errors(environment, Random(), policy, seed, **size) > MARGIN
 
 
-REAL = [Bump(), Pricing(), Bump(sizes=(3, 2))]
+REAL = [SmoothReward(), Pricing(), SmoothReward(sizes=(3, 2))]
 
 
 @pytest.mark.parametrize("environment", REAL, ids=["box", "price", "mixed"])
@@ -84,9 +84,9 @@ def test_counting_cells_beats_chance_over_real_valued_actions(environment, seed)
 @pytest.mark.parametrize(
     "environment",
     [
-        pytest.param(Bump(), marks=pytest.mark.soak),
+        pytest.param(SmoothReward(), marks=pytest.mark.soak),
         pytest.param(Pricing(), marks=pytest.mark.soak),
-        Bump(sizes=(3, 2)),
+        SmoothReward(sizes=(3, 2)),
     ],
     ids=["box", "price", "mixed"],
 )

@@ -28,7 +28,7 @@ from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import SlotBySlot
 from submax.policies.ucb import upper_bound
-from submax.simulation.delays import BatchFlush
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 from submax.strategies.tracking import Divergence, Tracking, confidence, persistence
 from submax.strategies.weighted import Clipped, Optimistic, SubMax
@@ -756,7 +756,7 @@ def test_the_regret_of_the_adaptive_rule_slows_down(beta, seed):
         make_policy("rcp-adaptive"),
         observations=50_000,
         replicas=60,
-        delay=BatchFlush(500),
+        delay=BatchedRewards(500),
         seed=seed,
         points=10,
     )

@@ -1,45 +1,45 @@
 import numpy as np
 import pytest
 
-from submax import BatchFlush
+from submax import BatchedRewards
 from submax.simulation.delays import Step
 from submax.testing import check_delay
 
 UNSEEDED = np.random.default_rng(0)
 
 
-class DropsTheRest(BatchFlush):
+class DropsTheRest(BatchedRewards):
     def schedule(self, observations):
         yield Step(1, 0)
         for _ in range((observations - 1) // 2):
             yield Step(2, 2)
 
 
-class TooEarly(BatchFlush):
+class TooEarly(BatchedRewards):
     def schedule(self, observations):
         yield Step(1, observations)
         if observations > 1:
             yield Step(observations - 1, 0)
 
 
-class DecidesNothing(BatchFlush):
+class DecidesNothing(BatchedRewards):
     def schedule(self, observations):
         yield Step(observations, 0)
         yield Step(0, observations)
 
 
-class TakesBack(BatchFlush):
+class TakesBack(BatchedRewards):
     def schedule(self, observations):
         yield Step(observations, -1)
 
 
-class AtRandom(BatchFlush):
+class AtRandom(BatchedRewards):
     def schedule(self, observations):
         for _ in range(observations):
             yield Step(1, int(UNSEEDED.integers(2)))
 
 
-class NegativeLength(BatchFlush):
+class NegativeLength(BatchedRewards):
     @property
     def length(self):
         return -1

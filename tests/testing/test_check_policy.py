@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax import ChosenActions, Facts, InputError, Policy
+from submax import ChosenActions, InputError, Policy, PolicyTraits
 from submax.estimators import Counting
 from submax.policies import UCB1, EpsilonGreedy, Gradient, LogisticUCB, Random
 from submax.testing import check_policy
@@ -101,14 +101,14 @@ class UpdatesInPlace(EpsilonGreedy):
 
 class SaysItUsesTheContext(EpsilonGreedy):
     @property
-    def facts(self):
-        return Facts()
+    def traits(self):
+        return PolicyTraits()
 
 
 class SaysItIgnoresTheContext(LogisticUCB):
     @property
-    def facts(self):
-        return Facts(uses_context=False)
+    def traits(self):
+        return PolicyTraits(uses_context=False)
 
 
 class NeedsPropensitiesInSecret(EpsilonGreedy):

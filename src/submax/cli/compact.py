@@ -128,7 +128,7 @@ def _trains_models(settings: Settings) -> bool:
     if names_file(specification.data):
         return True
     try:
-        return specification.build().facts.trains_models
+        return specification.build().traits.trains_models
     except SubmaxError:
         # A package that the policy needs is not installed here.
         return True

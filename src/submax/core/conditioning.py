@@ -11,7 +11,7 @@ import numpy as np
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.numerics import draw
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Space
 
@@ -60,7 +60,7 @@ def no_probabilities(shape: tuple[int, ...]) -> Floats:
 
 
 @dataclass(frozen=True)
-class StrategyFacts:
+class StrategyRequirements:
     """What a policy has to provide for a strategy, beyond the levels and their prior.
 
     - ``needs_listing``: the strategy reads the probability of every action, so that the actions
@@ -82,7 +82,7 @@ class Strategy(ABC):
     A strategy that is a set of weights, one for each reward level, is a `WeightedStrategy`.
     """
 
-    facts: ClassVar[StrategyFacts] = StrategyFacts(needs_listing=True)
+    traits: ClassVar[StrategyRequirements] = StrategyRequirements(needs_listing=True)
     """What a policy has to provide for the strategy."""
 
     @abstractmethod
@@ -188,7 +188,7 @@ class WeightedStrategy(Strategy):
     Reference: Xu et al. (2024), equation gm-inference.
     """
 
-    facts: ClassVar[StrategyFacts] = StrategyFacts()
+    traits: ClassVar[StrategyRequirements] = StrategyRequirements()
 
     @abstractmethod
     def weights(self, table: Table) -> Floats:
@@ -361,7 +361,7 @@ class Belief(ConditionalDistribution):
 
     It is the table from which a strategy makes a policy: p(action | context, reward level), the
     L reward levels, and how often each level occurs. Estimators whose actions can be listed return
-    a `ListedBelief` and need not write a class of their own.
+    a `TabularBelief` and need not write a class of their own.
     """
 
     @property
@@ -425,7 +425,7 @@ def sums_by_slot(joint: Floats, sizes: tuple[int, ...]) -> list[Floats]:
     return [cube.sum(axis=tuple(set(slots) - {slot})) for slot in slots]
 
 
-class ListedBelief(Belief):
+class TabularBelief(Belief):
     """The probabilities of all joint actions, ``listed [R, n, L, M]``, in n contexts.
 
     ``levels [R, L]`` are the rewards conditioned on, ``level_prior [R, n, L]`` is how often each
@@ -493,7 +493,7 @@ class ListedBelief(Belief):
 
     def rows(self, row: Integers) -> Belief:
         listed, prior = self.prob_of_all(), self.level_prior()
-        return ListedBelief(
+        return TabularBelief(
             self.space,
             self.levels(),
             np.take_along_axis(prior, row[..., None], axis=1),
@@ -529,6 +529,6 @@ class Estimator(ABC, Generic[Params]):
         """Return what is believed in these contexts, ``context [R, n, D]``."""
 
     @property
-    def facts(self) -> Facts:
-        """What callers have to know about the estimator, see `Facts`."""
-        return Facts()
+    def traits(self) -> PolicyTraits:
+        """What callers have to know about the estimator, see `PolicyTraits`."""
+        return PolicyTraits()

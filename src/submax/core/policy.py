@@ -14,7 +14,7 @@ from submax.core.spaces import Choices
 
 
 @dataclass(frozen=True)
-class Facts:
+class PolicyTraits:
     """Properties of a policy or an estimator that cannot be seen from its methods.
 
     - ``uses_context``: decisions may differ between contexts. If not, the context is ignored, and
@@ -131,12 +131,12 @@ class Policy(ABC, Generic[State]):
         return state
 
     @property
-    def facts(self) -> Facts:
+    def traits(self) -> PolicyTraits:
         """What callers rely on beyond the decisions."""
-        return Facts()
+        return PolicyTraits()
 
 
-class ListingPolicy(Policy[State]):
+class TabularPolicy(Policy[State]):
     """A policy defined by ``probabilities``; ``act`` and ``log_prob`` are derived from them."""
 
     @abstractmethod
@@ -186,8 +186,8 @@ class WrapperPolicy(Policy[Any]):
         return self.policy
 
     @property
-    def facts(self) -> Facts:
-        return self.policy.facts
+    def traits(self) -> PolicyTraits:
+        return self.policy.traits
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
         return self.wrapped(problem).init(problem, replicas, rng)

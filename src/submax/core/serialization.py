@@ -75,7 +75,7 @@ PARTIAL = ".partial"
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces ``path`` at the end of the block.
 
     After a crash ``path`` holds either its old or its new contents, never a part of them.

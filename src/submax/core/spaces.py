@@ -14,7 +14,7 @@ from submax.core.serialization import stored
 
 Choices: TypeAlias = tuple[tuple[int, ...], ...]
 """For each slot, the indices of some of its choices, such as those that are eligible."""
-LISTING_LIMIT = 2**20
+MAX_ENUMERATED_ACTIONS = 2**20
 """Largest number of joint actions that are ever listed: a table of 2²⁰ floats takes 8 MB."""
 
 
@@ -117,9 +117,9 @@ class Space(ABC):
                 f"{who} keeps a number for every joint action, and those of {self} cannot be listed"
                 f"{advice}"
             )
-        if self.size > LISTING_LIMIT:
+        if self.size > MAX_ENUMERATED_ACTIONS:
             raise InputError(
-                f"{who} keeps a number for every joint action, at most {LISTING_LIMIT}, "
+                f"{who} keeps a number for every joint action, at most {MAX_ENUMERATED_ACTIONS}, "
                 f"and this space has {self.size}{advice}"
             )
 

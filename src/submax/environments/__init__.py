@@ -12,7 +12,7 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
     {
         "adversarial": "submax.research.beyond.adversarial:Adversarial",
         "bernoulli": "submax.environments.arms:Bernoulli",
-        "bump": "submax.research.beyond.real_valued:Bump",
+        "bump": "submax.research.beyond.real_valued:SmoothReward",
         "cascade": "submax.research.beyond.slates:Cascade",
         "classification": "submax.environments.tables:Classification",
         "combinatorial": "submax.environments.contextual:Combinatorial",
@@ -22,7 +22,7 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
         "drifting-bernoulli": "submax.environments.changing:DriftingBernoulli",
         "drifting-contextual": "submax.environments.contextual:DriftingContextual",
         "dueling": "submax.research.beyond.duels:Dueling",
-        "few-good": "submax.environments.arms:FewGood",
+        "sparse-bernoulli": "submax.environments.arms:SparseBernoulli",
         "gaussian": "submax.environments.arms:Gaussian",
         "heavy-tailed": "submax.environments.arms:HeavyTailed",
         "linear-contextual": "submax.environments.linear:LinearContextual",

@@ -150,7 +150,7 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
 
 
 @dataclass(frozen=True)
-class FewGood(BinaryArmEnvironment[Floats]):
+class SparseBernoulli(BinaryArmEnvironment[Floats]):
     """K arms with rewards 0 and 1: ``good`` of them succeed with probability ``high``.
 
     The other arms succeed with probability ``low``. K is ``arms``; which arms are good is drawn at

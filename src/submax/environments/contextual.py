@@ -15,7 +15,7 @@ from submax.core.checks import positive, whole_number
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.problem import Problem
-from submax.core.spaces import LISTING_LIMIT, Arms, Slots, Space
+from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Slots, Space
 from submax.environments.changing import drifted
 
 
@@ -121,10 +121,10 @@ class Tree(NamedTuple):
 def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -> Floats:
     """The highest logit of all joint actions in each context: ``[R, n, D] -> [R, n]``."""
     size = math.prod(sizes)
-    if size > LISTING_LIMIT:
+    if size > MAX_ENUMERATED_ACTIONS:
         raise InputError(
             f"the best joint action cannot be found among {size} joint actions, at most "
-            f"{LISTING_LIMIT} are allowed: use smaller sizes"
+            f"{MAX_ENUMERATED_ACTIONS} are allowed: use smaller sizes"
         )
     from_context = context @ truth.context_weight
     slots = np.split(truth.choice_weight, np.cumsum(sizes)[:-1], axis=1)
@@ -419,7 +419,7 @@ class Combinatorial(NetworkEnvironment):
 
     ``sizes`` gives the number of choices of each slot and s is ``shift``. The random network f
     with ``hidden`` units and the contexts of width ``dimension`` are those of `Contextual`.
-    ``best_reward`` is exact and needs a space of at most `LISTING_LIMIT` joint actions; everything
+    ``best_reward`` is exact and needs a space of at most `MAX_ENUMERATED_ACTIONS` joint actions; everything
     else works for any number of them.
 
     Reference: Xu et al. (2024), section 4.3.

@@ -18,7 +18,7 @@ from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
-from submax.core.spaces import LISTING_LIMIT, Slots
+from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Slots
 from submax.environments.tables import check_file, first_row, numbers, read_table
 
 
@@ -66,8 +66,10 @@ def _columns(name: str, table: Any) -> list[str]:
                 f"{name} has more than one column {column!r}, and names must be unique: rename one",
                 parameter=column,
             )
-    if not 1 <= table.num_rows <= LISTING_LIMIT:
-        raise InputError(f"{name} must have 1 to {LISTING_LIMIT} rows, not {table.num_rows}")
+    if not 1 <= table.num_rows <= MAX_ENUMERATED_ACTIONS:
+        raise InputError(
+            f"{name} must have 1 to {MAX_ENUMERATED_ACTIONS} rows, not {table.num_rows}"
+        )
     return columns
 
 

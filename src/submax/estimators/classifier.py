@@ -9,9 +9,9 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import one_of, positive, whole_number
-from submax.core.conditioning import Estimator, ListedBelief, normalized
+from submax.core.conditioning import Estimator, TabularBelief, normalized
 from submax.core.numerics import tally
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import stored
@@ -95,8 +95,8 @@ class Classifier(Estimator[ClassifierParams]):
         return ClassifierTemplate.of(self.classifier, self.parameters)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True, forgets=self.memory.forgets)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClassifierParams:
         problem.space.check_listable("the classifier estimator", INSTEAD)
@@ -178,7 +178,7 @@ class Classifier(Estimator[ClassifierParams]):
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
 
 
-class ClassifierBelief(ListedBelief, ObservationWeights):
+class ClassifierBelief(TabularBelief, ObservationWeights):
     """What the classifiers of ``params`` predict in these contexts, when it is first needed."""
 
     def __init__(self, estimator: Classifier, params: ClassifierParams, context: Floats) -> None:

@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, positive
 from submax.core.conditioning import Belief, Estimator, normalized, sums_by_slot, with_total
 from submax.core.numerics import decreasing_root, draw, tally
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import stored
@@ -269,8 +269,10 @@ class Counting(Estimator[CountingParams]):
             (positive if self.memory == "fitted" else non_negative)("smoothing", self.smoothing)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, forgets=self.memory == "fitted" or self.memory.forgets)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(
+            uses_context=False, forgets=self.memory == "fitted" or self.memory.forgets
+        )
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
         problem.space.check_listable("the counting estimator", INSTEAD)

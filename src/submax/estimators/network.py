@@ -14,7 +14,7 @@ from submax.core.checks import non_negative, one_of, whole_number
 from submax.core.conditioning import Belief, ConditionalDistribution, Estimator
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import stored
@@ -215,8 +215,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return self.drawn(replicas, problem.scale.levels, rng)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True, forgets=self.memory.forgets)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
         who = f"the {type(self).__name__} estimator"

@@ -9,10 +9,10 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, whole_number
-from submax.core.conditioning import Estimator, ListedBelief
+from submax.core.conditioning import Estimator, TabularBelief
 from submax.core.errors import InputError
 from submax.core.numerics import tally
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import stored
@@ -142,8 +142,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
             )
 
     @property
-    def facts(self) -> Facts:
-        return Facts(forgets=self.memory.forgets)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
         problem.space.check_listable(
@@ -210,7 +210,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         return counts
 
 
-class FeatureBelief(ListedBelief, ObservationWeights):
+class FeatureBelief(TabularBelief, ObservationWeights):
     """What the regressions of ``params`` predict in these contexts, when it is first needed.
 
     ``draws`` and ``width`` are those of the estimator.

@@ -10,7 +10,7 @@ from scipy.special import expit
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, whole_number
 from submax.core.errors import InputError
-from submax.core.policy import Facts, ListingPolicy, Policy, WrapperPolicy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary
 from submax.core.serialization import stored
@@ -45,7 +45,7 @@ class PosteriorState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PosteriorSubMax(ListingPolicy[PosteriorState]):
+class PosteriorSubMax(TabularPolicy[PosteriorState]):
     """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
 
     Each draw v of the expected reward of every action gives a policy: from the uniform one,
@@ -61,8 +61,8 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
     depth: int = 2
 
     @property
-    def facts(self) -> Facts:
-        return self.estimator.facts
+    def traits(self) -> PolicyTraits:
+        return self.estimator.traits
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1, at_most=100)
@@ -139,7 +139,7 @@ class LogisticSubMaxState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
+class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     """Apply SubMax to posterior draws of logistic regressions, and average the policies.
 
     P(1 | a, x) = σ(θ_a · (1, z)), see `LogisticRegressions`; a reward between the lowest and the
@@ -167,8 +167,8 @@ class LogisticSubMax(ListingPolicy[LogisticSubMaxState]):
             )
 
     @property
-    def facts(self) -> Facts:
-        return Facts(forgets=self.memory.forgets)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(forgets=self.memory.forgets)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -266,7 +266,7 @@ class PredictiveMixtureState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
+class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
     """Mix the probabilities of policies: π(a | x) = Σ_m w_m π_m(a | x).
 
     Every policy predicts the reward of each decision before it learns from it, and w_m ∝
@@ -289,9 +289,9 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
             raise InputError("policies must name at least one policy", parameter="policies")
 
     @property
-    def facts(self) -> Facts:
-        facts = [policy.facts for policy in self.policies]
-        return Facts(
+    def traits(self) -> PolicyTraits:
+        facts = [policy.traits for policy in self.policies]
+        return PolicyTraits(
             uses_context=any(one.uses_context for one in facts),
             needs_propensities=any(one.needs_propensities for one in facts),
             trains_models=any(one.trains_models for one in facts),
@@ -354,7 +354,7 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
         feedback = _joined(state.pending, feedback)
         waiting = np.count_nonzero(feedback.weight, axis=1)
         due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
-        now, later = _split(feedback, due | self.facts.forgets)
+        now, later = _split(feedback, due | self.traits.forgets)
         state = state._replace(pending=later)
         if now is None:
             return state
@@ -417,7 +417,7 @@ class PredictiveMixture(ListingPolicy[PredictiveMixtureState]):
             backlog = _joined(backlogs[number], feedback)
             waiting = np.count_nonzero(backlog.weight, axis=1)
             due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
-            due |= (behind[:, number] < FAR_BEHIND) | self.facts.forgets
+            due |= (behind[:, number] < FAR_BEHIND) | self.traits.forgets
             lesson, backlogs[number] = _split(backlog, due)
             if lesson is not None:
                 members[number] = policy.update(members[number], lesson, rng)
@@ -572,8 +572,8 @@ class Adaptive(WrapperPolicy):
     depth: int = 2
 
     @property
-    def facts(self) -> Facts:
-        return self.estimator.facts
+    def traits(self) -> PolicyTraits:
+        return self.estimator.traits
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1, at_most=100)

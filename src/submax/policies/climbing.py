@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive, whole_number
 from submax.core.errors import InputError
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import stored
@@ -534,9 +534,9 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     context_effects: bool = False
 
     @property
-    def facts(self) -> Facts:
+    def traits(self) -> PolicyTraits:
         # Without context effects the scores do not depend on the context.
-        return Facts(uses_context=self.context_effects)
+        return PolicyTraits(uses_context=self.context_effects)
 
     def __post_init__(self) -> None:
         positive("prior_variance", self.prior_variance)

@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, probability
 from submax.core.numerics import tally
-from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -35,8 +35,8 @@ class Random(Policy[RandomState]):
     """
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, learns=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, learns=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         return RandomState(problem)
@@ -61,7 +61,7 @@ class Random(Policy[RandomState]):
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(ListingPolicy[ArmStatistics]):
+class EpsilonGreedy(TabularPolicy[ArmStatistics]):
     """Explore uniformly with probability ε, otherwise take the arm with the highest mean reward.
 
     π(a) = ε / K + (1 − ε) / T if a is one of the T arms with the highest mean, otherwise ε / K. K
@@ -79,8 +79,8 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
         probability("epsilon", self.epsilon)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         return ArmStatistics.empty(problem, replicas)
@@ -103,7 +103,7 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
 
 
 @dataclass(frozen=True)
-class PosteriorGreedy(ListingPolicy[ArmStatistics]):
+class PosteriorGreedy(TabularPolicy[ArmStatistics]):
     """Take the arm with the highest posterior mean (α + successes) / (α + β + pulls).
 
     The prior of every arm is Beta(α, β). Ties are broken at random for every decision. An
@@ -120,8 +120,8 @@ class PosteriorGreedy(ListingPolicy[ArmStatistics]):
         positive("beta", self.beta)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         problem.scale.known_bounds("the PosteriorGreedy policy")
@@ -161,7 +161,7 @@ class GradientState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gradient(ListingPolicy[GradientState]):
+class Gradient(TabularPolicy[GradientState]):
     """Take arms by softmax preferences, and learn the preferences by stochastic gradient ascent.
 
     π(a) = exp H(a) / Σ_b exp H(b). An observation of arm aⁱ with reward r adds
@@ -178,8 +178,8 @@ class Gradient(ListingPolicy[GradientState]):
         positive("step", self.step)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
         problem.space.check_listable("the gradient bandit")

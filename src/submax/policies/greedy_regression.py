@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative
 from submax.core.errors import InputError, one_line
 from submax.core.numerics import draw, log_prob_of, sharpened
-from submax.core.policy import Facts, ListingPolicy, Policy, WrapperPolicy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary
 from submax.core.serialization import stored
@@ -116,7 +116,7 @@ class RegressionState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GreedyRegression(ListingPolicy[RegressionState]):
+class GreedyRegression(TabularPolicy[RegressionState]):
     """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
 
     The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
@@ -159,8 +159,8 @@ class GreedyRegression(ListingPolicy[RegressionState]):
             ) from error
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True, forgets=self.memory.forgets)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RegressionState:
         problem.space.check_listable("greedy-regression", "take rcp-adaptive")

@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.errors import InputError
-from submax.core.policy import ListingPolicy
+from submax.core.policy import TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -116,7 +116,7 @@ class LinUCBState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinUCB(ListingPolicy[LinUCBState]):
+class LinUCB(TabularPolicy[LinUCBState]):
     """Take the action with the highest upper confidence bound, x·θ̂_a + α √(xᵀ Σ_a x).
 
     x = (1, z) with the standardized context z. Every joint action a has a Bayesian regression of
@@ -212,7 +212,7 @@ in parts."""
 
 
 @dataclass(frozen=True)
-class LinearThompson(ListingPolicy[LinearBeliefs]):
+class LinearThompson(TabularPolicy[LinearBeliefs]):
     """Draw each action's coefficients from their posterior and take the action with the best x·θ_a.
 
     θ_a ~ N(θ̂_a, width² Σ_a), where N(θ̂_a, Σ_a) is the posterior of the coefficients of a Bayesian
@@ -311,7 +311,7 @@ class HybridState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HybridLinUCB(ListingPolicy[HybridState]):
+class HybridLinUCB(TabularPolicy[HybridState]):
     """Take the action with the highest z_a·β̂ + x·θ̂_a + α s_a, equal ones with equal chance.
 
     The coefficients β are shared by all actions, θ_a belong to one action. x = (1, c) is the

@@ -10,7 +10,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative, positive
 from submax.core.errors import InputError
 from submax.core.numerics import log_prob_of
-from submax.core.policy import ListingPolicy, Policy
+from submax.core.policy import Policy, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -140,7 +140,7 @@ def _curvature(weight: Floats, rows: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class LogisticUCB(ListingPolicy[LogisticBelief]):
+class LogisticUCB(TabularPolicy[LogisticBelief]):
     """Take the action with the highest θ̂_a · x + α √(xᵀ Σ_a x), equal ones with equal chance.
 
     Every joint action has a logistic regression P(1 | a, c) = σ(θ_a · x), x = (1, c), with the

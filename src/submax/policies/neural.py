@@ -16,7 +16,7 @@ from submax.core.checks import below_one, non_negative, positive, probability, w
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.numerics import log_prob_of
 from submax.core.optional import require_extra
-from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import stored
@@ -426,7 +426,7 @@ def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
+class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
     """Explore uniformly with probability ε, otherwise take the highest value in this context.
 
     π(a | c) = ε / M + (1 − ε) / T if a is one of the T actions with the highest f(a, c), otherwise
@@ -448,8 +448,8 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
         below_one("dropout", self.dropout)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
         return ValueBelief.empty(problem, replicas, self.hidden)
@@ -612,8 +612,8 @@ class GradientFeaturePolicy(Policy[GradientBelief]):
         whole_number("hidden", self.hidden, at_least=1)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientBelief:
         return GradientBelief.empty(problem, replicas, self.hidden, self.ridge)
@@ -625,7 +625,7 @@ class GradientFeaturePolicy(Policy[GradientBelief]):
 
 
 @dataclass(frozen=True)
-class NeuralUCB(GradientFeaturePolicy, ListingPolicy[GradientBelief]):
+class NeuralUCB(GradientFeaturePolicy, TabularPolicy[GradientBelief]):
     """Take the action with the highest upper confidence bound, f(a, c) + γ √(gᵀ U⁻¹ g).
 
     f is the logit of a value network with two layers of ``hidden`` units, trained as ``training``

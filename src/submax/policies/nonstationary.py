@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, non_negative, whole_number
 from submax.core.numerics import tally
-from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -75,7 +75,7 @@ class ForgettingState(NamedTuple):
         )
 
 
-class ForgettingUCB(ListingPolicy[ForgettingState]):
+class ForgettingUCB(TabularPolicy[ForgettingState]):
     """Take the arm with the highest mean + 2 √(ξ ln n / N_a); equal arms share the probability.
 
     N_a is the weighted number of pulls of the arm, n their sum, or the length of the window if this
@@ -86,8 +86,8 @@ class ForgettingUCB(ListingPolicy[ForgettingState]):
     exploration: float
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, forgets=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, forgets=True)
 
     def probabilities(self, state: ForgettingState, context: Floats) -> Floats:
         arms = state.arms
@@ -109,8 +109,8 @@ class ForgettingThompson(Policy[ForgettingState]):
     beta: float
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, forgets=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, forgets=True)
 
     @property
     def thompson(self) -> Thompson:

@@ -14,10 +14,10 @@ from submax.core.conditioning import (
     ConditionalDistribution,
     EstimatedDensity,
     Estimator,
-    ListedBelief,
     SampleSizes,
     Strategy,
     Table,
+    TabularBelief,
     WeightedStrategy,
     estimated_density,
     mixture_of_one,
@@ -28,18 +28,18 @@ from submax.core.conditioning import (
 )
 from submax.core.errors import FallbackWarning, InputError, fall_back, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import MOST_QUANTILES
 from submax.core.serialization import stored
-from submax.core.spaces import LISTING_LIMIT, Choices, Space
+from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Choices, Space
 from submax.estimators.counting import Counting
 from submax.policies.arm_statistics import drawn_listed, drawn_one, joined, split
 from submax.strategies.tracking import ObservationWeights
 from submax.strategies.weighted import SubMax
 
 
-class RestrictedBelief(ListedBelief, ObservationWeights):
+class RestrictedBelief(TabularBelief, ObservationWeights):
     """What a belief says if only the actions of some choices are eligible.
 
     With E the eligible actions and m_l = Σ_{a ∈ E} p(a | c, l), the probabilities become
@@ -199,15 +199,15 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
     levels: int | None
 
     @property
-    def facts(self) -> Facts:
+    def traits(self) -> PolicyTraits:
         # Importance-sampled values of the levels need propensities.
-        needs_propensities = self.strategy.facts.needs_values
-        return replace(self.estimator.facts, needs_propensities=needs_propensities)
+        needs_propensities = self.strategy.traits.needs_values
+        return replace(self.estimator.traits, needs_propensities=needs_propensities)
 
     @property
     def grouped_draws(self) -> bool:
         """Whether decisions of one batch are drawn in groups, see ``draw_grouped``."""
-        return self.strategy.facts.grouped_draws and not self.estimator.facts.uses_context
+        return self.strategy.traits.grouped_draws and not self.estimator.traits.uses_context
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -219,7 +219,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         params = self.estimator.init(problem, replicas, rng)
         informed = np.zeros(replicas, dtype=bool)
         counts = None
-        if self.strategy.facts.needs_sample_sizes:
+        if self.strategy.traits.needs_sample_sizes:
             self.checked_weights(self.estimator.belief(params, _one_context(problem, replicas)))
             counts = DecisionCounts.none(replicas)
         values = self._values(problem, replicas, params)
@@ -256,7 +256,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
     def expected_rewards(self, state: RewardConditionedState, context: Floats) -> Floats | None:
         """Return E[r | a] of the belief; see ``Belief.expected_rewards``."""
         space = state.problem.space
-        if space.reals or space.size > LISTING_LIMIT:
+        if space.reals or space.size > MAX_ENUMERATED_ACTIONS:
             return None
         return self.belief(state, context).expected_rewards()
 
@@ -269,7 +269,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         self, state: RewardConditionedState, choices: Choices
     ) -> RewardConditionedState | None:
         """Restrict the table of conditioned probabilities; see `RestrictedBelief`."""
-        if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
+        if state.problem.space.reals or state.problem.space.size > MAX_ENUMERATED_ACTIONS:
             return None
         problem = state.problem.restricted(choices)
         return self._with_shared(state._replace(problem=problem, shared=None, eligible=choices))
@@ -322,14 +322,14 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
 
     def _with_shared(self, state: RewardConditionedState) -> RewardConditionedState:
         """Store the probabilities that all contexts share, so that no decision computes them."""
-        if state.decision_counts is None or self.estimator.facts.uses_context:
+        if state.decision_counts is None or self.estimator.traits.uses_context:
             return state
         context = _one_context(state.problem, len(state.informed))
         return state._replace(shared=self.compute_probabilities(state, context))
 
     def _values(self, problem: Problem, replicas: int, params: Any) -> Floats | None:
         """Return the values of the levels if the strategy needs them, once for each update."""
-        if not self.strategy.facts.needs_values:
+        if not self.strategy.traits.needs_values:
             return None
         values = self.estimator.belief(params, _one_context(problem, replicas)).values()
         if values is None:
@@ -377,7 +377,7 @@ class RewardConditioned(ConditionedPolicy):
     """Learn π(a | c, r), then marginalize over r with weights that may be negative.
 
     π‡(a | c) = Σ_l w_l π(a | c, r_l): the ``estimator`` gives π, the ``strategy`` gives w. Before
-    the first feedback the policy is uniform. Up to ``listing_limit`` joint actions are listed; if
+    the first feedback the policy is uniform. Up to ``max_enumerated_actions`` joint actions are listed; if
     there are more, decisions are drawn by rejection, at a cost that does not depend on the number
     of actions. A strategy that needs the probability of every action always lists them.
     ``levels`` is the number of reward levels to condition on; None takes that of the problem's
@@ -388,16 +388,21 @@ class RewardConditioned(ConditionedPolicy):
 
     estimator: Estimator[Any] = field(default_factory=Counting)
     strategy: Strategy = field(default_factory=SubMax)
-    listing_limit: int = 4096
+    max_enumerated_actions: int = 4096
     levels: int | None = None
 
     def __post_init__(self) -> None:
-        whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
+        whole_number(
+            "max_enumerated_actions",
+            self.max_enumerated_actions,
+            at_least=1,
+            at_most=MAX_ENUMERATED_ACTIONS,
+        )
         check_parts(self.estimator, self.strategy, self.levels)
 
     def check_space(self, space: Space) -> None:
         """Refuse spaces without a list of actions if the strategy needs one."""
-        if not self.strategy.facts.needs_listing:
+        if not self.strategy.traits.needs_listing:
             return
         who = f"the {type(self.strategy).__name__} strategy"
         if space.reals:
@@ -433,7 +438,7 @@ class RewardConditioned(ConditionedPolicy):
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)
         state.problem.check_action(action)
-        if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
+        if state.problem.space.reals or state.problem.space.size > MAX_ENUMERATED_ACTIONS:
             return self.density(state, context, action).log_prob
         index = state.problem.space.index(action)
         if state.problem.context_width == 0:
@@ -476,7 +481,7 @@ class RewardConditioned(ConditionedPolicy):
     def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         strategy, belief = self.strategy, self.belief(state, context)
         table = self.table(state, belief)
-        alone = context.shape[:2] == (1, 1) and not strategy.facts.needs_listing
+        alone = context.shape[:2] == (1, 1) and not strategy.traits.needs_listing
         if alone and isinstance(strategy, WeightedStrategy):
             return _mixture_of_one(strategy.weights(table), table, belief)[None, None]
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
@@ -484,8 +489,8 @@ class RewardConditioned(ConditionedPolicy):
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:
             return False
-        needs_listing = self.strategy.facts.needs_listing
-        return needs_listing or problem.space.size <= self.listing_limit
+        needs_listing = self.strategy.traits.needs_listing
+        return needs_listing or problem.space.size <= self.max_enumerated_actions
 
     def _rows_per_part(self, state: RewardConditionedState, context: Floats) -> int:
         """Return how many rows are listed at a time."""

@@ -10,10 +10,10 @@ from submax.core.checks import non_negative, whole_number
 from submax.core.conditioning import Estimator, Strategy
 from submax.core.errors import InputError, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
-from submax.core.spaces import LISTING_LIMIT, Arms, Choices, Space
+from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
 from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
 from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
@@ -65,7 +65,7 @@ class SlotBySlot(ConditionedPolicy):
                 f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
                 "reward-conditioned with the CVAE, such as rcp-cvae-submax"
             )
-        if self.strategy.facts.needs_values and space.slots > 1:
+        if self.strategy.traits.needs_values and space.slots > 1:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs the values of policies for "
                 "joint actions, and the slot-by-slot policy treats each slot alone: take the "
@@ -125,7 +125,7 @@ class SlotBySlot(ConditionedPolicy):
 
     def _alike(self, state: RewardConditionedState) -> bool:
         """Return whether all rows of a replica have the same probabilities."""
-        return state.problem.context_width == 0 or not self.estimator.facts.uses_context
+        return state.problem.context_width == 0 or not self.estimator.traits.uses_context
 
     def _drawn(
         self, state: RewardConditionedState, context: Floats, rows: int, rng: np.random.Generator
@@ -173,8 +173,8 @@ class PerSlot(Policy[PerSlotState]):
     policy: Policy[Any] = field(default_factory=_submax)
 
     @property
-    def facts(self) -> Facts:
-        return self.policy.facts
+    def traits(self) -> PolicyTraits:
+        return self.policy.traits
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PerSlotState:
         if problem.space.reals:
@@ -381,7 +381,7 @@ class PosteriorSlots(Policy[SlotsState]):
     def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
         """Return the posterior mean of every joint action; None if these are too many to list."""
         space = state.problem.space
-        if space.size > LISTING_LIMIT:
+        if space.size > MAX_ENUMERATED_ACTIONS:
             return None
         listing = space.listing()
         found = np.full((*context.shape[:2], space.size), np.nan)

@@ -12,7 +12,7 @@ from numpy.polynomial import legendre
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import at_least, whole_number
 from submax.core.numerics import draw, log_prob_of
-from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -307,8 +307,8 @@ class Thompson(Policy[ArmStatistics]):
         at_least("beta", self.beta, 0.05)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         # Raises an error if the bounds of rewards are unknown.
@@ -378,7 +378,7 @@ class FittedThompsonState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FittedThompson(ListingPolicy[FittedThompsonState]):
+class FittedThompson(TabularPolicy[FittedThompsonState]):
     """Thompson sampling with an empirical-Bayes Beta prior and an optionally sharper posterior.
 
     π(a) is the probability that a's draw from Beta(s (α + successes), s (β + failures)) is the
@@ -396,8 +396,8 @@ class FittedThompson(ListingPolicy[FittedThompsonState]):
         at_least("sharpness", self.sharpness, 0.1)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -432,7 +432,7 @@ class InformationDirectedState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class InformationDirected(ListingPolicy[InformationDirectedState]):
+class InformationDirected(TabularPolicy[InformationDirectedState]):
     """Minimize the information ratio Δ(π)² / v(π) over distributions π of the next decision.
 
     Δ(a) = E[max_b θ_b − θ_a] is the expected regret of arm a, and v(a) = Var(E[θ_a | a*]) is how
@@ -454,8 +454,8 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
         whole_number("draws", self.draws, at_least=2)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

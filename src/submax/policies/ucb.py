@@ -10,7 +10,7 @@ import scipy
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.numerics import draw, log_prob_of, tally
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -122,8 +122,8 @@ class IndexPolicy(Policy[IndexState]):
         return arms.successes(f"the {type(self).__name__} policy")
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> IndexState:
         arms = ArmStatistics.empty(problem, replicas)

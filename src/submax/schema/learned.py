@@ -14,7 +14,7 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.core.policy import Policy, probabilities_among
 from submax.core.registry import names_file
-from submax.core.serialization import modules_of, read_state, state_bytes, whole_file
+from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes
 from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
@@ -132,7 +132,7 @@ class Learned(NamedTuple):
     def write(self, path: Path | str) -> None:
         """Write a safetensors file; an existing file is replaced atomically."""
         data = self.to_bytes()
-        with whole_file(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             file.write(data)
 
     def to_bytes(self) -> bytes:

@@ -50,7 +50,7 @@ class Model(NamedTuple):
         part after the other. The parts are iterated over several times.
         """
         active, problem = schema.menu.active, schema.problem
-        if policy.facts.trains_models:
+        if policy.traits.trains_models:
             all_parts = list(parts)
             parts = [Columns.joined(all_parts)] if all_parts else []
         rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])

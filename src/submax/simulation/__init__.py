@@ -10,7 +10,7 @@ DELAYS: Registry[Delay] = Registry(
     Delay,  # type: ignore[type-abstract]  # a contract is abstract
     "delay",
     {
-        "batch-flush": "submax.simulation.delays:BatchFlush",
+        "batched-rewards": "submax.simulation.delays:BatchedRewards",
         "geometric": "submax.simulation.delays:Geometric",
         "lag": "submax.simulation.delays:Lag",
         "pareto": "submax.simulation.delays:Pareto",

@@ -37,10 +37,10 @@ class Delay(ABC):
 
 
 @dataclass(frozen=True)
-class BatchFlush(Delay):
+class BatchedRewards(Delay):
     """Rewards come back together after every ``size`` decisions (N_b in the paper).
 
-    >>> list(BatchFlush(2).schedule(5))
+    >>> list(BatchedRewards(2).schedule(5))
     [Step(decide=2, receive=2), Step(decide=2, receive=2), Step(decide=1, receive=0)]
 
     Reference: the delay buffer of Xu et al. (2024), section 4.1.

@@ -79,7 +79,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     points: int = 500
     environment: dict[str, Any]
     delay: dict[str, Any] = msgspec.field(
-        default_factory=lambda: {"kind": "batch-flush", "size": 1}
+        default_factory=lambda: {"kind": "batched-rewards", "size": 1}
     )
     policies: list[str | dict[str, Any]]
     more_policies: list[str | dict[str, Any]] = []

@@ -22,7 +22,7 @@ from submax._version import __version__
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.optional import is_installed, require_extra
-from submax.core.serialization import PARTIAL, whole_file
+from submax.core.serialization import PARTIAL, atomic_write
 from submax.schema.known_type import known_type
 from submax.simulation.experiment import Specification
 from submax.simulation.trace import Trace
@@ -129,7 +129,7 @@ def _write_parquet(path: Path, parts: Sequence[Part]) -> None:
         size = _rows(part)
         columns = [_arrow_column(values, size) for values in part.values()]
         tables.append(pa.Table.from_arrays(columns, names=list(part)))
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         joined = pa.concat_tables(tables, promote_options="permissive")
         pq.write_table(joined, file, compression="zstd")
 
@@ -183,7 +183,7 @@ def _write_csv(path: Path, parts: Sequence[Part]) -> None:
                 strict=True,
             )
         )
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
 
 
@@ -377,7 +377,7 @@ class CellStore:
         self._directory.mkdir(parents=True, exist_ok=True)
         curves = result.replica_curves
         more = {} if curves is None else {"replica_curves": curves}
-        with whole_file(self._path(key)) as file:
+        with atomic_write(self._path(key)) as file:
             np.savez(
                 file,
                 steps=result.steps,
@@ -514,7 +514,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
 
 
@@ -547,7 +547,7 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
         "commit": _commit(),
         "machine": f"{os.cpu_count()} cores {platform.machine()}, {platform.system()}",
     }
-    with whole_file(directory / MANIFEST) as file:
+    with atomic_write(directory / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
 
@@ -619,7 +619,7 @@ class RowsStore:
     def write(self, key: str, result: list[Row]) -> None:
         """Store rows; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        with whole_file(self._path(key)) as file:
+        with atomic_write(self._path(key)) as file:
             file.write(json.dumps(result).encode())
 
     def read(self, key: str) -> list[Row]:

@@ -34,7 +34,7 @@ from submax.core.processes import SINGLE_THREAD, end_with_parent
 from submax.environments import ENVIRONMENTS
 from submax.policies.specification import PolicySpecification
 from submax.simulation import DELAYS
-from submax.simulation.delays import BatchFlush, Delay
+from submax.simulation.delays import BatchedRewards, Delay
 from submax.simulation.experiment import (
     Specification,
     configurations,
@@ -291,7 +291,7 @@ def cells(specification: Specification) -> list[Cell]:
     return found
 
 
-def rehearse(cells: Iterable[Cell]) -> list[str]:
+def dry_run(cells: Iterable[Cell]) -> list[str]:
     """Let every policy take four decisions in every environment, to find errors before the sweep.
 
     Return the names of policies that do not look at the context of their environment.
@@ -305,7 +305,7 @@ def rehearse(cells: Iterable[Cell]) -> list[str]:
         environment = make_environment(table)
         for cell in {_digest(cell.policy): cell for cell in group}.values():
             _rehearse_policy(cell, environment)
-            facts = policy_of(cell.policy).facts
+            facts = policy_of(cell.policy).traits
             if environment.problem.context_width and facts.learns and not facts.uses_context:
                 ignoring[cell.policy_name] = None
     return list(ignoring)
@@ -313,7 +313,7 @@ def rehearse(cells: Iterable[Cell]) -> list[str]:
 
 def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     policy = policy_of(cell.policy)
-    delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
+    delay = BatchedRewards(2 if _own_code([cell.policy]) else 5)
     observations = _at_most(4, environment)
     try:
         with ignored_contexts_allowed():
@@ -705,7 +705,7 @@ def run_study(
     chosen = cells(specification)[first::step]
     directory = Path(out) / specification.name
     check_directory(directory, specification)
-    rehearse(chosen)
+    dry_run(chosen)
     # One thread runs the cells here, because a sweep waits for the results of an executor.
     workers: AbstractContextManager[Executor] = (
         ThreadPoolExecutor(1) if executor is None else nullcontext(executor)

@@ -22,7 +22,7 @@ from submax.core.policy import (
 )
 from submax.core.problem import CheckedFeedback, ChosenActions, Feedback
 from submax.core.spaces import Choices
-from submax.simulation.delays import BatchFlush, Delay, RandomDelay, Step
+from submax.simulation.delays import BatchedRewards, Delay, RandomDelay, Step
 from submax.simulation.trace import Recorder, Trace
 
 
@@ -408,7 +408,7 @@ def simulate(
     *,
     observations: int,
     replicas: int = 100,
-    delay: Delay = BatchFlush(1),
+    delay: Delay = BatchedRewards(1),
     seed: int | Sequence[int] = 0,
     points: int | None = 500,
     progress: Progress | bool | None = None,
@@ -426,7 +426,7 @@ def simulate(
     >>> from submax.environments.arms import Bernoulli
     >>> from submax.policies.reward_conditioned import RewardConditioned
     >>> trace = simulate(
-    ...     Bernoulli(10, 1, 9), RewardConditioned(), observations=1000, delay=BatchFlush(100),
+    ...     Bernoulli(10, 1, 9), RewardConditioned(), observations=1000, delay=BatchedRewards(100),
     ...     replicas=20, seed=1,
     ... )
     >>> trace.accumulated_regret.shape
@@ -590,7 +590,7 @@ def _check_parts(environment: object, policy: object, delay: object) -> None:
             parameter="policy",
         )
     instance_of("policy", policy, Policy, "make_policy('rcp-submax')")
-    instance_of("delay", delay, Delay, "BatchFlush(100)")
+    instance_of("delay", delay, Delay, "BatchedRewards(100)")
 
 
 def _check_length(environment: Environment[Any], observations: int) -> None:
@@ -605,7 +605,7 @@ def _check_length(environment: Environment[Any], observations: int) -> None:
 
 
 def _warn_of_ignored_context(environment: Environment[Any], policy: Policy[Any]) -> None:
-    facts = policy.facts
+    facts = policy.traits
     if environment.problem.context_width and facts.learns and not facts.uses_context:
         warnings.warn(
             f"the policy {policy} does not look at the context of {environment}: the default, "

@@ -12,7 +12,7 @@ from submax.core.checks import probability, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.optional import require_module
-from submax.core.serialization import whole_file
+from submax.core.serialization import atomic_write
 from submax.core.spaces import Space
 from submax.core.summary import Summary, counted, number
 
@@ -47,7 +47,7 @@ class Trace(NamedTuple):
 
     def save(self, path: Path | str) -> None:
         """Write the trace into an ``.npz`` file, which `Trace.load` reads."""
-        with whole_file(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             np.savez_compressed(file, **self._asdict())
 
     @classmethod

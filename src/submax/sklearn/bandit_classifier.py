@@ -182,7 +182,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         propensities: ArrayLike | None,
     ) -> Feedback:
         if rewards is not None:
-            if propensities is None and self.policy_.facts.needs_propensities:
+            if propensities is None and self.policy_.traits.needs_propensities:
                 raise InputError(
                     f"no propensities were given, and the policy {self.policy!r:.80} learns from "
                     "them; probabilities above 0 are allowed: pass propensities=[...], or take "

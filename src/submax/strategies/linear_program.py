@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.conditioning import SUM_TOLERANCE, StrategyFacts, Table, WeightedStrategy
+from submax.core.conditioning import SUM_TOLERANCE, StrategyRequirements, Table, WeightedStrategy
 from submax.core.errors import FallbackWarning, fall_back
 from submax.strategies.weighted import Optimized, bounds, check_values
 
@@ -288,7 +288,9 @@ class LinearProgram(WeightedStrategy):
     *Departs from the paper:* it optimizes λ for two levels only, equations objective-is and bounds.
     """
 
-    facts: ClassVar[StrategyFacts] = StrategyFacts(needs_listing=True, needs_values=True)
+    traits: ClassVar[StrategyRequirements] = StrategyRequirements(
+        needs_listing=True, needs_values=True
+    )
 
     def weights(self, table: Table) -> Floats:
         """Solve the programs; without a solution the weight 1 is on the highest level observed."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
-from submax.core.conditioning import SampleSizes, Strategy, StrategyFacts, Table, normalized
+from submax.core.conditioning import SampleSizes, Strategy, StrategyRequirements, Table, normalized
 from submax.core.errors import InputError
 from submax.core.numerics import decreasing_root
 
@@ -123,7 +123,7 @@ class Tracking(Strategy):
     (2011); tracking a target number of observations follows Garivier and Kaufmann (2016).
     """
 
-    facts: ClassVar[StrategyFacts] = StrategyFacts(
+    traits: ClassVar[StrategyRequirements] = StrategyRequirements(
         needs_listing=True, needs_sample_sizes=True, grouped_draws=True
     )
 

@@ -7,7 +7,13 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, positive, probability
-from submax.core.conditioning import SUM_TOLERANCE, StrategyFacts, Table, WeightedStrategy, ends
+from submax.core.conditioning import (
+    SUM_TOLERANCE,
+    StrategyRequirements,
+    Table,
+    WeightedStrategy,
+    ends,
+)
 from submax.core.errors import InputError
 
 
@@ -42,7 +48,9 @@ class Optimized(WeightedStrategy):
     *Departs from the paper:* the labels of its two sets of bounds are swapped; see ``bounds``.
     """
 
-    facts: ClassVar[StrategyFacts] = StrategyFacts(needs_listing=True, needs_values=True)
+    traits: ClassVar[StrategyRequirements] = StrategyRequirements(
+        needs_listing=True, needs_values=True
+    )
 
     def weights(self, table: Table) -> Floats:
         check_values("optimized", table)

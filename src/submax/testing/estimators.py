@@ -43,7 +43,7 @@ def check_belief(
     for rows in (ROWS, 0, 1):
         context = some_contexts(problem, replicas, rows, seed)
         belief = estimator.belief(params, context)
-        rule = f"belief must return a Belief such as a ListedBelief, not {type(belief).__name__}"
+        rule = f"belief must return a Belief such as a TabularBelief, not {type(belief).__name__}"
         require(isinstance(belief, Belief), estimator, rule)
         listed = listed_probabilities(belief)
         shape = (replicas, rows, problem.scale.levels, problem.space.size)
@@ -179,7 +179,7 @@ def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: 
         _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
     if not problem.scale.moves:
         _check_prior(estimator, problem, fresh, feedback, seed)
-    if not estimator.facts.forgets:
+    if not estimator.traits.forgets:
         _check_memory(estimator, fresh, feedback, fitted, seed)
         _check_values(estimator, fitted, feedback)
     _check_missing_propensities(estimator, problem, fresh, feedback, seed)

@@ -115,8 +115,11 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
                 "estimator": {"kind": "counting", "smoothing": "fitted"},
                 "strategy": {"kind": "tracking"},
             },
-            {"strategy": {"kind": "clipped"}, "listing_limit": 1},
-            {"strategy": {"kind": "target", "distribution": [0.3, 0.7]}, "listing_limit": 1},
+            {"strategy": {"kind": "clipped"}, "max_enumerated_actions": 1},
+            {
+                "strategy": {"kind": "target", "distribution": [0.3, 0.7]},
+                "max_enumerated_actions": 1,
+            },
             {"estimator": {"kind": "softmax", **SMALL}, "strategy": {"kind": "optimized"}},
             {
                 "estimator": {
@@ -127,7 +130,7 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
                     "training": BRIEF,
                 },
                 "strategy": {"kind": "clipped"},
-                "listing_limit": 1,
+                "max_enumerated_actions": 1,
             },
         ],
         "sample-average-sampling": [{**SMALL}],
@@ -267,7 +270,7 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
                 "winner": "copeland",
             },
         ],
-        "few-good": [{"arms": 30}, {"arms": 20, "good": 4, "high": 0.9, "low": 0.0}],
+        "sparse-bernoulli": [{"arms": 30}, {"arms": 20, "good": 4, "high": 0.9, "low": 0.0}],
         "gaussian": [
             {"arms": 4},
             {"arms": 10, "spread": 0.5, "noise": 3.0},
@@ -309,7 +312,7 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "switching-bernoulli": [{"arms": 4}, {"arms": 3, "period": 1, "beta": 9.0}],
     },
     "delay": {
-        "batch-flush": [{}, {"size": 4}, {"size": 7}],
+        "batched-rewards": [{}, {"size": 4}, {"size": 7}],
         "geometric": [
             {"mean": 2.0},
             {"mean": 100.0, "missing": 0.3},

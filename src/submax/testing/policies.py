@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.errors import InputError
-from submax.core.policy import ListingPolicy, Policy, act_among, probabilities_among
+from submax.core.policy import Policy, TabularPolicy, act_among, probabilities_among
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Choices, Mixed, RealSpace
@@ -70,7 +70,7 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
 
 def _check_state(policy: Policy[Any], state: Any, context: Floats, seed: int) -> None:
     # Of a listing policy, act and log_prob follow from this table, so that it is checked first.
-    table = _table(policy, state, context) if isinstance(policy, ListingPolicy) else None
+    table = _table(policy, state, context) if isinstance(policy, TabularPolicy) else None
     decision = policy.act(state, context, np.random.default_rng(seed))
     again = policy.act(state, context, np.random.default_rng(seed))
     _check_action(policy, state.problem, context.shape[:2], decision)
@@ -109,7 +109,7 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
 def _alike(policy: Policy[Any], problem: Problem, seed: int) -> Iterator[tuple[Any, int]]:
     """Yield a fresh state, and one after the same feedback in all replicas; with their replicas."""
     yield policy.init(problem, MANY, np.random.default_rng(seed)), MANY
-    replicas = REPLICAS[-1] if policy.facts.trains_models else MANY
+    replicas = REPLICAS[-1] if policy.traits.trains_models else MANY
     feedback = repeated(some_feedback(problem, 1, FEEDBACK_ROWS, seed), replicas)
     _, taught = _states(policy, problem, replicas, feedback, seed)
     yield taught, replicas
@@ -190,7 +190,7 @@ def _check_sum(policy: Policy[Any], state: Any, context: Floats, table: Floats) 
     every row is asked for one action, in turn.
     """
     few = 0 < context.shape[1] < DECISION_ROWS[-1]
-    if few and type(policy).log_prob is not ListingPolicy.log_prob:
+    if few and type(policy).log_prob is not TabularPolicy.log_prob:
         _check_every_action(policy, state, context, table)
     else:
         _check_actions_in_turn(policy, state, context, table)
@@ -226,7 +226,7 @@ def check_facts(policy: Policy[Any], seed: int) -> None:
     contextual = problems_of(policy)[-1]
     feedback = _telling_feedback(contextual, seed)
     _check_context(policy, contextual, feedback, seed)
-    if not policy.facts.needs_propensities:
+    if not policy.traits.needs_propensities:
         _check_without_propensities(policy, contextual, feedback, seed)
 
 
@@ -239,14 +239,14 @@ def _check_context(policy: Policy[Any], problem: Problem, feedback: Feedback, se
     # Each context has a call of its own, because the rows of one call may depend on each other.
     one, other = (_probabilities(policy, state, context[:, row : row + 1]) for row in range(2))
     differs = bool(np.abs(one - other).max() > APART)
-    if policy.facts.uses_context:
+    if policy.traits.uses_context:
         sentence = (
             "it says that it uses the context, and decides the same in all of them: "
-            "return Facts(uses_context=False) as its facts"
+            "return PolicyTraits(uses_context=False) as its facts"
         )
     else:
         sentence = "it says that it ignores the context, and decides differently in two of them"
-    require(differs == policy.facts.uses_context, policy, sentence)
+    require(differs == policy.traits.uses_context, policy, sentence)
 
 
 def _probabilities(policy: Policy[Any], state: Any, context: Floats) -> Floats:
@@ -301,7 +301,7 @@ LARGEST_ERROR = {True: 0.25, False: 1e-6}
 def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
     """Check decisions, densities and learning on real-valued actions."""
     # Networks are compiled for each number of replicas: a single one is tested on listed actions.
-    if not policy.facts.trains_models:
+    if not policy.traits.trains_models:
         for state in _density_states(policy, problem, 1, seed):
             _check_decisions(policy, state, some_contexts(problem, 1, 1, seed), seed)
     for state in _density_states(policy, problem, DENSITY_REPLICAS, seed):
@@ -403,7 +403,7 @@ def _check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None
     for state in _density_states(policy, problem, DENSITY_REPLICAS, seed):
         mass = _bins_mass(policy, state, context)
         rule = f"the integral of the density must be near 1, and is {mass.sum(axis=1)}"
-        allowed = LARGEST_ERROR[policy.facts.trains_models]
+        allowed = LARGEST_ERROR[policy.traits.trains_models]
         require(np.all(np.abs(mass.sum(axis=1) - 1) < allowed), policy, rule)
         expected = (mass / mass.sum(axis=1, keepdims=True)).mean(axis=0)
         p_value = _density_p_value(policy, state, context, expected, seed)

@@ -58,7 +58,7 @@ def accepted(
 
 def problems_of(subject: Policy[Any] | Estimator[Any]) -> tuple[Problem, ...]:
     """Return the problems that ``subject`` must not refuse, with a context in the last one."""
-    return PAIRS if subject.facts.needs_pairs else PROBLEMS
+    return PAIRS if subject.traits.needs_pairs else PROBLEMS
 
 
 def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]]:
@@ -66,7 +66,7 @@ def cases(subject: Policy[Any] | Estimator[Any]) -> Iterator[tuple[Problem, int]
 
     PROBLEMS come with one replica and with several, and the accepted ones of SCALED with several.
     """
-    if subject.facts.trains_models:
+    if subject.traits.trains_models:
         yield from _cases_of_networks(subject)
         return
     for problem in problems_of(subject):

@@ -38,4 +38,4 @@ def test_a_wrapper_answers_like_the_policy_inside(name, seed):
     policy = make_policy(name)
     for mine, theirs in zip(taught(Wrapped(policy), seed), taught(policy, seed), strict=True):
         assert np.array_equal(mine, theirs)
-    assert Wrapped(policy).facts == policy.facts
+    assert Wrapped(policy).traits == policy.traits

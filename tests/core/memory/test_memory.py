@@ -179,7 +179,7 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
     feedback, rng = numbered(3, 40, seed), np.random.default_rng(seed)
     feedback = feedback._replace(reward=rng.poisson(2.0, size=(3, 40)).astype(np.float64))
     pieces, estimator = pieces_of(feedback, (15, 16, 40)), Counting(0.5, memory)
-    assert estimator.facts.forgets
+    assert estimator.traits.forgets
     params = estimator.init(PROBLEM, 3, rng)
     for piece in pieces:
         params = estimator.fit(params, piece, rng)

@@ -156,12 +156,15 @@ def test_rare_rewards_are_still_a_level_of_their_own(scale, rewards):
     assert set(place.ravel()) == {0, scale.levels - 1}
 
 
-@pytest.mark.parametrize("listing_limit", [1, 4096])
+@pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
 @pytest.mark.parametrize("scale", [*MOVING, Discrete((0.0, 7.0))], ids=repr)
-def test_where_all_rewards_are_equal_the_policy_is_uniform(scale, listing_limit, seed):
+def test_where_all_rewards_are_equal_the_policy_is_uniform(scale, max_enumerated_actions, seed):
     problem = Problem(Arms(3), scale=scale)
     feedback = some_feedback(problem, 2, 20, seed)._replace(reward=np.full((2, 20), 7.0))
-    policy, rng = RewardConditioned(Counting(), SubMax(), listing_limit), np.random.default_rng(0)
+    policy, rng = (
+        RewardConditioned(Counting(), SubMax(), max_enumerated_actions),
+        np.random.default_rng(0),
+    )
     state = policy.update(policy.init(problem, 2, rng), feedback, rng)
     levels = Counting().belief(state.params, np.zeros((2, 1, 0))).levels()
     assert np.all(levels[:, -1] == 7.0)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from submax import Bernoulli, Gaussian, HeavyTailed, Poisson, Ratings, make_policy, simulate
-from submax.environments.arms import FewGood
+from submax.environments.arms import SparseBernoulli
 from submax.simulation.experiment import parse
 from submax.simulation.runner import cells
 
@@ -113,7 +113,7 @@ def test_ratings_come_as_often_as_their_chances_say_and_have_their_mean(seed):
 
 
 def test_so_many_arms_are_good_and_any_may_be(seed):
-    chances = FewGood(6, good=2, high=0.4, low=0.1).reset(2000, np.random.default_rng(seed))
+    chances = SparseBernoulli(6, good=2, high=0.4, low=0.1).reset(2000, np.random.default_rng(seed))
     good = chances == 0.4
     assert (good.sum(axis=1) == 2).all()
     assert (chances[~good] == 0.1).all()

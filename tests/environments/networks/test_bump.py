@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from submax.core.spaces import Slots
-from submax.research.beyond.real_valued import Bump
+from submax.research.beyond.real_valued import SmoothReward
 
 ENVIRONMENTS = [
-    Bump(),
-    Bump(context=0),
-    Bump(2, context=1, width=0.4),
-    Bump(1, sizes=(3,), context=0),
-    Bump(2, sizes=(2, 1, 4), context=3),
+    SmoothReward(),
+    SmoothReward(context=0),
+    SmoothReward(2, context=1, width=0.4),
+    SmoothReward(1, sizes=(3,), context=0),
+    SmoothReward(2, sizes=(2, 1, 4), context=3),
 ]
 REPLICAS = 3
 
@@ -90,7 +90,7 @@ def test_no_action_of_a_dense_grid_earns_more_and_one_comes_near(environment, se
 
 
 def test_one_choice_of_each_slot_is_the_best_and_any_can_be(seed):
-    environment = Bump(sizes=(3, 1, 2))
+    environment = SmoothReward(sizes=(3, 1, 2))
     world = environment.reset(300, np.random.default_rng(seed))
     first, single, last = np.split(world.height, [3, 4], axis=1)
     for heights in (first, single, last):
@@ -100,7 +100,7 @@ def test_one_choice_of_each_slot_is_the_best_and_any_can_be(seed):
 
 
 def test_rewards_have_the_noise_that_is_asked_for(seed):
-    environment = Bump(noise=0.7)
+    environment = SmoothReward(noise=0.7)
     world, context, rng = met(environment, seed, rows=5000)
     action = environment.problem.space.uniform((REPLICAS, 5000), rng)
     outcome = environment.outcome(world, context, action, rng)

@@ -8,7 +8,7 @@ from refusals import raises_code
 
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
-from submax.core.spaces import LISTING_LIMIT, Slots
+from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Slots
 from submax.environments.designs import Designs
 from submax.environments.tables import Classification
 from submax.testing import check_environment
@@ -102,7 +102,7 @@ def test_columns_are_equal_when_their_content_is(seed):
 
 
 def test_more_rows_or_combinations_than_can_be_listed_are_refused():
-    rows = np.arange(LISTING_LIMIT + 1)
+    rows = np.arange(MAX_ENUMERATED_ACTIONS + 1)
     with raises_code("invalid-input"):
         Designs.of({"x": rows, "v": rows})
     columns = {f"x{slot}": np.arange(1000) for slot in range(10)}

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import Adversarial, BatchFlush, Lag, RecordedRewards, make_policy, simulate
+from submax import Adversarial, BatchedRewards, Lag, RecordedRewards, make_policy, simulate
 from submax.testing.requirements import goodness_of_fit
 
 TABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]])
 
 
-@pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(3), Lag(2)])
+@pytest.mark.parametrize("delay", [BatchedRewards(1), BatchedRewards(3), Lag(2)])
 def test_rewards_are_those_of_the_table_under_every_delay(delay):
     trace = simulate(
         Adversarial.of(TABLE),

@@ -8,9 +8,9 @@ from refusals import raises_code
 
 from submax.environments.tables import Classification
 from submax.policies import make_policy
-from submax.simulation.delays import BatchFlush, Lag
+from submax.simulation.delays import BatchedRewards, Lag
 from submax.simulation.experiment import load_file
-from submax.simulation.runner import cells, rehearse, run_cell
+from submax.simulation.runner import cells, dry_run, run_cell
 from submax.simulation.simulate import simulate
 
 
@@ -41,7 +41,9 @@ def rows_met(met, environment, policy="random", **settings):
     return np.concatenate(met, axis=1)
 
 
-@pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(7), BatchFlush(100), Lag(9), Lag(80)])
+@pytest.mark.parametrize(
+    "delay", [BatchedRewards(1), BatchedRewards(7), BatchedRewards(100), Lag(9), Lag(80)]
+)
 def test_every_replica_meets_each_row_once(met, delay, seed):
     environment = numbered(60, replacement=False)
     rows = rows_met(met, environment, observations=60, replicas=5, delay=delay, seed=seed)
@@ -60,7 +62,7 @@ def test_the_same_seed_gives_the_same_orders_to_every_policy_and_delay(met, seed
     settings = {"observations": 40, "replicas": 4, "seed": seed}
     rows = rows_met(met, environment, **settings)
     for policy in ("ucb1", "rcp-submax"):
-        for delay in (BatchFlush(1), BatchFlush(16), Lag(3)):
+        for delay in (BatchedRewards(1), BatchedRewards(16), Lag(3)):
             again = rows_met(met, environment, policy, delay=delay, **settings)
             assert np.array_equal(again, rows)
     other = rows_met(met, environment, **{**settings, "seed": seed + 1})
@@ -88,7 +90,7 @@ def test_contexts_are_those_that_come_next_until_the_world_advances(seed):
     assert environment.contexts(environment.advance(later, 6, rng), 0, rng).shape == (2, 0, 1)
 
 
-@pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(8), BatchFlush(100)])
+@pytest.mark.parametrize("delay", [BatchedRewards(1), BatchedRewards(8), BatchedRewards(100)])
 def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
     environment = numbered(20, replacement=False)
     assert environment.most_decisions == 20
@@ -114,7 +116,7 @@ def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
         'file = ["rows2.csv", "rows30.csv", "rows90.csv"]\n'
     )
     every = cells(load_file(file))
-    rehearse(every)
+    dry_run(every)
     found = {(cell.labels["file"], cell.labels["replacement"]): cell for cell in every}
     decisions = {key: cell.observations for key, cell in found.items()}
     without = {("rows2.csv", False): 2, ("rows30.csv", False): 30, ("rows90.csv", False): 50}

@@ -82,7 +82,7 @@ def test_a_linear_policy_sees_standardized_numbers_and_categories_as_they_are(se
     [
         name
         for name, one in presets().items()
-        if not one.facts.trains_models and not one.facts.needs_pairs and name not in REAL_ONLY
+        if not one.traits.trains_models and not one.traits.needs_pairs and name not in REAL_ONLY
     ],
 )
 def test_every_preset_without_networks_learns_a_log(name):

@@ -657,7 +657,7 @@ def one_of_each_kind():
     """The first preset of every class of policies that trains no network."""
     found = {}
     for name, policy in sorted(presets().items()):
-        if not policy.facts.trains_models:
+        if not policy.traits.trains_models:
             found.setdefault(type(policy), name)
     return list(found.values())
 
@@ -666,7 +666,7 @@ def one_of_each_kind():
 @pytest.mark.parametrize("policy", one_of_each_kind())
 def test_every_policy_decides_and_learns_live(opened, clock, seed, policy):
     rng = np.random.default_rng(seed)
-    facts = make_policy(policy).facts
+    facts = make_policy(policy).traits
     declaration = {
         "actions": DUEL if facts.needs_pairs else PAGE,
         "context": CONTEXT if facts.uses_context else None,

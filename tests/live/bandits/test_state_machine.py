@@ -125,7 +125,7 @@ class LiveBandit(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="submax-machine-"))
         self.crashes = 0
         self.clock = ManualClock()
-        self.facts = []
+        self.traits = []
         self.decisions, self.rewards, self.activations = {}, {}, set()
         self.status = dict.fromkeys("ABC", "active")
         self.versions = 0
@@ -172,7 +172,7 @@ class LiveBandit(RuleBasedStateMachine):
         assert decision.action in self.active()
         self.decisions[identifier] = told
         fact = Fact(DECISION, self.clock.now, identifier, activated=activate)
-        self.facts.append(replace(fact, action=decision.action, propensity=decision.propensity))
+        self.traits.append(replace(fact, action=decision.action, propensity=decision.propensity))
 
     def reward(self, identifier, key, value):
         standing = self.rewards.get((identifier, key))
@@ -185,7 +185,7 @@ class LiveBandit(RuleBasedStateMachine):
         if standing is None:
             assert (receipt.status == "quarantined") == (identifier not in self.decisions)
             self.rewards[identifier, key] = value
-            self.facts.append(Fact(REWARD, self.clock.now, identifier, key, value))
+            self.traits.append(Fact(REWARD, self.clock.now, identifier, key, value))
 
     def activate(self, identifier):
         if identifier not in self.decisions:
@@ -196,7 +196,7 @@ class LiveBandit(RuleBasedStateMachine):
         assert receipt.repeated == (identifier in self.activations)
         if identifier not in self.activations:
             self.activations.add(identifier)
-            self.facts.append(Fact(ACTIVATION, self.clock.now, identifier))
+            self.traits.append(Fact(ACTIVATION, self.clock.now, identifier))
 
     @rule(name=NAMES)
     def add(self, name):
@@ -258,7 +258,7 @@ class LiveBandit(RuleBasedStateMachine):
         if not hasattr(self, "bandit"):
             return
         read = [fact_of(event, self.bandit.menu) for event in self.events()]
-        assert [fact for fact in read if fact.kind != TICK] == self.facts
+        assert [fact for fact in read if fact.kind != TICK] == self.traits
         names = {choice.name: choice.status for choice in self.bandit.menu.slots[0].choices}
         assert names == self.status
         assert self.bandit.version == self.versions
@@ -277,7 +277,7 @@ class LiveBandit(RuleBasedStateMachine):
             )
         ]
         # The model knows what was acknowledged, and of the log only when time was told.
-        rest, facts = iter(self.facts), []
+        rest, facts = iter(self.traits), []
         for event in self.events():
             facts.append(Fact(TICK, event.at) if event.kind == TICK else next(rest))
         assert found == rows_by_the_rule(facts)

@@ -96,8 +96,8 @@ ROWS = []
 @dataclass(frozen=True)
 class TrainsModels(Thompson):
     @property
-    def facts(self):
-        return replace(super().facts, trains_models=True)
+    def traits(self):
+        return replace(super().traits, trains_models=True)
 
     def update(self, state, feedback, rng):
         ROWS.append(int(feedback.weight.sum()))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.live.bandits.open import open_bandit
 from submax.policies.epsilon_greedy import Random
 
@@ -14,8 +14,8 @@ class ByAge(Random):
     """Prefers an arm by the context, and gives the last arm no probability."""
 
     @property
-    def facts(self):
-        return Facts(uses_context=True)
+    def traits(self):
+        return PolicyTraits(uses_context=True)
 
     def probabilities(self, state, context):
         share = 1 / (1 + np.exp(-context[..., 0]))

@@ -9,7 +9,7 @@ from scipy.special import betaln
 
 from submax import (
     Arms,
-    BatchFlush,
+    BatchedRewards,
     Bernoulli,
     Binary,
     Box,
@@ -117,7 +117,7 @@ def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
 
 
 @pytest.mark.parametrize(
-    ("delay", "batch"), [(BatchFlush(1), 1), (BatchFlush(25), 25), (Lag(12), 13)], ids=repr
+    ("delay", "batch"), [(BatchedRewards(1), 1), (BatchedRewards(25), 25), (Lag(12), 13)], ids=repr
 )
 def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, batch, seed):
     rng, arms = np.random.default_rng((seed, 1)), 6
@@ -145,7 +145,7 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
 
 def test_it_regrets_less_than_chance(seed):
     environment = Bernoulli(8, 1, 3)
-    settings = {"observations": 200, "delay": BatchFlush(50), "replicas": 40, "seed": seed}
+    settings = {"observations": 200, "delay": BatchedRewards(50), "replicas": 40, "seed": seed}
     runs = [
         simulate(environment, policy, **settings) for policy in (ADAPTIVE, make_policy("random"))
     ]

@@ -7,7 +7,7 @@ from submax import Arms, Continuous, Feedback, Memory, Problem
 from submax.core.serialization import read_state, state_bytes
 from submax.estimators import BayesianFeatures
 from submax.policies import PosteriorSubMax
-from submax.simulation import BatchFlush
+from submax.simulation import BatchedRewards
 from submax.strategies.iterated import mean_submax_of, submax_of
 
 SMALL = PosteriorSubMax(BayesianFeatures(features=24, draws=8))
@@ -177,7 +177,7 @@ def test_sure_rewards_are_not_unlearned(seed):
         PosteriorSubMax(BayesianFeatures(features=48)),
         observations=2000,
         replicas=2,
-        delay=BatchFlush(50),
+        delay=BatchedRewards(50),
         seed=seed,
         points=None,
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from submax import Arms, BatchFlush, Bernoulli, Discrete, Feedback, Lag, Problem, simulate
+from submax import Arms, BatchedRewards, Bernoulli, Discrete, Feedback, Lag, Problem, simulate
 from submax.policies import IMED, KLUCB, MOSS, UCB1, BayesUCB
 from submax.policies.ucb import divergence, upper_bound
 from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
@@ -40,7 +40,7 @@ def test_the_bound_is_where_the_divergence_reaches_the_level(mean, level):
 
 
 ARMS, OBSERVATIONS, REPLICAS = 4, 84, 2
-DELAYS = [BatchFlush(1), BatchFlush(12), Lag(20)]
+DELAYS = [BatchedRewards(1), BatchedRewards(12), Lag(20)]
 
 
 def decisions_of(delay):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from submax import Arms, BatchFlush, Bernoulli, Continuous, Feedback, Problem, Slots, simulate
+from submax import Arms, BatchedRewards, Bernoulli, Continuous, Feedback, Problem, Slots, simulate
 from submax.policies import UCB1, EpsilonGreedy, Gradient, PosteriorGreedy, Random, Thompson
 from submax.policies.thompson import largest_beta
 from submax.testing.problems import some_feedback
@@ -159,7 +159,7 @@ def test_ucb1_with_random_ties_is_better_than_chance_in_a_long_batch(seed):
     values, batches of 500 and 5000 decisions, and about 2060 for one arm in every batch.
     """
     trace = simulate(
-        Bernoulli(10), UCB1(), observations=5000, replicas=100, delay=BatchFlush(500), seed=seed
+        Bernoulli(10), UCB1(), observations=5000, replicas=100, delay=BatchedRewards(500), seed=seed
     )
     regret = trace.final_regret
     error = np.hypot(22, regret.std(ddof=1) / 10)

@@ -74,7 +74,7 @@ def belief(seed):
 @pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
 def test_draws_by_rejection_follow_the_listed_probabilities(strategy, belief, seed):
     _, state = belief
-    rejecting = RewardConditioned(NETWORK, strategy, listing_limit=1)
+    rejecting = RewardConditioned(NETWORK, strategy, max_enumerated_actions=1)
     context = some_contexts(CONTEXTUAL, 2, 3, seed)
     listed = RewardConditioned(NETWORK, strategy).probabilities(state, context)
     decision = rejecting.act(
@@ -148,7 +148,7 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
     arm = np.tile(np.arange(4), 2)[None, :, None]
     reward = np.repeat([0.0, 1.0], 4)[None]
     feedback = Feedback(np.zeros((1, 8, 0)), arm, reward, None, np.ones((1, 8)))
-    policy = RewardConditioned(Counting(), SubMax(), listing_limit=1)
+    policy = RewardConditioned(Counting(), SubMax(), max_enumerated_actions=1)
     state = taught(policy, problem, feedback, seed)
     context = np.zeros((1, 2000, 0))
     with pytest.warns(ExhaustedWarning) as told:

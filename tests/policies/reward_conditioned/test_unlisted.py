@@ -9,7 +9,7 @@ from submax import (
     Discrete,
     Feedback,
     Problem,
-    StrategyFacts,
+    StrategyRequirements,
     Training,
 )
 from submax.core.errors import counted_fallbacks, fall_back
@@ -32,11 +32,13 @@ def all_equal(problem, rows, rng):
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=repr)
-@pytest.mark.parametrize("listing_limit", [1, 4096])
+@pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
 @pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped(), LinearProgram()], ids=repr)
-def test_where_all_rewards_are_equal_choice_is_uniform(strategy, listing_limit, scale, seed):
+def test_where_all_rewards_are_equal_choice_is_uniform(
+    strategy, max_enumerated_actions, scale, seed
+):
     rng = np.random.default_rng(seed)
-    policy = RewardConditioned(Counting(), strategy, listing_limit)
+    policy = RewardConditioned(Counting(), strategy, max_enumerated_actions)
     problem = Problem(Arms(3), scale=scale)
     state = policy.init(problem, 2, rng)
     state = policy.update(state, all_equal(problem, 40, rng), rng)
@@ -69,7 +71,7 @@ def test_the_same_with_a_network_over_numbers(strategy, seed):
 class NeverSolved(Optimistic):
     """As a linear program that has no solution."""
 
-    facts = StrategyFacts(needs_listing=True)
+    facts = StrategyRequirements(needs_listing=True)
 
     def weights(self, table):
         fall_back(UnsolvedWarning, "no solution", int(np.prod(table.prior.shape[:-1])))

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from submax import Arms, BatchFlush, Feedback, Problem, SwitchingBernoulli, make_policy, simulate
+from submax import (
+    Arms,
+    BatchedRewards,
+    Feedback,
+    Problem,
+    SwitchingBernoulli,
+    make_policy,
+    simulate,
+)
 from submax.policies import (
     DiscountedThompson,
     DiscountedUCB,
@@ -96,7 +104,7 @@ def test_forgetting_pays_after_abrupt_changes(forgetting, counting, seed):
             make_policy(tables[name]),
             observations=2500,
             replicas=40,
-            delay=BatchFlush(25),
+            delay=BatchedRewards(25),
             seed=seed,
         ).final_regret
         for name in (forgetting, counting)

@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
-from submax.core.policy import Facts
+from submax.core.policy import PolicyTraits
 from submax.policies.epsilon_greedy import Random
 
 def wait_for(name):
@@ -34,8 +34,8 @@ def wait_for(name):
 @dataclass(frozen=True)
 class Stuck(Random):
     @property
-    def facts(self):
-        return Facts(uses_context=True)
+    def traits(self):
+        return PolicyTraits(uses_context=True)
 
     def probabilities(self, state, context):
         Path(__file__).with_name("begun").touch()

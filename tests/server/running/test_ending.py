@@ -38,8 +38,8 @@ class SpinningUpdate(Random):
 @dataclass(frozen=True)
 class SpinningTraining(SpinningUpdate):
     @property
-    def facts(self):
-        return replace(super().facts, trains_models=True)
+    def traits(self):
+        return replace(super().traits, trains_models=True)
 
 @dataclass(frozen=True)
 class SlowChoice(Random):

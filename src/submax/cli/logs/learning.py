@@ -34,7 +34,7 @@ def run_learn(
     learned.write(out)
     print_notes(log.notes)
     name = policies[0] if len(policies) == 1 else best.winner
-    if log.schema.context.width and not learned.policy.facts.uses_context:
+    if log.schema.context.width and not learned.policy.traits.uses_context:
         click.echo(f"Note: {name} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")

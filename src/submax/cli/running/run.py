@@ -29,9 +29,9 @@ from submax.simulation.runner import (
     available_cores,
     cells,
     dask_executor,
+    dry_run,
     local_executor,
     policy_of,
-    rehearse,
     run_sweep,
     select,
     unfinished,
@@ -88,7 +88,7 @@ class RunPlan:
     @property
     def trains_networks(self) -> bool:
         """Whether any of its policies trains networks."""
-        return any(policy_of(cell.policy).facts.trains_models for cell in self.chosen)
+        return any(policy_of(cell.policy).traits.trains_models for cell in self.chosen)
 
 
 def run_experiments(specifications: Sequence[Specification], options: RunOptions) -> None:
@@ -150,7 +150,7 @@ def _plans(
             continue
         if changed.experiment == "offline":
             require_extra("logs", f"{changed.name}, an experiment on logs,", "pyarrow")
-        ignoring = rehearse(chosen)
+        ignoring = dry_run(chosen)
         if ignoring and options.own_file:
             console.print(_ignored_context(changed.name, ignoring), soft_wrap=True, markup=False)
         directory = options.out / changed.name

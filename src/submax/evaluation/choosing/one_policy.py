@@ -32,7 +32,7 @@ def learn_one(
     policy = without_name(policy)
     made = policy if isinstance(policy, Policy) else make_policy(policy)
     part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
-    if made.facts.needs_propensities:
+    if made.traits.needs_propensities:
         part = part.with_estimated_propensities(seed)
     origin = Origin(
         log=log.fingerprint,

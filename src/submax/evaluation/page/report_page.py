@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from submax._version import __version__
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
-from submax.core.serialization import whole_file
+from submax.core.serialization import atomic_write
 from submax.core.summary import number, percentage
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
@@ -48,7 +48,7 @@ def write_report(path: Path, found: "Comparison", command: str | None = None) ->
             "compare the policies again"
         )
     page = rendered(found, overview, command).encode()
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(page)
 
 

@@ -147,7 +147,7 @@ class PartedResults(NamedTuple):
                 short = training_warnings(target.policy, sample - len(self.plan.numbers))
                 notes += [f"{name}: {sentence}" for sentence in short]
             learned = target.base if isinstance(target, TargetPolicy) else target
-            ignores = learned is not None and not learned.policy.facts.uses_context
+            ignores = learned is not None and not learned.policy.traits.uses_context
             if ignores and self.log.schema.context.width:
                 notes.append(f"{name} does not look at the context")
             if learned is not None and not learns(candidates[name]):

@@ -81,7 +81,7 @@ class SplitEvaluation(NamedTuple):
             short = training_warnings(target.policy, int(self.first.sum()))
             self.notes.extend(f"{name}: {sentence}" for sentence in short)
         learned = target.base if isinstance(target, TargetPolicy) else target
-        ignored = learned is not None and not learned.policy.facts.uses_context
+        ignored = learned is not None and not learned.policy.traits.uses_context
         if ignored and self.log.schema.context.width:
             self.notes.append(f"{name} does not look at the context")
         learned_before = learned is not None and not learns(candidate) and not self.apart

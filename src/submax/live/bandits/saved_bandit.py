@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import names_file
-from submax.core.serialization import modules_of, read_state, state_bytes, stored, whole_file
+from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes, stored
 from submax.live.declaring.settings import Settings
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
@@ -57,7 +57,7 @@ class SavedBandit(NamedTuple):
         facts = {KIND: {"format": FORMAT, "policy": settings.policy, "hash": NO_HASH}}
         data = state_bytes(self, facts, for_learning=True)
         hashed = hashlib.sha256(data).hexdigest()
-        with whole_file(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             file.write(data.replace(NO_HASH.encode(), hashed.encode(), 1))
 
     @classmethod

@@ -184,7 +184,7 @@ def settings_again(
 
 
 def _warn(settings: Settings, policy: Policy[Any]) -> None:
-    if settings.context.width and not policy.facts.uses_context:
+    if settings.context.width and not policy.traits.uses_context:
         warnings.warn(
             f"the policy {settings.policy!r} does not look at the context: the default, "
             "rcp-adaptive, does",

@@ -174,7 +174,7 @@ class OnlineLearner(Learner):
         """The smallest number of new rows that is worth an update."""
         share = self._live_state.settings.learn_share
         if share is None:
-            networks = self._live_state.policy.facts.trains_models
+            networks = self._live_state.policy.traits.trains_models
             share = NETWORK_LEARN_SHARE if networks else LEARN_SHARE
         return max(1, math.ceil(share * self.learned))
 

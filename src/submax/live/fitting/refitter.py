@@ -98,7 +98,7 @@ class Refitter(Learner):
                     return None
                 ledger = self._follower.read()
                 fit_input = self._fit_input() if self._schedule.is_time() else None
-                trains_models = self._live_state.policy.facts.trains_models
+                trains_models = self._live_state.policy.traits.trains_models
                 self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
             # A thread that waited for the training process would keep other bandits waiting.

@@ -75,7 +75,7 @@ class VersionFitter:
 
     def fit(self, given: FitInput) -> tuple[Model, int]:
         """Return the model of the next version, and the version that it is an update of, or 0."""
-        if given.policy.facts.trains_models:
+        if given.policy.traits.trains_models:
             return self._trained(given), 0
         with BACKGROUND:
             return self._learned(given)
@@ -114,7 +114,7 @@ class VersionFitter:
 
     def _training_for(self, given: FitInput) -> TrainingProcess | None:
         """Return the training process if the policy is to be trained there."""
-        here = given.specification.is_object or not given.policy.facts.trains_models
+        here = given.specification.is_object or not given.policy.traits.trains_models
         return None if here else self._training
 
     def write_state(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.optional import require_extra
-from submax.core.serialization import whole_file
+from submax.core.serialization import atomic_write
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.exporting.decision_table import DecisionTable
@@ -105,7 +105,7 @@ def _write(path: Path, schema: Any, tables: Iterator[Any]) -> int:
     texts = [
         one.name for one in schema if one.name not in ("id", "at") and not _is_number(one.type)
     ]
-    with whole_file(path) as file, pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
+    with atomic_write(path) as file, pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
         for table in tables:
             count += table.num_rows
             rest = pa.concat_tables([rest, table])

@@ -67,7 +67,7 @@ def check_choices(menu: Menu, learned: Learned) -> None:
 
 def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
     """Refuse a policy that needs propensities if rows that it will learn from have none."""
-    if policy.facts.needs_propensities and without:
+    if policy.traits.needs_propensities and without:
         raise InputError(
             f"the policy {settings.policy!r} needs propensities, and {without} of the rows that "
             "were learned from have none: learn from the log by this policy, which estimates them"

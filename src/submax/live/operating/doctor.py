@@ -187,7 +187,7 @@ def _advice(name: str, projection: SettingsProjection, ledger: Ledger) -> Iterat
     specification, counts = projection.settings.policy, ledger.counts
     preset = isinstance(specification, str) and not names_file(specification)
     has_context = projection.settings.context.width > 0
-    if preset and has_context and not make_policy(specification).facts.uses_context:
+    if preset and has_context and not make_policy(specification).traits.uses_context:
         yield Finding(
             "advice", f"{name}: the policy {specification!r} does not look at the context"
         )

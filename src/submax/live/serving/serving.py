@@ -63,7 +63,7 @@ class Serving:
         self._failures = failures
         self._checked = CheckedPolicy(policy, model, version, failures)
         self._lists = menu.can_list
-        self._same = not policy.facts.uses_context or settings.context.width == 0
+        self._same = not policy.traits.uses_context or settings.context.width == 0
         self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
         # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
         # so that one policy that takes for ever would stop all bandits.
@@ -107,7 +107,7 @@ class Serving:
         """A copy with another model, of this policy."""
         new = copy(self)
         if policy is not self._checked.policy:
-            new._same = not policy.facts.uses_context or self.settings.context.width == 0
+            new._same = not policy.traits.uses_context or self.settings.context.width == 0
         new._checked = CheckedPolicy(policy, model, version, self._failures)
         new.version = version
         new._shared_sampler = new._shared_probabilities = None

@@ -346,7 +346,7 @@ class DrawNoise(NamedTuple):
 
 
 @stored("kept-draws")
-class KeptDraws(NamedTuple):
+class PosteriorSamples(NamedTuple):
     """P posterior draws of the coefficients of ``FeatureMap.raw``, for K actions.
 
     A draw is the sum of ``common [P, F]``, its mean over the actions, and ``contrasts [P, K, F]``.
@@ -384,7 +384,7 @@ class ContextBelief(NamedTuple):
     feature_map: FeatureMap | None
     centre: float
     coefficients: Floats | None
-    draws: KeptDraws | None
+    draws: PosteriorSamples | None
     sums: Sums | None
     prior: Prior | None
     sample: SampledRows
@@ -629,7 +629,7 @@ class ContextBelief(NamedTuple):
             centre=centre,
             prior=covariance.prior,
             coefficients=raw[0],
-            draws=KeptDraws.of(raw[0] + settings.width * raw[1:]),
+            draws=PosteriorSamples.of(raw[0] + settings.width * raw[1:]),
             solved=sums.weight,
             fitted=sums.weight if due else self.fitted,
             covariance=covariance,

@@ -14,7 +14,7 @@ from submax.core.checks import positive, probability
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
-from submax.core.policy import Facts, ListingPolicy
+from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import stored
@@ -38,7 +38,7 @@ class ExponentialWeightsState(NamedTuple):
         )
 
 
-class ExponentialWeights(ListingPolicy[ExponentialWeightsState]):
+class ExponentialWeights(TabularPolicy[ExponentialWeightsState]):
     """Learn sums by importance weighting; subclasses say what is estimated, and how to decide.
 
     The probability of every action at the time of its decision must be known, also if its reward
@@ -46,8 +46,8 @@ class ExponentialWeights(ListingPolicy[ExponentialWeightsState]):
     """
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, needs_propensities=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, needs_propensities=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

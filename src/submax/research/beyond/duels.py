@@ -12,7 +12,7 @@ from submax.core.checks import finite, non_negative, one_of, positive, whole_num
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
-from submax.core.policy import Facts, ListingPolicy
+from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Slots
@@ -295,7 +295,7 @@ class RelativeUCBState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RelativeUCB(ListingPolicy[RelativeUCBState]):
+class RelativeUCB(TabularPolicy[RelativeUCBState]):
     """Duel an arm that may beat all others with the arm that may beat it most often.
 
     U_ij is the upper confidence bound w_ij / n_ij + √(α ln t / n_ij) of the probability that i
@@ -317,8 +317,8 @@ class RelativeUCB(ListingPolicy[RelativeUCBState]):
         positive("exploration", self.exploration)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, needs_pairs=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, needs_pairs=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RelativeUCBState:
         counts = DuelCounts.empty(problem, replicas, "relative-ucb")
@@ -388,7 +388,7 @@ class DoubleThompsonState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DoubleThompson(ListingPolicy[DoubleThompsonState]):
+class DoubleThompson(TabularPolicy[DoubleThompsonState]):
     """Draw the first arm of a pair by Thompson sampling, and again the arm that it duels.
 
     The probability that i beats j has the posterior Beta(w_ij + 1, w_ji + 1), with w_ij the wins of
@@ -415,8 +415,8 @@ class DoubleThompson(ListingPolicy[DoubleThompsonState]):
         whole_number("draws", self.draws, at_least=1)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False, needs_pairs=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, needs_pairs=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

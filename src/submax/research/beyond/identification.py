@@ -11,7 +11,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import as_whole_number, instance_of, positive, probability, whole_number
 from submax.core.environment import Environment
 from submax.core.errors import InputError
-from submax.core.policy import Facts, ListingPolicy, Policy, State
+from submax.core.policy import Policy, PolicyTraits, State, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -20,12 +20,12 @@ from submax.policies.thompson import Thompson, largest_beta
 from submax.policies.ucb import divergence
 
 
-class BestArmPolicy(ListingPolicy[State]):
+class BestArmPolicy(TabularPolicy[State]):
     """A policy that recommends an arm, and may know when it is certain enough to stop."""
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     @abstractmethod
     def recommend(self, state: Any) -> Integers:

@@ -42,7 +42,7 @@ class Bumps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bump(Environment[Bumps]):
+class SmoothReward(Environment[Bumps]):
     """A point x of the d-dimensional unit box has reward h(a) exp(−‖x − m(a, c)‖² / 2w²) + σ ε.
 
     The best point is m(a, c) = ½ + 0.3 sin(φ + Wᵀc + Σₛ ψ(aₛ)), between 0.2 and 0.8 everywhere. φ

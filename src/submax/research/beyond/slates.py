@@ -11,7 +11,7 @@ from submax.core.checks import non_negative, positive, probability, whole_number
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Discrete
 from submax.core.serialization import stored
@@ -206,8 +206,8 @@ class CascadePolicy(Policy[CascadeState]):
         """
 
     @property
-    def facts(self) -> Facts:
-        return Facts(uses_context=False)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CascadeState:
         bounds = problem.scale.bounds

@@ -9,7 +9,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import below_one, instance_of, non_negative, probability, whole_number
 from submax.core.conditioning import Estimator, Strategy, Table, normalized
 from submax.core.errors import InputError
-from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary, Continuous, quantile_encoding
 from submax.core.serialization import stored
@@ -72,8 +72,8 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
         return RewardConditioned(self.estimator, self.strategy, levels=self.levels)
 
     @property
-    def facts(self) -> Facts:
-        return replace(self.policy.facts, trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return replace(self.policy.traits, trains_models=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -151,7 +151,7 @@ class BayesReparameterizedState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
+class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
     """Condition on the reward by Bayes' rule: π(a | c, r) ∝ p(r | a, c) p(a | c).
 
     p(r | a, c) is a value network with two layers of ``hidden`` units, ``dropout`` and
@@ -182,7 +182,7 @@ class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
         instance_of("estimator", self.estimator, Estimator, "Softmax()")
         whole_number("hidden", self.hidden, at_least=1)
         below_one("dropout", self.dropout)
-        if self.strategy.facts.needs_values or self.strategy.facts.needs_sample_sizes:
+        if self.strategy.traits.needs_values or self.strategy.traits.needs_sample_sizes:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs importance-sampled values or "
                 "sample sizes, which the bayes-reparameterized policy does not compute: take "
@@ -190,8 +190,8 @@ class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
             )
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -317,8 +317,8 @@ class SlateCVAE(PolicyNetworkPolicy):
         probability("quantile", self.quantile)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     @property
     def latent_width(self) -> int:

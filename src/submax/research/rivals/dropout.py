@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, probability, whole_number
 from submax.core.errors import InputError
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices, Space
@@ -76,8 +76,8 @@ class DropoutThompson(Policy[DropoutState]):
         whole_number("hidden", self.hidden, at_least=1)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> DropoutState:
         belief = ValueBelief.empty(problem, replicas, self.hidden)
@@ -276,8 +276,8 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
             whole_number(name, getattr(self, name), at_least=1)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -387,8 +387,8 @@ class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
         below_one("dropout", self.dropout)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

@@ -12,7 +12,7 @@ from submax.core.checks import non_negative, positive, probability, whole_number
 from submax.core.conditioning import ConditionalDistribution
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
-from submax.core.policy import Facts, Policy
+from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import stored
@@ -269,8 +269,8 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         whole_number("hidden", self.hidden, at_least=1)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True, needs_propensities=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True, needs_propensities=True)
 
     @property
     def latent_width(self) -> int:
@@ -347,7 +347,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return state
-        if self.facts.needs_propensities and feedback.log_prob is None:
+        if self.traits.needs_propensities and feedback.log_prob is None:
             raise InputError(
                 f"the {type(self).__name__} policy needs the probability with which each action "
                 "was chosen, and log_prob is None: log it, or take a policy such as actor-critic"
@@ -505,8 +505,8 @@ class ActorCritic(CriticPolicy):
     """
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, non_negative, whole_number
 from submax.core.numerics import log_prob_of
-from submax.core.policy import Facts, ListingPolicy, Policy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import stored
@@ -104,8 +104,8 @@ class SampleAveragePolicy(Policy[ResidualBelief]):
         below_one("dropout", self.dropout)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ResidualBelief:
         return ResidualBelief.empty(problem, replicas, self.hidden)
@@ -154,7 +154,7 @@ class SampleAverageSampling(SampleAveragePolicy):
 
 
 @dataclass(frozen=True)
-class SampleAverageUCB(SampleAveragePolicy, ListingPolicy[ResidualBelief]):
+class SampleAverageUCB(SampleAveragePolicy, TabularPolicy[ResidualBelief]):
     """Take the action with the highest upper confidence bound, v(a, c) + γ τ_a √(ln n / n_a).
 
     v is the value network, τ_a² the mean squared residual of action a, n_a the number of its
@@ -250,7 +250,7 @@ class VarianceBelief(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VarianceNetworkUCB(ListingPolicy[VarianceBelief]):
+class VarianceNetworkUCB(TabularPolicy[VarianceBelief]):
     """Take the action with the highest upper confidence bound, v(a, c) + γ s(a, c).
 
     v is a value network with two layers of ``hidden`` units, trained as ``training`` says, with the
@@ -272,8 +272,8 @@ class VarianceNetworkUCB(ListingPolicy[VarianceBelief]):
         below_one("dropout", self.dropout)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(trains_models=True)
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> VarianceBelief:
         return VarianceBelief.empty(problem, replicas, self.hidden)

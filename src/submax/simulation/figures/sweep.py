@@ -18,7 +18,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
-from submax.core.serialization import whole_file
+from submax.core.serialization import atomic_write
 from submax.simulation.figures.style import figure_style, look_of, saved
 from submax.simulation.results import Curve, ResultTable
 from submax.simulation.trace import Trace
@@ -471,7 +471,7 @@ class DrawnFigures:
         """Note that these figures were drawn from the present numbers."""
         noted = self._noted() | {figure.name: self._digest(figure) for figure in figures}
         self._file.parent.mkdir(exist_ok=True)
-        with whole_file(self._file) as file:
+        with atomic_write(self._file) as file:
             file.write((json.dumps(noted, indent=1) + "\n").encode())
 
     def _noted(self) -> dict[str, str]:
@@ -538,7 +538,7 @@ def draw_sweep_figure(
         )
         return saved(figure, directory / "figures", wanted.name)
     lines = [_curves(directory, panel, measure, policies) for panel in wanted.panels]
-    batches = specification.get("delay", {}).get("kind") == "batch-flush"
+    batches = specification.get("delay", {}).get("kind") == "batched-rewards"
     every = configurations_in(directory)
     varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
     titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]

@@ -36,8 +36,8 @@ class Trained(Thompson):
     how: str = "works"
 
     @property
-    def facts(self):
-        return replace(super().facts, trains_models=True)
+    def traits(self):
+        return replace(super().traits, trains_models=True)
 
     def update(self, state, feedback, rng):
         place = Path(__file__)

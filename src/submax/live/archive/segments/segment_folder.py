@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from submax.core.errors import StoreError
-from submax.core.serialization import whole_file
+from submax.core.serialization import atomic_write
 
 
 def archive_folder(path: Path) -> Path:
@@ -31,7 +31,7 @@ class SegmentFolder:
         path = self._path(name, segment)
         with _store_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as file:
+            with atomic_write(path) as file:
                 file.write(data)
             # A file is durable only if the entries of the folders on its path are.
             for folder in (path.parent, self.folder, self.folder.parent):

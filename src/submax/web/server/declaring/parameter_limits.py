@@ -37,7 +37,7 @@ LIMITS: dict[str, float] = {
     "hidden": 1024,
     "latent": 128,
     "levels": 100,
-    "listing_limit": 2**17,
+    "max_enumerated_actions": 2**17,
     "masks": 1000,
     "points": 1000,
     "reservoir": 10**7,

@@ -35,7 +35,7 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         actions,
         {name: _field(field) for name, field in fields},
         settings.policy,
-        bool(settings.context.width) and not bandit.policy.facts.uses_context,
+        bool(settings.context.width) and not bandit.policy.traits.uses_context,
         settings.rewards,
         settings.combine,
         settings.reward_wait,

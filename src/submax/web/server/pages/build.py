@@ -106,7 +106,7 @@ def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -
         bandit.name,
         names,
         names[number] if names else "",
-        bool(bandit.settings.context.width) and bandit.policy.facts.uses_context,
+        bool(bandit.settings.context.width) and bandit.policy.traits.uses_context,
         found[(current - 1) * MOST_ARMS : current * MOST_ARMS],
         share_series(rollups, span, choices, number),
         current,

@@ -52,7 +52,7 @@ def contexts_page(bandit: Bandit, field: str | None, slot: str | None) -> Contex
         fields,
         slots,
         slots[slot_number] if slots else "",
-        bandit.policy.facts.uses_context,
+        bandit.policy.traits.uses_context,
         sentences,
         details,
     )
