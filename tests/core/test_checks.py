@@ -13,7 +13,11 @@ from submax.core.checks import at_least, non_negative, one_of, positive, probabi
 from submax.core.errors import ConflictError, InputError, StoreError, SubmaxError
 
 NO_NUMBERS = [True, None, "1", 1j, float("nan"), -float("inf")]
-ERRORS = [one for one in vars(errors).values() if isinstance(one, type)]
+ERRORS = [
+    one
+    for one in vars(errors).values()
+    if isinstance(one, type) and issubclass(one, errors.SubmaxError)
+]
 
 
 @pytest.mark.parametrize(

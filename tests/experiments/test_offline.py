@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from submax.research.paper.reproduce import run_offline
 from submax.simulation.experiment import load_file
 from submax.simulation.results import RowsStore
-from submax.simulation.runner import cells, run_offline, unfinished
+from submax.simulation.runner import cells, unfinished
 
 BROKEN = """
 from dataclasses import dataclass
