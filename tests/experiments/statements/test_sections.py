@@ -22,7 +22,7 @@ CONTEXTUAL = {
 }
 COMBINATORIAL = {
     "random": 480,
-    **dict.fromkeys(combinatorial.CLASSIC, 800),
+    **dict.fromkeys(combinatorial.COMBINATORIAL_CLASSIC, 800),
     "hill-climbing-thompson": 900,
     "rcp-optimistic": 700,
     "rcp-submax": 1500,
