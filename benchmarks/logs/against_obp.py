@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from logs.table_logs import TableLog, table_log
 from measuring.claim import print_table
 from measuring.peer_runs import HERE, PeerUnavailableError, install
-from submax.evaluation.logs.log import Log
-from submax.evaluation.report.comparisons.comparison import compare
+from submax.evaluation.comparison import compare
+from submax.evaluation.log import Log
 
 OURS = {
     "dr, bayesian": ("dr", "bayesian"),

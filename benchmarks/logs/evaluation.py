@@ -19,9 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import Claim, print_claims, print_table
 from measuring.peer_runs import PeerUnavailableError, run_peer
 from submax.core.arrays import Floats
-from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.off_policy import make_off_policy
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 from logged import ACTIONS, ROWS, arrays

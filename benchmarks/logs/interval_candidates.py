@@ -7,16 +7,14 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from submax.core.arrays import Floats
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
+from submax.evaluation.intervals import INTERVALS, ConfidenceInterval, Terms
 
 LEVEL = 0.95
 TAIL = (1 - LEVEL) / 2
 GRID = 400
 """Values of the mean at which a bet is tried."""
 Candidate = Callable[[Terms], ConfidenceInterval]
-gamma_module = importlib.import_module("submax.evaluation.intervals.gamma")
+gamma_module = importlib.import_module("submax.evaluation.intervals")
 
 
 def of_library(name: str) -> Candidate:

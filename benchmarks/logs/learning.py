@@ -26,16 +26,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import print_table
 from submax.core.arrays import Floats, Integers
 from submax.environments.tables import load_keel
-from submax.evaluation.choosing.best_policy import (
+from submax.evaluation.learning import (
     CHOOSING_SHARE,
     QUARTERS,
     learn_best,
     raced,
+    standard_candidates,
 )
-from submax.evaluation.choosing.one_policy import learn_one
-from submax.evaluation.choosing.standard_candidates import standard_candidates
-from submax.evaluation.logs.dividing import divided
-from submax.evaluation.logs.log import Log
+from submax.evaluation.log import Log, divided
+from submax.evaluation.targets import learn_one
 
 TABLES = "letter,penbased,satimage,segment,magic"
 LOG_SHARE = 0.7

@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from logs.interval_candidates import CANDIDATES, ONLY_WEIGHTED
 from logs.simulated_logs import ARMS, COMMON_RATE, ROWS, SPREAD, simulated_logs
 from measuring.claim import print_table
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
-from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.comparisons.comparison import compare
+from submax.evaluation.comparison import compare
+from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 
 RATES = (0.001, 0.002, 0.005, 0.02)
 ESTIMATORS = ("ips", "snips", "clipped", "dr", "switch-dr", "dr-shrinkage")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.estimators import Evidence
 
 ARMS, ROWS, FOLDS = 20, 10_000, 3
 """A log has 20,000 rows: policies learn from the first half, and the second half evaluates them."""

@@ -25,11 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from logs.table_logs import TableLog, table_log
 from measuring.claim import print_table
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.logs.log import Log
-from submax.evaluation.models.model_choice import chosen_models
-from submax.evaluation.models.reward_model import FOLDS, folds_of
+from submax.evaluation.intervals import INTERVALS, Terms
+from submax.evaluation.log import Log
+from submax.evaluation.reward_models import FOLDS, chosen_models, folds_of
 
 KINDS = ("normal", "bootstrap", "gamma")
 """Kinds of 95 % intervals that are computed from the same terms."""

@@ -12,8 +12,8 @@ import pytest
 from waiting import wait_until
 
 from submax.client import Client
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import model_name
 from submax.live.log.rows import training_rows
@@ -71,6 +71,18 @@ def test_export_writes_decisions_with_their_rewards(file, tmp_path, done, refuse
     refused("export", file, "--out", tmp_path / "none" / "out.parquet", status=1)
     SQLiteStore(tmp_path / "empty.db").close()
     refused("export", tmp_path / "empty.db")
+
+
+def test_a_store_is_a_log(file, tmp_path, done, refused):
+    done("export", file, "--out", tmp_path / "out.parquet")
+    said = [
+        done("evaluate", log, "--policy", "always=A", "--estimator", "ips", "--out", tmp_path / "e")
+        for log in (file, tmp_path / "out.parquet")
+    ]
+    assert said[0] == said[1]
+    options = ("--policy", "random", "--bandit", "none")
+    assert "'none'" in refused("learn", file, *options)
+    assert "(unused-option)" in refused("learn", tmp_path / "out.parquet", *options)
 
 
 def test_export_needs_to_know_which_of_several_bandits(tmp_path, monkeypatch, done, refused):

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from submax.core import optional as extras
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
-from submax.evaluation.report.estimator_choice import USUAL
+from submax.evaluation.estimates import USUAL
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.policies import make_policy
 from submax.schema.learned import Learned
 
@@ -61,6 +61,11 @@ def test_learn_marks_the_best_of_several_policies(folder, done):
     assert "+0 ± 0" in said
     for fact in ("2 policies", "240 rows", "1200 rows"):
         assert fact in said
+
+
+def test_learn_takes_the_reward_model_as_a_policy(folder, done):
+    done("learn", "log.csv", "--policy", "reward-model")
+    assert Learned.read("policy.safetensors").specification["kind"] == "greedy-regression"
 
 
 def test_learn_says_what_is_worth_knowing(folder, done):
@@ -180,8 +185,9 @@ def test_evaluate_reads_parquet_files_in_parts_and_writes_a_report(folder, done,
     )  # fmt: skip
     assert "200 of 400 rows" in said
     assert "random" in (folder / "report.html").read_text(encoding="utf-8")
-    wrong = ("evaluate", "log.csv", "--policy", "random", "--read", "parts")
-    assert "(not-parquet)" in refused(*wrong)
+    text = ("evaluate", "log.csv", "--policy", "random", "--read", "parts")
+    assert "200 of 400 rows" in done(*text, "--jobs", 1)
+    assert "(not-parquet)" in refused(*text, "--scheduler", "tcp://127.0.0.1:1")
 
 
 def test_a_log_of_two_rows_is_evaluated_with_a_warning(folder, done):
@@ -317,3 +323,39 @@ def test_wrong_options_write_nothing(folder, refused, words, fact):
     (folder / "bad.safetensors").write_bytes(b"no policy")
     assert fact in refused(command, "log.csv", "--policy", policy, *options)
     assert files(folder) == ["bad.safetensors", "log.csv"]
+
+
+def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done, refused):
+    done("learn", "log.csv", "--policy", "linear-thompson")
+    log, learned = Log.read("log.csv"), Learned.read("policy.safetensors")
+    age = log.context[:5, 0]
+    rows = [f"v{place};{str(one).replace('.', ',')}" for place, one in enumerate(age)]
+    Path("visits.csv").write_text("\n".join(["id;age", *rows]))
+    text = ("--separator", ";", "--decimal", ",")
+    done("score", "visits.csv", "--policy", "policy.safetensors", *text)
+    with Path("scores.csv").open(newline="") as file:
+        scored = list(csv.DictReader(file))
+    expected = learned.probabilities(log.schema.context.encode_rows(log.context[:5]))
+    names = [one.name for one in log.schema.menu.slots[0].choices]
+    found = [[float(row[f"prob_{name}"]) for name in names] for row in scored]
+    np.testing.assert_allclose(found, expected)
+    assert [row["id"] for row in scored] == [f"v{place}" for place in range(5)]
+    assert [row["action"] for row in scored] == [names[one] for one in expected.argmax(axis=1)]
+    assert "reward" in refused(
+        "score", "visits.csv", "--policy", "policy.safetensors", "--column", "reward=age"
+    )
+
+
+def test_the_policy_of_another_log_and_named_columns_are_candidates(folder, done):
+    Path("new.csv").write_text(
+        "action,reward,propensity,prob_A,prob_B\n" + "A,1,0.5,0.8,0.2\nB,0,0.5,0.8,0.2\n" * 50
+    )
+    Path("other.csv").write_text("action,reward\n" + "A,0\nA,0\nA,0\nB,0\n" * 25)
+    done(
+        "evaluate", "new.csv", "--policy", "old=log=other.csv", "--policy", "mine=columns=prob_*",
+        "--estimator", "ips",
+    )  # fmt: skip
+    value = {row["policy"]: float(row["value"]) for row in estimates(folder)}
+    # The other log took A in three quarters of its rows, and A earns 1.
+    assert value["old"] == pytest.approx(0.75, abs=1e-3)
+    assert value["mine"] == pytest.approx(0.8)

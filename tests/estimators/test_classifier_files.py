@@ -8,8 +8,8 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.schema.learned import Learned
 from submax.simulation.experiment import parse
 from submax.simulation.runner import cells, run_cell

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from submax.core.numerics import draw
-from submax.evaluation.contracts.evidence import Evidence
-from submax.evaluation.logs.sessions import trajectory_weights
+from submax.evaluation.estimators import Evidence
+from submax.evaluation.log import trajectory_weights
 
 LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3
 SESSION_ROWS = 4

@@ -5,11 +5,11 @@ import csv
 import numpy as np
 import pytest
 
-from submax.cli.logs.evaluation_report import write_estimates
-from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.off_policy import off_policy_estimators
-from submax.evaluation.report.comparisons.comparison import Comparison, Estimate
-from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
+from submax.cli.logs.printing import write_estimates
+from submax.evaluation.comparison import Comparison, Estimate
+from submax.evaluation.diagnostics import Diagnostics
+from submax.evaluation.estimators import off_policy_estimators
+from submax.evaluation.intervals import ConfidenceInterval
 from submax.plots import draw_forest, draw_offline
 from submax.simulation.figures.forest import ESTIMATES
 

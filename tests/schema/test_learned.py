@@ -8,8 +8,8 @@ from refusals import raises_code
 from safetensors.numpy import save
 
 from submax.core.serialization import read_state, state_bytes
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.schema import learned as limits_of
 from submax.schema.choices import Change
 from submax.schema.columns import Columns

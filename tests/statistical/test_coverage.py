@@ -1,9 +1,8 @@
 import numpy as np
 
 from submax.core.numerics import draw
-from submax.evaluation.contracts.evidence import Evidence
+from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.intervals import bootstrap, normal
-from submax.evaluation.off_policy import make_off_policy
 
 ROWS = 500
 RIGHT = tuple(make_off_policy(name) for name in ("ips", "snips", "dr"))

@@ -7,7 +7,7 @@ import pyarrow as pa
 from docs.generators.markdown_tables import table
 from docs.generators.reference.meanings import meanings
 
-from submax.evaluation.reading.columns.column_names import ROLES, USUAL
+from submax.evaluation.columns import ROLES, USUAL
 from submax.live.log.exporting.decision_table import DecisionTable
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.reward_table import reward_schema

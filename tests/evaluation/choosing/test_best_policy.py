@@ -5,8 +5,8 @@ import pytest
 from refusals import raises_code
 
 from submax.evaluation import Log, compare, learn, learn_best
-from submax.evaluation.choosing.race import FoldOfRace, Race
-from submax.evaluation.contracts.terms import Terms
+from submax.evaluation.intervals import Terms
+from submax.evaluation.learning import FoldOfRace, Race, standard_candidates
 from submax.schema.learned import Learned
 
 GIVEN = ["random", "linucb", "linucb@greedy"]
@@ -133,3 +133,23 @@ def test_the_best_one_is_hardly_ever_left_out_and_more_folds_find_it_more_often(
     assert four / races > 0.977 - allowed
     # The best one is left out if it seems to be worse by two errors: Φ(−1 − 2) = 0.13 %.
     assert left_out <= 6
+
+
+def test_simple_models_are_candidates_and_the_lift_over_the_log_is_paired(log, seed):
+    simple = [one for one in standard_candidates(log) if isinstance(one, dict)]
+    assert [one["name"] for one in simple] == ["mean-per-arm", "logistic-greedy"]
+    best = learn_best(log, simple, seed=seed)
+    assert best.winner == "logistic-greedy"
+    assert best.lift() == best.report.difference("logistic-greedy")
+    assert best.lift().interval.low > 0
+    means = learn(log, simple[0]).probabilities(log.parts[0].context[:50])
+    rewards = [log.reward[log.action[:, 0] == arm].mean() for arm in (0, 1)]
+    assert np.all(means.argmax(axis=1) == np.argmax(rewards))
+
+
+def test_an_action_that_is_not_always_eligible_is_named(mentioned):
+    table = {"action": ["A", "B", "A", "B"] * 10, "reward": [1, 0] * 20, "propensity": [0.5] * 40}
+    log = Log.read({**table, "eligible": [["A", "B"]] * 39 + [["B", "C"]]})
+    found = compare(log, ["always=A", "always=B"], estimators=["ips"])
+    assert mentioned(found.notes, "always=A", 39, 40)
+    assert not mentioned(found.notes, "always=B")

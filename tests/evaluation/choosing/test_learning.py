@@ -5,10 +5,10 @@ import pytest
 from refusals import raises_code
 
 from submax.core.problem import Feedback
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.choosing.training_length import UnderTrainedWarning, training_warnings
-from submax.evaluation.logs import encoded_parts
-from submax.evaluation.logs.log import Log
+from submax.evaluation import log as log_module
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.evaluation.targets import UnderTrainedWarning, training_warnings
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
 
@@ -111,7 +111,7 @@ def test_learning_in_parts_is_learning_at_once(name, monkeypatch, seed):
     log = arms(seed=seed)
     whole = probabilities(learn(log, name), log)
     context = log.parts[0].context
-    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 7)
+    monkeypatch.setattr(log_module, "MOST_ROWS", 7)
     assert len(log.parts) == 9
     learned = learn(log, name)
     np.testing.assert_allclose(learned.probabilities(context), whole, atol=1e-6)

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.choosing.tuning import Range, parse_search, tune
-from submax.evaluation.logs.log import Log
-from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.learning import Range, learn, parse_search, tune
+from submax.evaluation.log import Log
 
 pytest.importorskip("optuna")
 EPSILONS = [0.05, 0.5, 0.9]

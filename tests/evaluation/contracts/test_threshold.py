@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.evaluation.contracts.evidence import Evidence
-from submax.evaluation.contracts.threshold import (
+from submax.evaluation.estimators import (
+    Evidence,
     least_error_threshold,
+    make_off_policy,
     slope_threshold,
 )
-from submax.evaluation.off_policy import make_off_policy
 
 
 def clipping(weight, reward):

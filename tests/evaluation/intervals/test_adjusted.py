@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from submax.evaluation import Log, compare
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import normal
-from submax.evaluation.intervals.adjusted import adjusted
-from submax.evaluation.intervals.sampled import sampled
+from submax.evaluation.intervals import Terms, adjusted, normal, sampled
 
 ROWS = 300
 

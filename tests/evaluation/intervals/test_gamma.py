@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import gamma, normal
-from submax.evaluation.off_policy import make_off_policy
+from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.intervals import Terms, gamma, normal
 
 LEVEL = 0.95
 

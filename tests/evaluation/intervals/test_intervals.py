@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import INTERVALS, bernstein, bootstrap, normal, sequential
+from submax.evaluation.intervals import INTERVALS, Terms, bernstein, bootstrap, normal, sequential
 
-bootstrap_module = importlib.import_module("submax.evaluation.intervals.bootstrap")
+bootstrap_module = importlib.import_module("submax.evaluation.intervals")
 Z = stats.norm.ppf(0.975)
 # Standard error of the 2.5 % quantile of 1000 normal numbers, in their standard deviations.
 QUANTILE_ERROR = np.sqrt(0.025 * 0.975 / bootstrap_module.RESAMPLES) / stats.norm.pdf(Z)

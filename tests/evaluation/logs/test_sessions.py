@@ -5,9 +5,8 @@ import pytest
 from refusals import raises_code
 
 from submax.evaluation import Log, compare, make_off_policy
-from submax.evaluation.contracts.evidence import Evidence
-from submax.evaluation.logs.dividing import divided
-from submax.evaluation.logs.sessions import trajectory_weights
+from submax.evaluation.estimators import Evidence
+from submax.evaluation.log import divided, trajectory_weights
 
 FIRST, SECOND = np.array([0.2, 0.7]), np.array([[0.1, 0.6], [0.9, 0.3]])
 ENDS = np.array([0.7, 0.2])

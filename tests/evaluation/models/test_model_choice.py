@@ -6,10 +6,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from submax.evaluation import Log, compare
-from submax.evaluation.models.model_choice import chosen_models
-from submax.evaluation.models.reward_model import FOLDS, fold_numbers
-from submax.evaluation.models.supervised_reward_model import design
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.reward_models import FOLDS, chosen_models, design, fold_numbers
 
 ROWS = 600
 

@@ -3,12 +3,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from submax.evaluation.logs.log import Log
-from submax.evaluation.models import reward_map
-from submax.evaluation.models.real_parts import POWERS, polynomial_features
-from submax.evaluation.models.reward_map import reward_maps
-from submax.evaluation.models.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation import reward_models
+from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.log import Log
+from submax.evaluation.reward_models import (
+    FOLDS,
+    POWERS,
+    STEPS,
+    fitted_models,
+    fold_numbers,
+    polynomial_features,
+    reward_maps,
+)
 from submax.models.regression.bayesian import PriorStructure, Sums, fitted
 
 ROWS = 150
@@ -115,7 +121,7 @@ def predicted(log, part=None):
 @pytest.mark.parametrize("name", [name for name in MENUS if name != "arms"])
 @pytest.mark.parametrize("most", [1500, 1], ids=["interactions", "constants alone"])
 def test_choices_add_up_in_one_regression_on_the_other_folds(name, most, monkeypatch, seed):
-    monkeypatch.setattr(reward_map, "MOST_UNKNOWNS", most)
+    monkeypatch.setattr(reward_models, "MOST_UNKNOWNS", most)
     log = log_of(MENUS[name], seed)
     assert all(one.design.interactions == (most > 1) for one in maps_of(log))
     np.testing.assert_allclose(predicted(log), predictions(log), rtol=1e-6)
@@ -176,8 +182,8 @@ def test_noise_is_not_learned(seed):
 )
 def test_features_fit_the_rows_and_the_memory(rows, width, choices, features, monkeypatch):
     # How many features there are depends neither on the kernel length nor on the prior.
-    monkeypatch.setattr(reward_map, "LENGTHS", reward_map.LENGTHS[-1:])
-    monkeypatch.setattr(reward_map, "STEPS", 1)
+    monkeypatch.setattr(reward_models, "LENGTHS", reward_models.LENGTHS[-1:])
+    monkeypatch.setattr(reward_models, "STEPS", 1)
     log = Log.from_arrays(
         np.arange(rows) % choices,
         np.arange(rows) % 7,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.evaluation.logs.sessions import trajectory_weights
-from submax.evaluation.off_policy import OFF_POLICY, make_off_policy, off_policy_estimators
+from submax.evaluation.estimators import OFF_POLICY, make_off_policy, off_policy_estimators
+from submax.evaluation.log import trajectory_weights
 from submax.testing.examples import examples_of
 
 SEEDS = range(2)

@@ -96,3 +96,20 @@ def test_wrong_slices_and_paths_are_refused(found, tmp_path):
             compare(log, ["random"], slices=wrong)
     with raises_code("invalid-input", "path"):
         found.report(tmp_path / "none" / "report.html")
+
+
+def test_a_page_of_many_arms_shows_ten_and_one_warning_of_each_kind(rng, tmp_path):
+    arms, rows = 30, 900
+    table = {"action": rng.integers(arms, size=rows), "reward": rng.integers(2, size=rows)}
+    log = Log.read({**table, "propensity": np.full(rows, 1 / arms)})
+    many = compare(log, ["always=*"], estimators=["ips", "snips"])
+    many.report(tmp_path / "many.html")
+    text = (tmp_path / "many.html").read_text(encoding="utf-8")
+    before, _, folded = text.partition("<details>")
+    names = {one.policy for one in many.recommended()[1:]}
+    shown = {name for name in names if re.search(rf">{name}[ <]", before)}
+    best = sorted(many.recommended()[1:], key=lambda one: -one.value)[:10]
+    assert shown == {one.policy for one in best}
+    assert all(name in folded for name in names)
+    # Thirty policies have the same kinds of warnings, with other numbers.
+    assert text.count('class="notice"') < 6

@@ -7,9 +7,8 @@ from distributed import LocalCluster
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log, PartedLog, compare
-from submax.evaluation.off_policy import OFF_POLICY
-from submax.evaluation.parts import parted_comparison, parted_log, unit
+from submax.evaluation import Log, PartedLog, batch_comparison, batches, compare
+from submax.evaluation.estimators import OFF_POLICY
 from submax.testing.examples import examples_of
 
 ROWS = 1200
@@ -51,8 +50,8 @@ def folder_of(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(unit, "PART_ROWS", 250)
-    monkeypatch.setattr(unit, "UNIT_ROWS", 500)
+    monkeypatch.setattr(batches, "PART_ROWS", 250)
+    monkeypatch.setattr(batches, "UNIT_ROWS", 500)
 
 
 def numbers(found):
@@ -105,7 +104,7 @@ def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monk
     folder = folder_of(table_of(seed, rewards="continuous"))
     found = []
     for rows in (137, 100_000):
-        monkeypatch.setattr(unit, "PART_ROWS", rows)
+        monkeypatch.setattr(batches, "PART_ROWS", rows)
         found.append(compare(PartedLog.open(folder, jobs=1), POLICIES))
     check_same(*found)
     whole = compare(Log.read(folder), POLICIES)
@@ -132,7 +131,7 @@ def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path):
 def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(
     folder_of, seed, monkeypatch, mentioned
 ):
-    monkeypatch.setattr(parted_log, "SAMPLE_ROWS", 800)
+    monkeypatch.setattr(batches, "SAMPLE_ROWS", 800)
     folder = folder_of(table_of(seed))
     parted = PartedLog.open(folder, jobs=1)
     assert len(parted.sample) == 800
@@ -156,7 +155,7 @@ def test_a_dask_cluster_gives_the_same(folder_of, seed):
 
 
 def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch):
-    monkeypatch.setattr(parted_comparison, "FEWEST_PARALLEL", 0)
+    monkeypatch.setattr(batch_comparison, "FEWEST_PARALLEL", 0)
     log = PartedLog.open(folder_of(table_of(0, 100)), jobs=2)
     with raises_code("invalid-input"):
         compare(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
@@ -165,7 +164,7 @@ def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monke
 @pytest.mark.slow
 def test_processes_give_the_same(folder_of, seed, monkeypatch):
     folder = folder_of(table_of(seed, 1000))
-    monkeypatch.setattr(parted_comparison, "FEWEST_PARALLEL", 0)
+    monkeypatch.setattr(batch_comparison, "FEWEST_PARALLEL", 0)
     found = compare(PartedLog.open(folder, jobs=2), {"counts": "rcp-submax"})
     check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
 
@@ -180,7 +179,7 @@ def test_processes_give_the_same(folder_of, seed, monkeypatch):
     ],
 )
 def test_what_cannot_be_read_in_parts_is_refused(folder_of, change, role, monkeypatch):
-    monkeypatch.setattr(unit, "PART_ROWS", 20)
+    monkeypatch.setattr(batches, "PART_ROWS", 20)
     table = {**table_of(0, 100), **change}
     if "action_title" in table:
         del table["action"]
@@ -189,13 +188,32 @@ def test_what_cannot_be_read_in_parts_is_refused(folder_of, change, role, monkey
         compare(PartedLog.open(folder, columns=role, jobs=1), ["random"])
 
 
-def test_slices_and_csv_files_are_refused(folder_of, tmp_path):
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_text_is_read_in_parts_with_the_results_of_a_log_in_memory(ending, tmp_path, seed):
+    path, table = tmp_path / f"log.{ending}", pa.table(table_of(seed)).to_pandas()
+    table["time"] = range(ROWS)
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_json(path, orient="records", lines=True)
+    options = {"estimators": ["ips", "snips", "dr"], "seed": seed}
+    parts = PartedLog.open(path, jobs=1)
+    assert parts.schema == Log.read(path).schema
+    check_same(compare(parts, POLICIES, **options), compare(Log.read(path), POLICIES, **options))
+    if ending == "csv":
+        path.write_text(path.read_text() + "a,1,0.5,fr,old,9\na,1\n")
+        with raises_code("invalid-input"):
+            PartedLog.open(path, jobs=1)
+        assert len(PartedLog.open(path, jobs=1, skip_bad_rows=True)) == ROWS
+
+
+def test_slices_and_text_on_a_cluster_are_refused(folder_of, tmp_path):
     log = PartedLog.open(folder_of(table_of(0, 100)), jobs=1)
     with raises_code("invalid-input", "slices"):
         compare(log, ["random"], slices=["age"])
     (tmp_path / "log.csv").write_text("action,reward\na,1\n", encoding="utf-8")
     with raises_code("not-parquet"):
-        PartedLog.open(tmp_path / "log.csv")
+        PartedLog.open(tmp_path / "log.csv", scheduler="tcp://127.0.0.1:1")
     (tmp_path / "log.parquet").write_bytes(b"PAR1 and no more")
     with raises_code("invalid-input"):
         PartedLog.open(tmp_path / "log.parquet")

@@ -8,8 +8,13 @@ from click.testing import CliRunner
 from refusals import raises_code
 
 from submax.cli import main
-from submax.evaluation.ranking import IndependentPositions, PlackettLuce, Slates, compare_rankings
-from submax.evaluation.ranking.estimators.position_based import PositionBased
+from submax.research.beyond.rankings import (
+    IndependentPositions,
+    PlackettLuce,
+    PositionBased,
+    compare_rankings,
+)
+from submax.research.beyond.slate_log import Slates
 
 ITEMS, POSITIONS = 4, 3
 THETA, ATTRACTION = np.array([1.0, 0.6, 0.3]), np.array([0.1, 0.2, 0.3, 0.5])

@@ -5,12 +5,16 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from submax.evaluation.contracts.counts import mean
-from submax.evaluation.ranking import IndependentPositions, PlackettLuce, Slates
-from submax.evaluation.ranking.estimators import RANKING_ESTIMATORS
-from submax.evaluation.ranking.estimators.position_based import PositionBased
-from submax.evaluation.ranking.estimators.reward_interaction import RewardInteraction
-from submax.evaluation.ranking.slate_evidence import SlateEvidence
+from submax.evaluation.intervals import mean
+from submax.research.beyond.rankings import (
+    RANKING_ESTIMATORS,
+    IndependentPositions,
+    PlackettLuce,
+    PositionBased,
+    RewardInteraction,
+    SlateEvidence,
+)
+from submax.research.beyond.slate_log import Slates
 
 ITEMS, POSITIONS = 4, 3
 CLICKS = np.array(list(product([0.0, 1.0], repeat=POSITIONS)))

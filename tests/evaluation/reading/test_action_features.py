@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 
-from submax.evaluation.logs.log import Log
+from submax.evaluation.log import Log
 
 ROWS = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
 SLOTS = {"action_title": ["A", "B"], "action_layout": ["wide", "wide"], "reward": [1, 0]}

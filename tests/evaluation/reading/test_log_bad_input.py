@@ -7,8 +7,7 @@ import pytest
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log
-from submax.evaluation.reading.sources import csv_source, csv_text, source
+from submax.evaluation import Log, sources
 
 HEADER = "action,reward,propensity,context_age"
 GOOD = "A,1,0.5,3"
@@ -28,9 +27,9 @@ def written(tmp_path):
 @pytest.fixture(params=["whole", "in small parts"])
 def batches(request, monkeypatch):
     if request.param != "whole":
-        monkeypatch.setattr(csv_source, "BLOCK_BYTES", 64)
-        monkeypatch.setattr(csv_text, "BLOCK_BYTES", 7)
-        monkeypatch.setattr(source, "BATCH_ROWS", 2)
+        monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
+        monkeypatch.setattr(sources, "CHECKED_BYTES", 7)
+        monkeypatch.setattr(sources, "TABLE_BATCH_ROWS", 2)
 
 
 @pytest.fixture
@@ -262,3 +261,40 @@ def test_a_column_of_too_many_names_is_refused():
         Log.read({"action": names, "reward": [1] * len(names)})
     with raises_code("invalid-input", "context_x"):
         Log.read({"action": ["A"] * 2000, "reward": [1] * 2000, "context_x": names[:2000]})
+
+
+# What was met in files of other people
+
+
+def test_separators_and_decimal_commas_are_read_if_they_are_given(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('action;reward;propensity;context_note\nA;1;0,5;"1,2,3"\nB;0,25; 0,5;x\n')
+    with raises_code("invalid-input", "separator"):
+        Log.read(path)
+    log = Log.read(path, separator=";", decimal=",")
+    assert (log.reward.tolist(), log.propensity.tolist()) == ([1, 0.25], [0.5, 0.5])
+    assert log.schema.context.fields[0].values == ("1,2,3", "x")
+    for wrong in ({"separator": "ab"}, {"decimal": ";"}):
+        with raises_code("invalid-input", next(iter(wrong))):
+            Log.read(path, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [('"0,5"', "--decimal"), ("50 %", "100"), ("2026-01-02", "time=propensity")]
+)
+def test_what_is_not_a_number_is_recognized(value, hint, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(f"action,reward,propensity\nA,1,0.5\nB,0,{value}\n")
+    with raises_code("invalid-input") as error:
+        Log.read(path)
+    assert hint in str(error.value)
+    assert ("line 3" in str(error.value)) == ('"' not in value)
+
+
+def test_words_spaces_and_capitals_are_remarked(tmp_path, mentioned):
+    path = tmp_path / "log.csv"
+    path.write_text("action,reward,Propensity\nA,yes,0.5\nA ,no,0.5\n")
+    notes = Log.read(path).notes
+    assert mentioned(notes, "reward", 1, 0)
+    assert mentioned(notes, "propensity=Propensity")
+    assert any("'A '" in note for note in notes)

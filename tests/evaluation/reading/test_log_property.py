@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from refusals import raises_code
 
 from submax.core.problem import PROBABILITY_TOLERANCE
-from submax.evaluation import Log
-from submax.evaluation.reading.sources import csv_source, source
+from submax.evaluation import Log, sources
 
 HEADER = ["id", "action", "reward", "propensity", "context_age", "context_land", "eligible"]
 ACTIONS, LANDS = ["A", "B, C", "D"], ["de", "fr"]
@@ -113,8 +112,8 @@ def test_exactly_the_rows_that_are_good_are_kept_and_the_first_bad_one_is_named(
         kept = oracle(rows)
         lost = len(rows) - len(kept)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(csv_source, "BLOCK_BYTES", block)
-            patch.setattr(source, "BATCH_ROWS", 3)
+            patch.setattr(sources, "BLOCK_BYTES", block)
+            patch.setattr(sources, "TABLE_BATCH_ROWS", 3)
             if lost:
                 with raises_code("invalid-input") as refused:
                     Log.read(path, **DECLARED)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 
-from submax.evaluation.logs.log import Log
+from submax.evaluation.log import Log
 
 ROWS = 12
 TABLE = {

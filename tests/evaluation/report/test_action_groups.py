@@ -5,7 +5,7 @@ from sklearn.dummy import DummyRegressor
 
 from submax.core.numerics import draw
 from submax.evaluation import Log, compare
-from submax.evaluation.report.evidence.action_groups import action_groups
+from submax.evaluation.evidence import action_groups
 
 ACTIONS, GENRES, ROWS = 30, 3, 600
 NAMES = [f"film{number}" for number in range(ACTIONS)]

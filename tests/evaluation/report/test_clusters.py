@@ -6,10 +6,8 @@ from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import normal
-from submax.evaluation.intervals.clustered import clustered
-from submax.evaluation.models.reward_model import folds_of
+from submax.evaluation.intervals import Terms, clustered, normal
+from submax.evaluation.reward_models import folds_of
 
 USERS, EACH = 60, 8
 
@@ -94,3 +92,25 @@ def test_differences_are_by_cluster_too(rng):
     terms = (np.array([1.8, 0.2])[action] - 1) * log.reward
     means = terms.reshape(USERS, EACH).mean(axis=1)
     assert by_user.error == pytest.approx(means.std(ddof=1) / np.sqrt(USERS))
+
+
+def test_independent_rows_of_a_cluster_hardly_widen_the_default_interval(rng):
+    table = table_of(rng, 40, 150)
+    table["reward"] = (rng.random(6000) < 0.3) * 1
+    log = Log.read(table, columns={"cluster": "user"})
+    policy, options = {"p": np.tile([0.8, 0.2], (6000, 1))}, {"estimators": ["ips"]}
+    gamma, normal = (
+        compare(log, policy, interval=kind, **options).differences[0]
+        for kind in ("gamma", "normal")
+    )
+    wide, narrow = (one.interval.high - one.interval.low for one in (gamma, normal))
+    assert wide < 1.2 * narrow
+    assert gamma.is_clear or gamma.rows_needed() > gamma.rows
+
+
+def test_no_difference_of_rewards_is_beyond_their_bounds(rng):
+    log = Log.read(
+        {"action": ["A", "B"] * 15, "reward": [1, 0] * 15, "propensity": [0.02, 0.98] * 15}
+    )
+    found = compare(log, {"p": np.tile([1.0, 0.0], (30, 1))}, estimators=["ips"])
+    assert all(-1 <= end <= 1 for one in found.differences for end in one.interval)

@@ -7,14 +7,13 @@ import pytest
 from refusals import raises_code
 from sklearn.linear_model import Ridge
 
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
-from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.comparisons.comparison import compare
-from submax.evaluation.report.estimate import LOGGING_POLICY
-from submax.evaluation.report.estimator_choice import USUAL
-from submax.evaluation.report.evidence import logged_evidence
-from submax.evaluation.report.evidence.logged_evidence import LoggedEvidence
+from submax.evaluation import evidence
+from submax.evaluation.comparison import compare
+from submax.evaluation.estimates import LOGGING_POLICY, USUAL
+from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.policies.thompson import Thompson
 from submax.schema.choices import Change
 from submax.schema.menu import Menu
@@ -294,7 +293,7 @@ def retired_log(seed):
 
 @pytest.mark.parametrize("most_listed", [4096, 1])
 def test_choices_that_are_no_longer_active_are_not_taken(most_listed, seed, monkeypatch, mentioned):
-    monkeypatch.setattr(logged_evidence, "MOST_LISTED", most_listed)
+    monkeypatch.setattr(evidence, "MOST_LISTED", most_listed)
     found = compare(retired_log(seed), ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
     for one in found.estimates[1:]:
         assert abs(one.value - 0.5) < 0.1

@@ -6,10 +6,8 @@ from refusals import raises_code
 from sklearn.linear_model import Ridge
 
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.contracts.terms import Terms
-from submax.evaluation.intervals import gamma
-from submax.evaluation.intervals.sampled import sampled
-from submax.evaluation.logs.counted import divided_by_fold, divided_by_split, expanded
+from submax.evaluation.intervals import Terms, gamma, sampled
+from submax.evaluation.log import divided_by_fold, divided_by_split, expanded
 
 ARMS = np.array(["A", "B", "C"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])

@@ -8,11 +8,9 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.ranking.estimators import RANKING_ESTIMATORS
-from submax.evaluation.report.estimate import Estimate
-from submax.evaluation.report.recommendation import RANKING_ORDER, recommended
+from submax.evaluation.estimates import RANKING_ORDER, Estimate, recommended
+from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.research.beyond.rankings import RANKING_ESTIMATORS
 
 ARMS = ["A", "B", "C"]
 LOGS = 60

@@ -6,8 +6,8 @@ from refusals import raises_code
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare
-from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.report.comparisons.difference import Difference
+from submax.evaluation.estimates import Difference
+from submax.evaluation.intervals import ConfidenceInterval
 
 ROWS = 400
 
@@ -78,13 +78,17 @@ def test_intervals_of_values_and_differences_cover_the_truth(rng):
 
 def test_the_rows_that_are_needed_find_the_difference_as_often_as_promised(rng):
     effect, spread, logs = 0.1, 1.0, 4000
-    one = Difference("p", "q", "dr", 0.02, ConfidenceInterval(-1, 1), 0.1, 100, 0.95, True)
+    ends = ConfidenceInterval.around(0.02, 1.959964 * spread / np.sqrt(100))
+    one = Difference("p", "q", "dr", 0.02, ends, spread / np.sqrt(100), 100, 0.95, True)
     rows = round(one.rows_needed(effect))
     means = effect + spread / np.sqrt(rows) * rng.normal(size=logs)
     found = np.mean(means > 1.959964 * spread / np.sqrt(rows))
     assert found == pytest.approx(0.8, abs=4.5 * np.sqrt(0.8 * 0.2 / logs) + 0.005)
     assert one.rows_needed() == pytest.approx(25 * one.rows_needed(effect), rel=1e-6)
     assert one._replace(value=0.0).rows_needed() == np.inf
+    # A wider interval needs more rows: never fewer than there are while the sign is not clear.
+    wide = one._replace(interval=ConfidenceInterval(-0.01, 1.0), error=0.001)
+    assert wide.rows_needed() > wide.rows
     with raises_code("invalid-input", "power"):
         one.rows_needed(power=1)
 
@@ -160,3 +164,16 @@ def test_a_clear_winner_is_named_alone(rng, mentioned):
     notes = compare(log, ["always=*"], estimators=["snips"], baseline="best").notes
     assert mentioned(notes[-1:], "always=1", "95")
     assert not mentioned(notes[-1:], "always=0")
+
+
+def test_the_highest_of_many_estimates_has_an_interval_that_allows_for_the_choice(rng):
+    missed, runs, arms = 0, 20, 12
+    options = {"estimators": ["snips"], "reward_model": DummyRegressor(), "interval": "normal"}
+    for _ in range(runs):
+        found = compare(log_of(rng, 2400, np.full(arms, 0.3)), ["always=*"], **options)
+        best = max(found.recommended()[1:], key=lambda one: one.value)
+        missed += not best.joint.low <= 0.3 <= best.joint.high
+        assert best.joint.low < best.interval.low <= best.interval.high < best.joint.high
+    # At most 5 % in expectation: 8 or more of 20 has a chance below 4e-6 by the binomial tail.
+    assert missed < 8
+    assert best.policy in found.answer

@@ -7,14 +7,13 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from submax.core.policy import probabilities_among
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs import encoded_parts
-from submax.evaluation.logs.log import Log
-from submax.evaluation.models import reward_model
-from submax.evaluation.models.reward_model import fitted_models, fold_numbers
-from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.evidence import logged_evidence
-from submax.evaluation.report.evidence.logged_evidence import DRAWS, LoggedEvidence
+from submax.evaluation import evidence, reward_models
+from submax.evaluation import log as log_module
+from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.evidence import DRAWS, LoggedEvidence
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.evaluation.reward_models import fitted_models, fold_numbers
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -146,10 +145,10 @@ def test_choices_that_no_row_took_are_found(seed):
 def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     log, learned = arms(seed, eligible=True), learn(arms(seed + 1), "linucb")
     whole = LoggedEvidence(log).about(learned).evidence
-    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 40)
-    monkeypatch.setattr(logged_evidence, "PROBABILITIES_PER_PART", 30)
-    monkeypatch.setattr(reward_model, "ROWS_PER_CHUNK", 5)
-    monkeypatch.setattr(reward_model, "ROWS_PER_PREDICTION", 6)
+    monkeypatch.setattr(log_module, "MOST_ROWS", 40)
+    monkeypatch.setattr(evidence, "PROBABILITIES_PER_PART", 30)
+    monkeypatch.setattr(reward_models, "ROWS_PER_CHUNK", 5)
+    monkeypatch.setattr(reward_models, "ROWS_PER_PREDICTION", 6)
     pieces = LoggedEvidence(log).about(learned).evidence
     for one, other in zip(whole[:5], pieces[:5], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
@@ -163,7 +162,7 @@ def test_where_actions_are_too_many_to_list_drawing_agrees_with_listing(policy, 
     listed = LoggedEvidence(log, seed).about(learned).evidence
     expected = by_hand(log, learned)
     untaken = LoggedEvidence(rest, seed).about(learned).unsupported
-    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
+    monkeypatch.setattr(evidence, "MOST_LISTED", 1)
     drawn = LoggedEvidence(log, seed).about(learned).evidence
     for name in ("probability", "weight", "predicted"):
         np.testing.assert_allclose(getattr(drawn, name), getattr(listed, name), atol=1e-6)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from submax.cli import main
 from submax.evaluation import Log, PartedLog, compare, compare_rewards, learn
-from submax.evaluation.targets.sharpened import Sharpened, sharpened
+from submax.evaluation.targets import Sharpened, sharpened
 
 ROWS, ARMS = 600, np.array(["A", "B", "C"])
 

@@ -5,8 +5,8 @@ import pytest
 from refusals import raises_code
 
 from submax.core.rewards import Continuous
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
 from submax.live.store.memory_store import MemoryStore

@@ -11,8 +11,8 @@ from refusals import raises_code
 
 import submax
 from submax.core.problem import Feedback
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.fitting import online_learner
 from submax.live.fitting.learning_warning import LearningWarning

@@ -7,8 +7,8 @@ import pytest
 from refusals import raises_code
 
 from submax.core.errors import StoreError
-from submax.evaluation.choosing.learning import learn
-from submax.evaluation.logs.log import Log
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import declare
 from submax.live.log import history

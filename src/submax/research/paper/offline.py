@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from submax.core.arrays import Floats
 from submax.core.environment import Environment
 from submax.environments.tables import Classification
-from submax.evaluation.choosing.one_policy import learn_one
-from submax.evaluation.logs.log import Log
-from submax.evaluation.report.comparisons.comparison import compare
+from submax.evaluation.comparison import compare
+from submax.evaluation.log import Log
+from submax.evaluation.targets import learn_one
 from submax.schema.learned import Learned
 from submax.simulation.figures.forest import read_estimates
 from submax.simulation.figures.style import figure_style, look_of, saved

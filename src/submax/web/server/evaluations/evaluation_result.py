@@ -10,9 +10,8 @@ from submax.web.dashboard.formats import interval
 
 if TYPE_CHECKING:
     # The server itself evaluates nothing, and needs none of these modules.
-    from submax.evaluation.report.comparisons.comparison import Comparison
-    from submax.evaluation.report.comparisons.difference import Difference
-    from submax.evaluation.report.estimate import Estimate
+    from submax.evaluation.comparison import Comparison
+    from submax.evaluation.estimates import Difference, Estimate
 
 LOGGED = "the policies that made the log"
 

@@ -1,1 +1,0 @@
-"""Learning from a log: one policy, or the best of several."""

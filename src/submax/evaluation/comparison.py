@@ -1,0 +1,881 @@
+"""Compares what several policies would have earned, by several off-policy estimators."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans
+from submax.core.checks import one_of
+from submax.core.errors import InputError, NotFoundError
+from submax.core.policy import Policy
+from submax.core.summary import Summary, counted, number
+from submax.evaluation.batch_comparison import compare_parts
+from submax.evaluation.batches import PartedColumns, PartedLog
+from submax.evaluation.diagnostics import Caution, log_cautions
+from submax.evaluation.estimates import (
+    DECISION,
+    LOGGING_POLICY,
+    MOST_NAMED,
+    ComparisonOptions,
+    Difference,
+    Estimate,
+    EstimatedPolicy,
+    EstimatorSet,
+    Overlap,
+    applicable_estimators,
+    check_slices,
+    chosen_estimators,
+    slices_of,
+    some_names,
+)
+from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.evaluation.log import By, Log, Reward, data_frame, order_notes
+from submax.evaluation.overview import Overview
+from submax.evaluation.targets import (
+    ALWAYS,
+    COLUMNS,
+    REWARD_MODEL,
+    ClassifierPolicy,
+    FixedAction,
+    FunctionPolicy,
+    GivenProbabilities,
+    RewardModelPolicy,
+    Sharpened,
+    TargetPolicy,
+    check_same_schema,
+    learned_target,
+    learns,
+    parsed_variant,
+    probability_columns,
+    split_of,
+    training_warnings,
+    with_every_action,
+)
+from submax.policies import make_policy
+from submax.schema.columns import Columns
+from submax.schema.learned import Learned
+
+SUFFIX = ".safetensors"
+"""The ending of files that hold a learned policy."""
+DISTINCT_SHARE = 0.9
+"""The rows stored with a policy are looked for in a log only if at least this share of them differ
+from each other: equal rows could be other rows with the same content."""
+FEWEST_STORED = 10_000
+"""A policy that stores fewer rows than this, and not all it learned from, is not looked for."""
+HASH_SEED, HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+"""Constants of the hash by which rows are compared, from the generator SplitMix64."""
+Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned | TargetPolicy | Any
+"""A policy by name (also with a variant, ``linucb@greedy``, ``reward-model``, ``always=A`` or
+``columns=prob_*``), file, table or object, a learned policy, an array of probabilities, a function,
+or a fitted classifier."""
+
+
+def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
+    """Return the policies by name; refuse two policies of the same name."""
+    if isinstance(policies, (str, Path, Learned, Policy, TargetPolicy, np.ndarray)):
+        raise InputError(
+            f"policies is one {type(policies).__name__}, and must be a list of policies or a "
+            "table from names to policies: put it into a list, [...]",
+            parameter="policies",
+        )
+    pairs = (
+        policies.items()
+        if isinstance(policies, Mapping)
+        else [(_name(policy), policy) for policy in policies]
+    )
+    named: dict[str, Candidate] = {}
+    for name, policy in pairs:
+        if name in named or name == LOGGING_POLICY:
+            raise InputError(
+                f"two policies are called {name!r}: give them as a table with a name for each, "
+                "{'first': ..., 'second': ...}",
+                parameter="policies",
+            )
+        named[name] = policy
+    return named
+
+
+def _name(policy: Candidate) -> str:
+    if isinstance(policy, Learned):
+        return _name(policy.specification or policy.policy)
+    if isinstance(policy, Mapping):
+        return str(policy.get("name", policy.get("kind")))
+    if isinstance(policy, (Policy, str, Path)):
+        return repr(policy) if isinstance(policy, Policy) else str(policy)
+    return as_target(policy).name
+
+
+def _is_file(candidate: Candidate) -> bool:
+    return isinstance(candidate, str) and candidate.endswith(SUFFIX)
+
+
+def _already_learned(candidate: Candidate) -> Learned | None:
+    """Return the learned policy, read from its file if necessary; None if there is none yet."""
+    if isinstance(candidate, Learned):
+        return candidate
+    if isinstance(candidate, Path) or _is_file(candidate):
+        return Learned.read(str(candidate))
+    return None
+
+
+def as_target(given: Any) -> TargetPolicy:
+    """Return a policy from an array of probabilities, a fitted classifier or a function."""
+    if isinstance(given, TargetPolicy):
+        return given
+    if hasattr(given, "predict_proba"):
+        return ClassifierPolicy(given)
+    if callable(given) and not isinstance(given, type):
+        return FunctionPolicy(given)
+    if isinstance(given, (np.ndarray, list, tuple)) or hasattr(given, "to_numpy"):
+        return GivenProbabilities(given)
+    raise InputError(
+        f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
+        "probabilities, a function or a fitted classifier is allowed: give one of them",
+        parameter="policies",
+    )
+
+
+def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
+    """Return the policy of a text such as ``linucb@greedy`` or ``reward-model``; else None."""
+    if not isinstance(candidate, str):
+        return None
+    if candidate == REWARD_MODEL:
+        return RewardModelPolicy()
+    if candidate.startswith(ALWAYS):
+        return FixedAction(candidate.removeprefix(ALWAYS), log.schema)
+    if candidate.startswith(COLUMNS):
+        return probability_columns(log, candidate.removeprefix(COLUMNS))
+    parsed = parsed_variant(candidate)
+    if parsed is None:
+        return None
+    return Sharpened(checked(parsed[0], log), parsed[1], candidate)
+
+
+def checked(
+    candidate: Any, log: Any
+) -> Learned | TargetPolicy | Policy[Any] | str | dict[str, Any]:
+    """Return a candidate after checking that it suits the log; read a learned one from its file.
+
+    The log is a ``Log`` or a ``PartedLog``. The check takes place before any policy learns, so that
+    a long run does not fail at its end.
+    """
+    learned = _already_learned(candidate)
+    if learned is not None:
+        check_same_schema(learned, log)
+        return learned
+    variant = _variant(candidate, log)
+    if variant is not None:
+        return variant
+    if not isinstance(candidate, (str, Mapping, Policy)):
+        target = as_target(candidate)
+        if isinstance(target, GivenProbabilities):
+            target.check_rows(len(log))
+        return target
+    if isinstance(candidate, Mapping):
+        candidate = {key: value for key, value in candidate.items() if key != "name"}
+    made = candidate if isinstance(candidate, Policy) else make_policy(candidate)
+    made.init(log.problem, 1, np.random.default_rng(0))
+    return candidate  # type: ignore[no-any-return]  # make_policy accepts it
+
+
+def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
+    """Return which rows of the log a policy did not learn from; None if that is not known.
+
+    If the log has only grown since the policy learned, it still begins with the same rows.
+    Otherwise the rows that are stored with the policy are looked for in the log, if they differ
+    enough from each other to be recognized.
+    """
+    origin = learned.origin
+    if not 0 < origin.log_rows <= len(log) or origin.log != log.fingerprint_of(origin.log_rows):
+        return _unlike_stored(log, learned)
+    if log.count is not None and origin.share < 1:
+        # The decisions of a row were divided: no row is wholly unseen.
+        return None
+    unseen = np.ones(len(log), dtype=bool)
+    before = log.rows(np.arange(origin.log_rows))
+    unseen[: origin.log_rows] = False
+    if origin.share < 1:
+        unseen[: origin.log_rows] = ~before.chosen(origin.share, origin.by, origin.seed)
+    return unseen
+
+
+def _unlike_stored(log: Log, learned: Learned) -> Booleans | None:
+    """Return which rows differ from all rows stored with a policy.
+
+    None if the policy stores too few rows, or too many equal ones.
+    """
+    stored = _row_hashes([learned.rows])
+    if len(stored) < min(learned.origin.rows, FEWEST_STORED) or len(stored) == 0:
+        return None
+    distinct = np.unique(stored)
+    if len(distinct) < DISTINCT_SHARE * len(stored):
+        return None
+    return ~np.isin(_row_hashes(log.parts), distinct)
+
+
+def _row_hashes(parts: Sequence[Columns]) -> NDArray[np.uint64]:
+    """Return a hash of the context, action and reward of each row."""
+    hashes = [np.zeros(0, dtype=np.uint64)]
+    for part in parts:
+        columns = [part.context.astype(np.float64), part.action, part.reward[:, None]]
+        bits = np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint64)
+        number = np.full(len(bits), HASH_SEED, dtype=np.uint64)
+        for column in bits.T:
+            number = (number ^ column) * HASH_MULTIPLIER
+            number ^= number >> np.uint64(29)
+        hashes.append(number)
+    return np.concatenate(hashes)
+
+
+Progress = Callable[[str, int, int], None]
+"""Called before each step with what is done, how many steps are done, and how many there are."""
+
+
+class EstimatedPolicies(NamedTuple):
+    """All estimates, the differences from the baseline, and the overview with all policies."""
+
+    estimates: list[Estimate]
+    differences: list[Difference]
+    overview: Overview
+
+
+class SplitEvaluation(NamedTuple):
+    """A log split into the rows to learn from (``first``) and the rows to evaluate on.
+
+    ``logged`` and ``cautions`` belong to the rows to evaluate on.
+    """
+
+    log: Log
+    first: Booleans
+    estimator_set: EstimatorSet
+    logged: LoggedEvidence
+    cautions: list[Caution]
+    notes: list[str]
+    apart: bool
+    reward_model: Any
+    overview: Overview
+    slices: Sequence[str]
+    progress: Progress | None = None
+
+    def compared(self, candidates: Mapping[str, Any], baseline: str) -> EstimatedPolicies:
+        """Return the estimates of all policies, and their differences from the baseline."""
+        log_policy = self.estimator_set.logging_policy(
+            self.logged, slices_of(self.logged.log, self.slices)
+        )
+        estimates, differences = list(log_policy.estimates), list[Difference]()
+        overlap, slices = dict[str, Overlap](), list(log_policy.slices)
+        based, base_rows = log_policy, self.logged
+        if baseline != LOGGING_POLICY:
+            based, base_rows = self.estimated(baseline, candidates[baseline])
+        for place, (name, candidate) in enumerate(candidates.items()):
+            if self.progress is not None:
+                self.progress(name, place, len(candidates))
+            found, rows = (
+                (based, base_rows) if name == baseline else self.estimated(name, candidate)
+            )
+            estimates += found.estimates
+            slices += found.slices
+            if found.overlap is not None:
+                overlap[name] = found.overlap
+            if rows is base_rows and name != baseline:
+                differences += self.estimator_set.differences(found, based)
+        overview = self.overview._replace(overlap=overlap, slices=slices)
+        return EstimatedPolicies(estimates, differences, overview)
+
+    def estimated(self, name: str, candidate: Any) -> tuple[EstimatedPolicy, LoggedEvidence]:
+        """Return the estimates of one policy, and the rows on which it was evaluated.
+
+        These are rows from which it did not learn, if there are any.
+        """
+        target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
+        if learns(candidate) and not isinstance(candidate, TargetPolicy):
+            short = training_warnings(target.policy, int(self.first.sum()))
+            self.notes.extend(f"{name}: {sentence}" for sentence in short)
+        learned = target.base if isinstance(target, TargetPolicy) else target
+        ignored = learned is not None and not learned.policy.traits.uses_context
+        if ignored and self.log.schema.context.width:
+            self.notes.append(f"{name} does not look at the context")
+        learned_before = learned is not None and not learns(candidate) and not self.apart
+        unseen = unseen_rows(self.log, learned) if learned_before and learned else None
+        if unseen is None and learned_before:
+            self.notes.append(
+                f"{name} was learned from another log: whether it learned from some of these rows "
+                "is not known"
+            )
+        logged, cautions = self._logged_for(name, unseen)
+        if isinstance(target, FixedAction):
+            eligible = logged.log.eligible_choices(0)[:, target.place][logged.log.eligible_set]
+            rows, counted = np.count_nonzero(eligible), len(eligible)
+            if rows < counted:
+                self.notes.append(
+                    f"{name} is eligible in {rows} of {counted} rows, and uniform in the others"
+                )
+        saw_all = unseen is not None and not unseen.any()
+        about = logged.about(target)
+        slices = slices_of(logged.log, self.slices)
+        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all, slices)
+        return found, logged
+
+    def _logged_for(
+        self, name: str, unseen: Booleans | None
+    ) -> tuple[LoggedEvidence, list[Caution]]:
+        """Return the rows on which to evaluate a policy that did not learn from ``unseen`` rows.
+
+        These are the rows used for all policies, unless the policy did not learn from others.
+        """
+        if unseen is None or not unseen.any() or np.array_equal(unseen, ~self.first):
+            return self.logged, self.cautions
+        seed = self.estimator_set.seed
+        rows = self.log.rows(unseen).with_estimated_propensities(seed)
+        own = LoggedEvidence(rows, seed, self.reward_model, np.flatnonzero(unseen))
+        self.notes.append(
+            f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
+        )
+        return own, list(log_cautions(own))
+
+
+BEST = "best"
+"""The baseline that is chosen from the estimates: the policy with the highest recommended one."""
+
+
+def check_several(policies: Sequence[str]) -> None:
+    """Refuse fewer than two policies, of which none would be better than another."""
+    if len(policies) < 2:
+        raise InputError(
+            f"the baseline is {BEST!r}, and the policies that can be evaluated are "
+            f"{', '.join(policies) or 'none'}: give at least two, such as always=* for every "
+            "action of the log",
+            parameter="baseline",
+        )
+
+
+def best_baseline(estimates: Sequence[Estimate]) -> str:
+    """Return the name of the policy with the highest recommended estimate."""
+    values = {
+        one.policy: one.value
+        for one in estimates
+        # A number that could not be computed is not equal to itself.
+        if one.recommended and one.policy != LOGGING_POLICY and one.value == one.value
+    }
+    check_several([*values])
+    return max(values, key=lambda name: values[name])
+
+
+def best_note(
+    best: str, estimates: Sequence[Estimate], differences: Sequence[Difference], level: float
+) -> str:
+    """Return which policies can be the best one, by differences whose intervals hold together.
+
+    The true best policy is missing from the list only if its difference from one of the k − 1
+    others is clearly negative and should not be. Each has the chance (1 − level) / (k − 1), also if
+    the data choose which one it is compared with.
+    """
+    policies = [one for one in estimates if one.recommended and one.policy != LOGGING_POLICY]
+    worse = {one.policy for one in differences if one.recommended and one.interval.high < 0}
+    left = [one.policy for one in policies if one.policy not in {*worse, best}]
+    sure = f"with {100 * level:g} % confidence, all comparisons together"
+    if any(one.cautions for one in policies):
+        sure += " (but see the warnings)"
+    if not left:
+        return f"the best policy is {best}, {sure}"
+    if len(left) == len(policies) - 1 > MOST_NAMED:
+        return (
+            f"this log cannot tell which of the {len(policies)} policies is best, {sure}; {best} "
+            "has the highest estimate"
+        )
+    return f"the best policy is {best} or one of {some_names(left)}, {sure}"
+
+
+def answer_of(found: "Comparison") -> str:
+    """Return what a comparison says in one or two sentences.
+
+    The highest of several estimates is too high on average (the winner's curse). So with several
+    policies all intervals are ``joint`` ones, which hold together whichever policy is chosen: a
+    policy can be the best one if the upper end of its interval is above the lower ends of all. With
+    ``baseline="best"`` the paired differences from the best policy decide.
+    """
+    logged, *others = found.recommended()
+    known = sorted((one for one in others if one.value == one.value), key=lambda one: -one.value)
+    log_earned = f"The log earned {_with_interval(logged, logged.interval)} per {found.unit}"
+    if not known:
+        return f"{log_earned}; no other value could be computed."
+    best = known[0]
+    ends = {one.policy: one.joint or one.interval for one in known}
+    floor = max(one.low for one in ends.values())
+    possible = [one.policy for one in known if ends[one.policy].high >= floor]
+    paired = [one for one in found.differences if one.recommended and one.baseline == best.policy]
+    if len(paired) == len(known) - 1 and all(
+        (1 - one.level) * len(paired) <= (1 - found.level) * (1 + 1e-9) for one in paired
+    ):
+        # Paired differences from the best policy, which hold together, say more.
+        not_worse = {one.policy for one in paired if one.interval.high >= 0} | {best.policy}
+        possible = [one.policy for one in known if one.policy in not_worse]
+    value = _with_interval(best, ends[best.policy])
+    if len(known) == 1:
+        first = f"{best.policy} would have earned {value}"
+    elif len(possible) == 1:
+        first = f"{best.policy} is the best of {len(known)} policies: it would have earned {value}"
+    else:
+        first = f"This log cannot tell which of the {len(known)} policies is best"
+        if len(possible) <= min(MOST_NAMED, len(known) - 1):
+            first = f"The best policy is one of {some_names(possible)}"
+        first += f"; {best.policy} has the highest estimate, {value}"
+    if len(known) > 1:
+        first += f" (intervals of all policies hold together at {100 * found.level:g} %)"
+    if ends[best.policy].low > logged.interval.high:
+        log_earned = f"That is more than the log earned, {_with_interval(logged, logged.interval)}"
+    warned = " See the warnings." if best.cautions else ""
+    return f"{first}. {log_earned}.{warned}"
+
+
+def _with_interval(one: Estimate, interval: ConfidenceInterval) -> str:
+    return f"{number(one.value)} [{number(interval.low)}, {number(interval.high)}]"
+
+
+MOST_NOTES = 3
+"""Notes that are part of the text; the others are in the ``notes`` of the comparison."""
+
+
+def comparison_summary(
+    estimates: Sequence[Estimate], notes: Sequence[str], level: float, unit: str
+) -> Summary:
+    """Return a table with the logging policy first, then the other policies by their value."""
+    policies = list(dict.fromkeys(one.policy for one in estimates))
+    chosen = [one for one in estimates if one.recommended]
+    chosen = chosen[:1] + sorted(chosen[1:], key=lambda one: -_sortable(one.value))
+    sentences = [
+        f"Comparison of {counted(len(policies) - 1, 'policy').replace('policys', 'policies')} "
+        f"with the logging policy: reward per {unit}, {100 * level:g} % intervals",
+        *notes[:MOST_NOTES],
+    ]
+    if len(chosen) < len(estimates):
+        sentences.append(
+            f"the recommended estimate of each policy; all {len(estimates)} estimates: see rows()"
+        )
+    if any(one.cautions for one in chosen):
+        sentences.append("! marks a value with warnings: see rows() for the sentences")
+    columns = ["policy", "estimator", "value", "low", "high", "!"]
+    return Summary(sentences, columns, [_row(one) for one in chosen], texts=2)
+
+
+def _row(one: Estimate) -> list[str]:
+    interval = one.interval
+    numbers = [number(value) for value in (one.value, interval.low, interval.high)]
+    return [one.policy, one.estimator, *numbers, "!" if one.cautions else ""]
+
+
+def _sortable(value: float) -> float:
+    return value if value == value else float("-inf")
+
+
+class Comparison(NamedTuple):
+    """All estimates, policies in the order given, and ``notes``: sentences about the log.
+
+    ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
+    policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks,
+    the weights of the policies, and the estimates of slices. All values are rewards per ``unit``: a
+    decision, or a slate of several positions.
+    """
+
+    estimates: list[Estimate]
+    notes: list[str]
+    level: float
+    differences: Sequence[Difference] = ()
+    overview: Overview | None = None
+    unit: str = DECISION
+
+    @property
+    def units(self) -> str:
+        """What is evaluated, in words: rows of decisions, or slates."""
+        return "rows" if self.unit == DECISION else f"{self.unit}s"
+
+    def policies(self) -> list[str]:
+        """Return the names of the policies, the logging policy first."""
+        return list(dict.fromkeys(one.policy for one in self.estimates))
+
+    def estimators(self) -> list[str]:
+        """Return the labels of the estimators, that of the logging policy first."""
+        return list(dict.fromkeys(one.estimator for one in self.estimates))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all numbers as rows of a table, the logging policy first."""
+        return [one.row() for one in self.estimates]
+
+    def slice_rows(self) -> list[dict[str, Any]]:
+        """Return the estimates of all slices as rows of a table."""
+        slices = () if self.overview is None else self.overview.slices
+        return [{"slice": one.column, "is": one.value, **one.estimate.row()} for one in slices]
+
+    def to_pandas(self, table: str = "estimates") -> Any:
+        """Return a data frame of ``estimates``, ``differences``, ``slices`` or ``actions``."""
+        one_of("table", table, ["estimates", "differences", "slices", "actions"])
+        actions = () if self.overview is None else self.overview.choices
+        rows = {
+            "estimates": self.rows(),
+            "differences": [one.row() for one in self.differences],
+            "slices": self.slice_rows(),
+            "actions": [one.row() for one in actions],
+        }
+        return data_frame(rows[table])
+
+    @property
+    def answer(self) -> str:
+        """What the comparison says, in one or two sentences that hold for all policies together."""
+        return answer_of(self)
+
+    def report(self, path: Path | str, command: str | None = None) -> None:
+        """Write a page of HTML with all results, which a browser opens without a network.
+
+        ``command`` is the command line by which the page is made again; without it, the page has
+        the arguments of ``compare``.
+        """
+        from submax.evaluation.report import write_report
+
+        write_report(Path(path), self, command)
+
+    def difference(self, policy: str, estimator: str | None = None) -> Difference:
+        """Return the difference of a policy from the baseline, by the recommended estimator.
+
+        An unknown name is refused, and so is a policy that has no difference: the baseline itself,
+        or a policy that was evaluated on other rows.
+        """
+        one_of("policy", policy, self.policies())
+        mine = {one.estimator: one for one in self.differences if one.policy == policy}
+        if not mine:
+            known = ", ".join(dict.fromkeys(one.policy for one in self.differences)) or "none here"
+            raise NotFoundError(
+                f"there is no difference of {policy!r}; policies other than the baseline that were "
+                f"evaluated on the same rows have one ({known}): name one of them"
+            )
+        if estimator is None:
+            return next(one for one in mine.values() if one.recommended)
+        one_of(f"estimator of {policy!r}:", estimator, mine)
+        return mine[estimator]
+
+    def __repr__(self) -> str:
+        return str(comparison_summary(self.estimates, self.notes, self.level, self.unit))
+
+    def _repr_html_(self) -> str:
+        return comparison_summary(self.estimates, self.notes, self.level, self.unit).html()
+
+    def recommended(self) -> list[Estimate]:
+        """Return the recommended estimate of each policy, the logging policy first."""
+        return [one for one in self.estimates if one.recommended]
+
+    def find(self, policy: str, estimator: str) -> Estimate:
+        """Return the estimate of a policy by an estimator; an unknown name is refused."""
+        one_of("policy", policy, self.policies())
+        mine = {one.estimator: one for one in self.estimates if one.policy == policy}
+        one_of(f"estimator of {policy!r}:", estimator, mine)
+        return mine[estimator]
+
+
+def compare(
+    log: Log | PartedLog,
+    policies: Sequence[Candidate] | Mapping[str, Candidate],
+    *,
+    estimators: Sequence[str | Mapping[str, Any]] = (),
+    interval: str = "gamma",
+    level: float = 0.95,
+    share: float = 0.5,
+    by: By = "time",
+    seed: int = 0,
+    apart: bool = False,
+    reward_model: Any = None,
+    baseline: str = LOGGING_POLICY,
+    slices: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Comparison:
+    """Return what policies would have earned on a log, with that of the logging policy.
+
+    A policy given by name, table or object learns from a ``share`` of the rows, the first by time
+    or random ones, and is evaluated on the other rows.
+
+    A policy that was learned before, given as ``Learned`` or as its file, is evaluated on the same
+    rows, or on all rows if every policy was learned before. If it was learned from this log, or
+    from this log before it grew, it is evaluated on the rows it did not learn from; if it learned
+    from all rows, its estimates have a caution. ``apart=True`` asserts that it learned from none
+    of the rows.
+
+    ``linucb@greedy`` is the variant of a policy that takes its most likely action,
+    ``linucb@temperature=0.5`` one that is sharper, ``reward-model`` takes the action with the
+    highest predicted reward, ``always=A`` takes the action A, and ``always=*`` stands for one such
+    policy for each action. A policy can also be an array of its probabilities ``[N, M]`` in all
+    rows, a function from columns of context to actions or probabilities, or a fitted classifier.
+
+    ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), `auto`
+    (the better of it and boosted trees), a dotted name or an object of scikit-learn, or a list from
+    which the one with the least held-out error is chosen. All are cross-fitted.
+
+    The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
+    With ``baseline="best"`` it is the policy with the highest estimate, the intervals of all
+    differences hold together, and a note says which policies can be the best one; policies are
+    evaluated twice for that.
+
+    ``slices`` are columns of the context. The recommended estimate of each policy is also computed
+    for the rows with each value of such a column (a number is cut at its quartiles).
+
+    A log that is read in parts, ``PartedLog.open``, is evaluated by sums over its parts.
+    ``progress`` is called before each policy of a log in memory.
+
+    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
+    (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
+    holds at all looks at a growing log together). One estimate of each
+    policy is recommended, by the rule of ``recommendation.py``.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> action = rng.integers(2, size=2000)
+    >>> log = Log.from_arrays(action, rng.random(2000) < 0.2 + 0.3 * action,
+    ...                       propensity=np.full(2000, 0.5))
+    >>> found = compare(log, ["rcp-submax"], estimators=["snips"])
+    >>> found.find("rcp-submax", "snips").value > found.find("logging policy", "mean").value
+    True
+    """
+    _check(log, interval, level, slices)
+    candidates = {
+        name: PartedColumns.of(str(one), log.sample)
+        if isinstance(log, PartedLog) and PartedColumns.is_named(one)
+        else checked(one, log)
+        for name, one in with_every_action(named(policies), log.schema).items()
+    }
+    one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
+    has_sessions = isinstance(log, Log) and log.session is not None
+    chosen = chosen_estimators(estimators, log.schema, has_sessions)
+    options = ComparisonOptions(
+        chosen, interval, level, share, by, seed, apart, reward_model, slices
+    )
+    if baseline != BEST or BEST in candidates:
+        return _compared(log, candidates, options, baseline, progress=progress)
+    check_several([*candidates])
+    first = _compared(log, candidates, options, LOGGING_POLICY, progress=progress)
+    best = best_baseline(first.estimates)
+    found = _compared(log, candidates, options, best, len(candidates) - 1, progress)
+    note = best_note(best, found.estimates, found.differences, level)
+    return found._replace(notes=[*found.notes, note])
+
+
+def _check(log: Log | PartedLog, interval: str, level: float, slices: Sequence[str]) -> None:
+    """Refuse intervals and slices that cannot be computed."""
+    one_of("interval", interval, INTERVALS)
+    if not 0 < level < 1:
+        raise InputError(
+            f"the level of an interval is {level!r}, and must be between 0 and 1: "
+            "give 0.95 for intervals of 95 %",
+            parameter="level",
+        )
+    if isinstance(log, PartedLog) and slices:
+        raise InputError(
+            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
+            "read it whole (--read whole, Log.read)",
+            parameter="slices",
+        )
+
+
+def _compared(
+    log: Log | PartedLog,
+    candidates: Mapping[str, Any],
+    options: ComparisonOptions,
+    baseline: str,
+    together: int = 1,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Return the comparison with one baseline; ``together`` differences hold together."""
+    chosen, interval, level, share, by, seed, apart, reward_model, slices = options
+    if isinstance(log, PartedLog):
+        parted = compare_parts(log, candidates, options, baseline, together)
+        return Comparison(
+            parted.estimates, parted.notes, level, parted.differences, parted.overview
+        )
+    check_slices(slices, log)
+    log, first, numbers = split_of(log, candidates, share, by, seed)
+    rest = log.rows(~first).with_estimated_propensities(seed)
+    estimator_set = EstimatorSet(
+        chosen or applicable_estimators(rest), interval, level, seed, together, len(candidates)
+    )
+    logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
+    cautions, notes = list(log_cautions(logged)), _notes(rest, logged)
+    settings = options.settings(
+        candidates, estimator_set.estimators, logged.model_choice.name, baseline
+    )
+    overview = Overview.of(rest, int(first.sum()), settings, log.fingerprint)
+    evaluation = SplitEvaluation(
+        log,
+        first,
+        estimator_set,
+        logged,
+        cautions,
+        notes,
+        apart,
+        reward_model,
+        overview,
+        slices,
+        progress,
+    )
+    if first.any():
+        before = log.rows(first).decisions
+        evaluation.notes.append(f"evaluated on {rest.decisions} rows, learned from {before}")
+        evaluation.notes.extend(order_notes(log, first, by))
+    found = evaluation.compared(candidates, baseline)
+    return Comparison(found.estimates, evaluation.notes, level, found.differences, found.overview)
+
+
+def _notes(log: Log, logged: LoggedEvidence) -> list[str]:
+    """Return sentences about the rows on which policies are evaluated."""
+    notes = [*log.notes, *logged.model_choice.notes()]
+    if log.cluster is not None:
+        notes.append(f"intervals are by cluster: {int(log.cluster.max()) + 1} clusters")
+    if log.covariates is not None:
+        notes.append("estimates that rely on weights are adjusted by covariates")
+    return notes
+
+
+class RewardComparisons(NamedTuple):
+    """A comparison of the same policies by each reward, by the name of the reward.
+
+    ``notes`` are sentences about which reward policies learned from, and from which rows.
+    """
+
+    comparisons: dict[str, Comparison]
+    notes: list[str]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all estimates as rows of one table, with the reward first."""
+        return [
+            {"reward": reward, **row}
+            for reward, found in self.comparisons.items()
+            for row in found.rows()
+        ]
+
+    def to_pandas(self) -> Any:
+        """Return a data frame of all estimates."""
+        return data_frame(self.rows())
+
+    def __repr__(self) -> str:
+        return str(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        """Return a table of the recommended estimates, a line for each reward and policy."""
+        cells = [
+            [
+                reward,
+                one.policy,
+                one.estimator,
+                *map(number, (one.value, *one.interval)),
+                "!" if one.cautions else "",
+            ]
+            for reward, found in self.comparisons.items()
+            for one in found.recommended()
+        ]
+        level = next(iter(self.comparisons.values())).level
+        sentences = [f"Comparison by {len(self.comparisons)} rewards, {100 * level:g} % intervals"]
+        columns = ["reward", "policy", "estimator", "value", "low", "high", "!"]
+        return Summary([*sentences, *self.notes[:3]], columns, cells, texts=3)
+
+
+def compare_rewards(
+    log: Log,
+    policies: Sequence[Candidate] | Mapping[str, Candidate],
+    *,
+    combinations: Mapping[str, Mapping[str, float]] | None = None,
+    learn_from: str | None = None,
+    share: float = 0.5,
+    by: By = "time",
+    seed: int = 0,
+    **options: Any,
+) -> RewardComparisons:
+    """Return what policies would have earned of each reward of a log.
+
+    The log was read with several columns of rewards. ``combinations`` are further rewards, each a
+    weighted sum, such as ``{"profit": {"click": 0.1, "buy": 20}}``. Policies that have to learn do
+    so from one reward, ``learn_from`` (by default the first column), on a ``share`` of the rows,
+    and are evaluated by all rewards on the other rows. ``options`` are those of ``compare``.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"action": rng.choice(["A", "B"], 500), "click": rng.integers(2, size=500),
+    ...          "buy": rng.integers(2, size=500), "propensity": np.full(500, 0.5)}
+    >>> log = Log.read(table, columns={"reward": ["click", "buy"]})
+    >>> found = compare_rewards(log, {"even": np.full((500, 2), 0.5)}, estimators=["ips"],
+    ...                         combinations={"both": {"click": 1, "buy": 1}})
+    >>> [row["reward"] for row in found.rows()]
+    ['click', 'click', 'buy', 'buy', 'both', 'both']
+    """
+    rewards: dict[str, Reward] = {name: name for name in log.outcome_names}
+    for name, weights in (combinations or {}).items():
+        if name in rewards:
+            raise InputError(
+                f"the combination {name!r} has the name of a column of rewards, and needs one of "
+                "its own: give it another name",
+                parameter="combinations",
+            )
+        rewards[name] = weights
+    logs = {name: log.with_reward(one) for name, one in rewards.items()}
+    learning = learn_from or next(iter(rewards), "")
+    if learning not in logs:
+        raise InputError(
+            f"learn_from is {learn_from!r}; one of {', '.join(logs) or 'several rewards'} is "
+            "allowed: read the log with several columns of rewards, and name one of them",
+            parameter="learn_from",
+        )
+    given = with_every_action(named(policies), log.schema)
+    candidates = {name: checked(one, logs[learning]) for name, one in given.items()}
+    part = _evaluated_part(logs[learning], candidates, share, by, seed)
+    if part.learned_from:
+        part.notes.append(
+            f"evaluated on {part.log.decisions} rows; policies learned from the reward "
+            f"{learning!r} of {part.learned_from} others"
+        )
+    comparisons = {
+        name: compare(part.log.with_reward(one), part.targets, seed=seed, apart=True, **options)
+        for name, one in rewards.items()
+    }
+    return RewardComparisons(comparisons, part.notes)
+
+
+class _EvaluatedPart(NamedTuple):
+    """The rows to evaluate on, policies that have learned, and from how many rows they did."""
+
+    log: Log
+    targets: dict[str, Any]
+    learned_from: int
+    notes: list[str]
+
+
+def _evaluated_part(
+    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
+) -> _EvaluatedPart:
+    """Let policies learn, and return the rows from which none of them has learned."""
+    log, first, numbers = split_of(log, candidates, share, by, seed)
+    targets = {name: learned_target(one, log, first, seed) for name, one in candidates.items()}
+    unseen, notes = ~first, list[str]()
+    for name, candidate in candidates.items():
+        if isinstance(candidate, Learned):
+            known = unseen_rows(log, candidate)
+            if known is None:
+                notes.append(
+                    f"{name} was learned from another log: whether it learned from some of these "
+                    "rows is not known"
+                )
+            else:
+                unseen &= known
+    if not unseen.any():
+        raise InputError(
+            "the policies have learned from all rows of this log, and rows that none of them has "
+            "learned from are needed: learn them from a share of the rows",
+            parameter="policies",
+        )
+    kept = numbers[unseen]
+    targets = {
+        name: one.of_rows(kept) if isinstance(one, GivenProbabilities) else one
+        for name, one in targets.items()
+    }
+    learned_from = log.rows(first).decisions if first.any() else 0
+    return _EvaluatedPart(log.rows(unseen), targets, learned_from, notes)

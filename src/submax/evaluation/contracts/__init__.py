@@ -1,1 +1,0 @@
-"""What an off-policy estimator gets (evidence), returns (terms) and promises."""

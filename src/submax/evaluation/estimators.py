@@ -1,0 +1,622 @@
+"""Off-policy estimators: what they get (evidence), what they return (terms), and each formula."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.core.checks import one_of, positive
+from submax.core.errors import InputError
+from submax.core.registry import Registry
+from submax.evaluation.intervals import Terms, error_of_mean, mean, quantiles, some, total, variance
+from submax.evaluation.log import TrajectoryWeights
+
+
+class Evidence(NamedTuple):
+    """The evidence of n rows about a policy π; arrays are ``[n]``.
+
+    A row has context x, action a, reward r and propensity p. ``weight`` is π(a | x) / p and
+    ``probability`` is π(a | x). ``predicted`` is q̂(x, a), the prediction of a reward model that was
+    fitted to other rows, and ``expected`` is Σ_a' π(a' | x) q̂(x, a'). In a log of several slots
+    ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
+    ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
+    have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
+    ``counts`` is the number of equal decisions that each row stands for; None if it is one. In a
+    log of sessions ``trajectory`` are the products of weights within each session.
+    """
+
+    reward: Floats
+    weight: Floats
+    probability: Floats
+    predicted: Floats
+    expected: Floats
+    slot_weight: Floats | None = None
+    bounds: tuple[float, float] | None = None
+    group_weight: Floats | None = None
+    counts: Floats | None = None
+    trajectory: TrajectoryWeights | None = None
+
+    def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
+        """Return the smallest and the largest possible w r for all weights and rewards.
+
+        With ``corrects_model`` the terms are Σ_a' π(a' | x) q̂(x, a') + w (r − q̂).
+        """
+        observed = (float(self.reward.min()), float(self.reward.max()))
+        low, high = observed if self.bounds is None else self.bounds
+        if corrects_model:
+            # Row by row: a row with a large weight and a high prediction cannot reach far upward.
+            ends = self.expected + weight * (np.array([[low], [high]]) - self.predicted)
+            return float(ends.min()), float(ends.max())
+        ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
+        return float(ends.min()), float(ends.max())
+
+    def rows(self, mask: Booleans) -> "Evidence":
+        """Return the evidence of some of the rows."""
+        arrays: dict[str, Any] = {
+            name: values[mask]
+            for name, values in self._asdict().items()
+            if isinstance(values, np.ndarray)
+        }
+        sessions = self.trajectory
+        if sessions is not None:
+            sessions = TrajectoryWeights(*(values[mask] for values in sessions))
+        return self._replace(**arrays, trajectory=sessions)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
+        """Return the evidence of several parts of a log as one, in the order given."""
+        slots = [part.slot_weight for part in parts if part.slot_weight is not None]
+        counts = [part.counts for part in parts if part.counts is not None]
+        groups = [part.group_weight for part in parts if part.group_weight is not None]
+        return cls(
+            reward=np.concatenate([part.reward for part in parts]),
+            weight=np.concatenate([part.weight for part in parts]),
+            probability=np.concatenate([part.probability for part in parts]),
+            predicted=np.concatenate([part.predicted for part in parts]),
+            expected=np.concatenate([part.expected for part in parts]),
+            slot_weight=np.concatenate(slots) if slots else None,
+            bounds=parts[0].bounds,
+            group_weight=np.concatenate(groups) if groups else None,
+            counts=np.concatenate(counts) if counts else None,
+        )
+
+
+class OffPolicyEstimator(ABC):
+    """Estimates from the evidence about a policy what the policy would have earned.
+
+    ``short`` is the name of the estimator in tables. The flags say what the estimator relies on:
+    weights of whole actions, logged propensities, a model of the rewards, weights of each slot,
+    weights of groups of actions, weights of sessions.
+    A caution about one of these is attached to its estimates. ``adds_up`` says that the terms of a
+    row do not depend on other rows, once a threshold is given, so that a log can be read in parts.
+    """
+
+    short: ClassVar[str]
+    uses_weights: ClassVar[bool] = True
+    uses_propensities: ClassVar[bool] = True
+    uses_model: ClassVar[bool] = False
+    uses_slots: ClassVar[bool] = False
+    uses_groups: ClassVar[bool] = False
+    uses_sessions: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False
+
+    @abstractmethod
+    def terms(self, evidence: Evidence) -> Terms:
+        """Return the terms whose mean, or ratio of means, is the estimate."""
+
+
+CANDIDATES = 24
+"""Thresholds that are tried: with 24, neighbouring ones differ little in their error."""
+LARGEST_TAIL = 0.5
+"""A threshold exceeded by more than this share of the weights is not tried."""
+LOWEST_THRESHOLD = 2.0
+"""Weights average 1, so that a weight up to 2 is not large, and no lower threshold is tried."""
+
+AGREEMENT_ERRORS = 1.96
+"""Half-width, in standard errors, of the intervals that SLOPE compares."""
+SLOPE_CONSTANT = float(np.sqrt(6)) - 1
+"""Factor of the wider interval in SLOPE, from its analysis."""
+
+
+def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
+    """Return thresholds to try: quantiles of the weights, denser toward the largest weight.
+
+    The largest weight itself is among them.
+    """
+    positive = weight[weight > 0]
+    if positive.size == 0:
+        return np.ones(1)
+    counted = some(count, weight > 0)
+    rarest = 1 / total(positive, counted)
+    tail = np.geomspace(LARGEST_TAIL, min(LARGEST_TAIL, rarest), CANDIDATES - 1)
+    tried = quantiles(positive, np.append(1 - tail, 1.0), counted)
+    return np.unique(np.maximum(tried, min(LOWEST_THRESHOLD, tried[-1])))
+
+
+def least_error_threshold(
+    thresholds: Floats,
+    terms_and_lost: Callable[[float], tuple[Floats, Floats]],
+    count: Floats | None = None,
+) -> float:
+    """Return the threshold with the least estimated mean squared error, s² / n + b².
+
+    ``terms_and_lost`` returns for a threshold the terms, whose variance is s², and the amount that
+    the threshold removed from each term, whose mean estimates the bias b. The variance of this
+    mean is subtracted from its square (but not below 0), so that b² is not overestimated.
+    ``count`` is the number of decisions of each term.
+    """
+    errors = []
+    for threshold in thresholds:
+        terms, lost = terms_and_lost(float(threshold))
+        rows = total(terms, count)
+        bias = max(0.0, mean(lost, count) ** 2 - variance(lost, count) / rows)
+        errors.append(variance(terms, count) / rows + bias)
+    return float(thresholds[int(np.argmin(errors))])
+
+
+def slope_threshold(
+    thresholds: Floats,
+    terms_and_lost: Callable[[float], tuple[Floats, Floats]],
+    count: Floats | None = None,
+) -> float:
+    """Return the smallest threshold whose estimate agrees with those of all larger thresholds.
+
+    The smaller the threshold, the smaller the variance and the larger the bias. Going from the
+    largest threshold j to smaller ones k, estimate k agrees with j if |V_j − V_k| is at most
+    c_k + (√6 − 1) c_j, where c is the half-width of the 95 % interval. The bias itself is never
+    estimated, so that the choice is stable if few rows have large weights.
+
+    Reference: Su, Srinath and Krishnamurthy (2020), Adaptive estimator selection for off-policy
+    evaluation; the constant is that of Tucker and Lee (2021).
+    """
+    values: list[float] = []
+    halves: list[float] = []
+    chosen = float(thresholds.max())
+    for threshold in np.sort(thresholds)[::-1]:
+        terms, _ = terms_and_lost(float(threshold))
+        value = mean(terms, count)
+        half = AGREEMENT_ERRORS * error_of_mean(terms, count)
+        differences = np.abs(np.array(values) - value)
+        if np.any(differences > half + SLOPE_CONSTANT * np.array(halves)):
+            break
+        chosen = float(threshold)
+        values.append(value)
+        halves.append(half)
+    return chosen
+
+
+TUNINGS = {"error": least_error_threshold, "slope": slope_threshold}
+"""How a threshold is chosen: by the least estimated error, or by SLOPE."""
+
+
+SMALLEST_MEAN = 1e-300
+"""Lower bound of the mean weight, so that a division by 0 does not occur if all weights are 0."""
+
+
+def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
+    """Return the terms of Σ_i w_i r_i / Σ_i w_i."""
+    terms = Terms(weight * evidence.reward, weight, counts=evidence.counts)
+    value, average = terms.value, max(mean(weight, evidence.counts), SMALLEST_MEAN)
+    # The term of a row is v + w (r − v) / w̄.
+    low, high = evidence._replace(
+        reward=evidence.reward - value, bounds=_relative(evidence.bounds, value)
+    ).reach(weight)
+    return terms._replace(reach=(value + low / average, value + high / average))
+
+
+def _relative(bounds: tuple[float, float] | None, value: float) -> tuple[float, float] | None:
+    return None if bounds is None else (bounds[0] - value, bounds[1] - value)
+
+
+@dataclass(frozen=True)
+class InversePropensity(OffPolicyEstimator):
+    """V = (1/n) Σ_i w_i r_i with w_i = π(a_i | x_i) / p_i.
+
+    Unbiased if the propensities are right and the logging policy could take every action that π
+    takes.
+
+    Reference: Horvitz and Thompson (1952).
+    """
+
+    short: ClassVar[str] = "ips"
+    adds_up: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        weight = evidence.weight
+        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
+
+
+@dataclass(frozen=True)
+class SelfNormalized(OffPolicyEstimator):
+    """V = Σ_i w_i r_i / Σ_i w_i with w_i = π(a_i | x_i) / p_i.
+
+    A weighted mean of rewards, so that it is never outside of their range; consistent, with a bias
+    of order 1/n.
+
+    Reference: Swaminathan and Joachims (2015), The self-normalized estimator for counterfactual
+    learning.
+    """
+
+    short: ClassVar[str] = "snips"
+    adds_up: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        return weighted_mean(evidence, evidence.weight)
+
+
+@dataclass(frozen=True)
+class ClippedInversePropensity(OffPolicyEstimator):
+    """V = (1/n) Σ_i min(w_i, λ) r_i.
+
+    λ is the ``threshold``; if it is None, the λ with the least estimated error is used
+    (``tuning`` = "error"), or the smallest one that agrees with larger ones ("slope"). Clipping
+    reduces the variance and adds a bias, which is downward if rewards are not negative. The
+    confidence interval allows for this bias.
+
+    Reference: Ionides (2008), Truncated importance sampling; the choice of λ by an estimate of the
+    mean squared error follows Wang, Agarwal and Dudík (2017).
+    """
+
+    threshold: float | None = None
+    tuning: str = "error"
+    short: ClassVar[str] = "clipped"
+    adds_up: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
+        if self.threshold is not None:
+            positive("threshold", self.threshold)
+
+    def terms(self, evidence: Evidence) -> Terms:
+        weight, reward = evidence.weight, evidence.reward
+
+        def terms_and_lost(threshold: float) -> tuple[Floats, Floats]:
+            clipped = np.minimum(weight, threshold)
+            return clipped * reward, (weight - clipped) * reward
+
+        chosen = self.threshold or TUNINGS[self.tuning](
+            candidate_thresholds(weight, evidence.counts), terms_and_lost, evidence.counts
+        )
+        kept, _ = terms_and_lost(chosen)
+        reach = evidence.reach(np.array([0.0, chosen]))
+        plain = InversePropensity().terms(evidence)
+        return Terms(kept, None, reach, chosen, plain, evidence.counts)
+
+
+@dataclass(frozen=True)
+class Replay(OffPolicyEstimator):
+    """V = Σ_i π(a_i | x_i) r_i / Σ_i π(a_i | x_i).
+
+    Replay draws an action from π in every row, keeps the rows in which the logged action was
+    drawn, and averages their rewards. This formula replaces the draws by their expectation.
+    Propensities are not used, so that the logging policy must have been uniform.
+
+    Reference: Li, Chu, Langford and Wang (2011).
+    """
+
+    short: ClassVar[str] = "replay"
+    adds_up: ClassVar[bool] = True
+    uses_propensities: ClassVar[bool] = False
+
+    def terms(self, evidence: Evidence) -> Terms:
+        return weighted_mean(evidence, evidence.probability)
+
+
+@dataclass(frozen=True)
+class DirectMethod(OffPolicyEstimator):
+    """V = (1/n) Σ_i Σ_a π(a | x_i) q̂(x_i, a), where q̂ is a model of the rewards.
+
+    The variance is small, and the bias is that of the model. The confidence interval does not
+    include the model's error.
+    """
+
+    short: ClassVar[str] = "dm"
+    adds_up: ClassVar[bool] = True
+    uses_weights: ClassVar[bool] = False
+    uses_propensities: ClassVar[bool] = False
+    uses_model: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        return Terms(evidence.expected, counts=evidence.counts)
+
+
+@dataclass(frozen=True)
+class DoublyRobust(OffPolicyEstimator):
+    """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i (r_i − q̂(x_i, a_i))].
+
+    Consistent if either the propensities or the model q̂ of the rewards is right. The better the
+    model, the smaller the variance.
+
+    Reference: Dudík, Langford and Li (2011).
+    """
+
+    short: ClassVar[str] = "dr"
+    adds_up: ClassVar[bool] = True
+    uses_model: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        error = evidence.reward - evidence.predicted
+        reach = evidence.reach(evidence.weight, corrects_model=True)
+        terms = evidence.expected + evidence.weight * error
+        return Terms(terms, reach=reach, counts=evidence.counts)
+
+
+@dataclass(frozen=True)
+class SelfNormalizedDoublyRobust(OffPolicyEstimator):
+    """V = (1/n) Σ_i Σ_a π(a | x_i) q̂(x_i, a) + Σ_i w_i (r_i − q̂(x_i, a_i)) / Σ_i w_i.
+
+    As ``dr``, but the correction of the model does not depend on how much the weights of this log
+    happen to add up to. It varies less than ``dr`` if the model is off by about the same
+    everywhere, and it has a bias of the order 1/n. Without any weight it is ``dr``.
+
+    With the mean weight w̄ and the correction d = Σ w_i (r_i − q̂(x_i, a_i)) / Σ w_i it is ``dr``
+    with the weights w_i / w̄ and the model q̂ + d, whose terms are also those of the delta method.
+
+    Reference: Thomas and Brunskill (2016), the weighted doubly robust estimator, for one step.
+    """
+
+    short: ClassVar[str] = "sndr"
+    uses_model: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        weight = evidence.weight
+        total = float(weight.sum())
+        if not total > 0:
+            return DoublyRobust().terms(evidence)
+        correction = float(weight @ (evidence.reward - evidence.predicted)) / total
+        shifted = evidence._replace(
+            weight=weight * (len(weight) / total),
+            predicted=evidence.predicted + correction,
+            expected=evidence.expected + correction,
+        )
+        return DoublyRobust().terms(shifted)
+
+
+ROOT_PER_THRESHOLD = 3.0
+"""√λ over a candidate threshold: a weight as large as the threshold is reduced by a tenth."""
+ROOT_WITHOUT_SHRINKAGE = 100.0
+"""√λ over the largest weight, for one more candidate: no weight is reduced by more than 1e-4."""
+
+
+@dataclass(frozen=True)
+class ShrunkDoublyRobust(OffPolicyEstimator):
+    """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
+
+    λ is the ``shrinkage``; if it is None, the λ with the least estimated error is used
+    (``tuning`` = "error"), or the smallest one that agrees with larger ones ("slope"), among
+    values that hardly change weights which are not large. λ = ∞ is the doubly robust estimator,
+    λ = 0 the direct method. The confidence interval allows for the bias of the shrinkage.
+
+    Reference: Su, Dimakopoulou, Krishnamurthy and Dudík (2020), Doubly robust off-policy
+    evaluation with shrinkage; these are their optimistic weights.
+    """
+
+    shrinkage: float | None = None
+    tuning: str = "error"
+    short: ClassVar[str] = "dr-shrinkage"
+    adds_up: ClassVar[bool] = True
+    uses_model: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
+        if self.shrinkage is not None:
+            positive("shrinkage (λ)", self.shrinkage)
+
+    def terms(self, evidence: Evidence) -> Terms:
+        correction = evidence.weight * (evidence.reward - evidence.predicted)
+
+        def terms_and_lost(root: float) -> tuple[Floats, Floats]:
+            kept = correction / (1 + (evidence.weight / root) ** 2)
+            return evidence.expected + kept, correction - kept
+
+        root = float(np.sqrt(self.shrinkage or 0.0))
+        if self.shrinkage is None:
+            tried = candidate_thresholds(evidence.weight, evidence.counts)
+            roots = np.append(ROOT_PER_THRESHOLD * tried, ROOT_WITHOUT_SHRINKAGE * tried[-1])
+            root = TUNINGS[self.tuning](roots, terms_and_lost, evidence.counts)
+        # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
+        reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
+        used = self.shrinkage or float(root**2)
+        kept, _ = terms_and_lost(root)
+        plain = DoublyRobust().terms(evidence)
+        return Terms(kept, None, reach, used, plain, evidence.counts)
+
+
+@dataclass(frozen=True)
+class SwitchDoublyRobust(OffPolicyEstimator):
+    """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i 1(w_i ≤ τ) (r_i − q̂(x_i, a_i))].
+
+    A row whose weight exceeds τ is estimated by the model alone. τ is the ``threshold``; if it is
+    None, the τ with the least estimated error is used (``tuning`` = "error"), or the smallest one
+    that agrees with larger ones ("slope"). τ = ∞ is the doubly robust estimator,
+    τ = 0 the direct method. The confidence interval allows for the bias of the switch.
+
+    Reference: Wang, Agarwal and Dudík (2017), Optimal and adaptive off-policy evaluation in
+    contextual bandits.
+    """
+
+    threshold: float | None = None
+    tuning: str = "error"
+    short: ClassVar[str] = "switch-dr"
+    adds_up: ClassVar[bool] = True
+    uses_model: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
+        if self.threshold is not None:
+            positive("threshold", self.threshold)
+
+    def terms(self, evidence: Evidence) -> Terms:
+        correction = evidence.weight * (evidence.reward - evidence.predicted)
+
+        def terms_and_lost(threshold: float) -> tuple[Floats, Floats]:
+            kept = np.where(evidence.weight <= threshold, correction, 0.0)
+            return evidence.expected + kept, correction - kept
+
+        chosen = self.threshold or TUNINGS[self.tuning](
+            candidate_thresholds(evidence.weight, evidence.counts), terms_and_lost, evidence.counts
+        )
+        reach = evidence.reach(np.minimum(evidence.weight, chosen), corrects_model=True)
+        kept, _ = terms_and_lost(chosen)
+        plain = DoublyRobust().terms(evidence)
+        return Terms(kept, None, reach, chosen, plain, evidence.counts)
+
+
+@dataclass(frozen=True)
+class MarginalizedInversePropensity(OffPolicyEstimator):
+    """V = (1/n) Σ_i π(e_i | x_i) / p(e_i | x_i) r_i, where e is the group of an action.
+
+    π(e | x) is the sum of the probabilities of all actions of the group. Actions with the same
+    features are a group. If there are many actions and few groups, the weights are much smaller
+    than those of single actions. Unbiased if the reward depends on the action only through its
+    group, and if the logging policy could take every group that π takes.
+
+    Reference: Saito and Joachims (2022), Off-policy evaluation for large action spaces via
+    embeddings.
+    """
+
+    short: ClassVar[str] = "mips"
+    uses_weights: ClassVar[bool] = False
+    uses_groups: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        weight = evidence.group_weight
+        if weight is None:
+            raise InputError(
+                "the estimator mips needs a log of plain actions of which some have the same "
+                "features, and this log has no such actions: describe the actions "
+                "(action_features), or use another estimator, such as dr"
+            )
+        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
+
+
+@dataclass(frozen=True)
+class PseudoInverse(OffPolicyEstimator):
+    """V = (1/n) Σ_i (1 − S + Σ_s π_s(a_is | x_i) / p_is) r_i over S slots.
+
+    The weights of the slots are added, not multiplied, so that they do not grow exponentially with
+    the number of slots. Unbiased if the expected reward is a sum of one effect of each slot, and
+    the log chose the slots independently of each other, each with its propensity p_s.
+
+    Reference: Swaminathan et al. (2017), Off-policy evaluation for slate recommendation; for
+    slots chosen independently their pseudo-inverse has this form.
+    """
+
+    short: ClassVar[str] = "pseudo-inverse"
+    uses_weights: ClassVar[bool] = False
+    uses_slots: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        if evidence.slot_weight is None:
+            raise InputError(
+                "the pseudo-inverse needs a log of several slots, and this log has plain arms: "
+                "use another estimator, such as dr"
+            )
+        weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
+        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
+
+
+@dataclass(frozen=True)
+class Trajectory(OffPolicyEstimator):
+    """V = Σ_i w_i,1:T Σ_t r_it / Σ_i w_i,1:T T_i over sessions i of T_i steps.
+
+    Every row of a session has the weight of the whole session, the product of the weights of all
+    its decisions. V is the reward per decision. It varies more than ``per-decision``, and serves
+    as a check of it. Consistent if the propensities are right.
+
+    Reference: Precup, Sutton and Singh (2000), Eligibility traces for off-policy policy evaluation.
+    """
+
+    short: ClassVar[str] = "trajectory"
+    uses_weights: ClassVar[bool] = False
+    uses_sessions: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        weights = evidence.trajectory
+        if weights is None:
+            raise InputError(
+                "the estimator trajectory needs a log with sessions, and this log has none: name "
+                "the column, --column session=NAME, or leave the estimator out"
+            )
+        return Terms(weights.whole * evidence.reward, weights.whole, counts=evidence.counts)
+
+
+@dataclass(frozen=True)
+class PerDecision(OffPolicyEstimator):
+    """V = Σ_i Σ_t w_i,1:t r_it / Σ_i Σ_t w_i,1:t−1 over sessions i, with w_i,1:t = Π_s≤t w_is.
+
+    The reward of a step is weighted by all decisions of its session up to this step, because
+    earlier decisions changed what came after. The denominator is the expected number of steps of
+    a session under the policy, so that V is the reward per decision even if the policy makes
+    sessions longer. Consistent if the propensities are right.
+
+    Reference: Precup, Sutton and Singh (2000), Eligibility traces for off-policy policy
+    evaluation, for the numerator.
+    """
+
+    short: ClassVar[str] = "per-decision"
+    uses_weights: ClassVar[bool] = False
+    uses_sessions: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        weights = evidence.trajectory
+        if weights is None:
+            raise InputError(
+                "the estimator per-decision needs a log with sessions, and this log has none: name "
+                "the column, --column session=NAME, or leave the estimator out"
+            )
+        return Terms(weights.through * evidence.reward, weights.before, counts=evidence.counts)
+
+
+_CLASSES: dict[str, type[OffPolicyEstimator]] = {
+    "clipped-inverse-propensity": ClippedInversePropensity,
+    "direct-method": DirectMethod,
+    "doubly-robust": DoublyRobust,
+    "inverse-propensity": InversePropensity,
+    "marginalized-inverse-propensity": MarginalizedInversePropensity,
+    "per-decision": PerDecision,
+    "pseudo-inverse": PseudoInverse,
+    "replay": Replay,
+    "self-normalized": SelfNormalized,
+    "self-normalized-doubly-robust": SelfNormalizedDoublyRobust,
+    "shrunk-doubly-robust": ShrunkDoublyRobust,
+    "switch-doubly-robust": SwitchDoublyRobust,
+    "trajectory": Trajectory,
+}
+OFF_POLICY: Registry[OffPolicyEstimator] = Registry(
+    "submax.evaluation.off_policy",
+    OffPolicyEstimator,  # type: ignore[type-abstract]  # a contract is abstract
+    "off-policy estimator",
+    {name: f"{__name__}:{kind.__name__}" for name, kind in _CLASSES.items()},
+)
+"""All off-policy estimators by name; others are added by the entry point group."""
+
+
+def off_policy_estimators() -> dict[str, type[OffPolicyEstimator]]:
+    """Return the classes of all off-policy estimators by their short names."""
+    return {one.short: one for one in OFF_POLICY.classes()}
+
+
+def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimator:
+    """Make an estimator from its short name, its name, or a table with ``kind`` and parameters.
+
+    >>> make_off_policy("snips")
+    SelfNormalized()
+    >>> make_off_policy({"kind": "clipped", "threshold": 10})
+    ClippedInversePropensity(threshold=10.0, tuning='error')
+    """
+    table = {"kind": specification} if isinstance(specification, str) else specification
+    if not isinstance(table, Mapping):
+        raise InputError(
+            f"the off-policy estimator is {specification!r}, and must be a name such as 'dr' or a "
+            "table with 'kind' and parameters"
+        )
+    names = dict(zip(off_policy_estimators(), OFF_POLICY.names(), strict=True))
+    kind = table.get("kind")
+    if isinstance(kind, str) and ":" not in kind:
+        one_of("off-policy estimator", kind, {*names, *names.values()})
+        kind = names.get(kind, kind)
+    return OFF_POLICY.build({**table, "kind": kind}, {})

@@ -1,0 +1,474 @@
+"""What a log says about other policies: the numbers of each row that off-policy estimators need."""
+
+import copy
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InputError
+from submax.core.spaces import Space
+from submax.evaluation.estimators import Evidence, OffPolicyEstimator
+from submax.evaluation.intervals import Terms, adjusted, sampled, some
+from submax.evaluation.log import Log, divided_by_fold, renumbered, trajectory_weights
+from submax.evaluation.propensities import (
+    MOST_ROWS,
+    eligible_softmax,
+    fitted_softmax,
+    slot_propensities,
+    with_constant,
+)
+from submax.evaluation.reward_models import (
+    FOLDS,
+    FoldModel,
+    chosen_models,
+    folds_of,
+    polynomial_features,
+)
+from submax.evaluation.targets import TargetPolicy, check_same_schema
+from submax.schema.columns import Columns
+from submax.schema.learned import Learned
+from submax.schema.model import reindexed
+from submax.schema.schema import Schema
+from submax.schema.standardization import Standardization
+
+
+def among_eligible(table: Floats, mask: Booleans) -> Floats:
+    """Return the probabilities given that the action is eligible.
+
+    They are uniform over the eligible actions if the policy gives all of them probability 0.
+    """
+    eligible = np.where(mask, table, 0.0)
+    total = eligible.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        uniform = mask / mask.sum(axis=1, keepdims=True)
+        restricted: Floats = np.where(total > 0, eligible / total, uniform)
+    return restricted
+
+
+def tables_of_slots(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
+    """Return the marginal probabilities of the choices of each slot, ``[n, choices]`` each."""
+    if len(sizes) == 1:
+        return [table]
+    joint = table.reshape(len(table), *sizes)
+    axes = range(1, len(sizes) + 1)
+    return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
+
+
+def slot_probabilities(slot_tables: list[Floats], action: NDArray[Any]) -> Floats:
+    """Return the probability of the choice in each slot of each row's action, ``[n, S]``."""
+    row = np.arange(len(action))
+    probabilities = [
+        table[row, chosen.astype(np.int64)]
+        for table, chosen in zip(slot_tables, action.T, strict=True)
+    ]
+    return np.stack(probabilities, axis=1)
+
+
+def unsupported_share(slot_tables: list[Floats], untaken: list[Booleans]) -> Floats:
+    """Return the probability that any slot takes a choice that no row of the log took.
+
+    Slots are treated as independent.
+    """
+    supported = np.ones(len(slot_tables[0]))
+    for table, never in zip(slot_tables, untaken, strict=True):
+        supported *= 1 - table[:, never].sum(axis=1)
+    return 1 - supported
+
+
+UNIFORM_TOLERANCE = 1e-6
+"""Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
+
+
+class ActionGroups(NamedTuple):
+    """The group of every action, ``group_of [M]``, and the propensity of each row's group, ``[n]``.
+
+    ``estimated`` says that a model estimated the propensities. They are known if the log was
+    uniform; otherwise a log has only the propensity of the action that was taken.
+    """
+
+    group_of: Integers
+    propensity: Floats
+    estimated: bool
+
+    def probability(self, table: Floats, action: Integers) -> Floats:
+        """Return the probability of the group of each row's action under a policy, ``[n]``."""
+        same = self.group_of[action][:, None] == self.group_of
+        found: Floats = np.where(same, table, 0.0).sum(axis=1)
+        return found
+
+
+def group_index(schema: Schema) -> Integers | None:
+    """Return the group of every action: actions with the same categories form a group.
+
+    If no feature is a category, all features must be equal. None if actions have no features, if
+    every action is a group of its own or if all are one group.
+    """
+    menu = schema.menu
+    if len(menu.slots) != 1 or menu.ranges:
+        return None
+    described = [dict(choice.features or {}) for choice in menu.slots[0].choices]
+    named = any(isinstance(value, str) for one in described for value in one.values())
+    keys = [
+        tuple(
+            sorted((name, str(value)) for name, value in one.items())
+            if not named
+            else sorted((name, value) for name, value in one.items() if isinstance(value, str))
+        )
+        for one in described
+    ]
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    if not 1 < len(places) < len(keys):
+        return None
+    return np.array([places[key] for key in keys])
+
+
+def action_groups(log: Log, seed: int) -> ActionGroups | None:
+    """Return the groups of the actions of a log with their propensities; None if there are none."""
+    index = group_index(log.schema)
+    if index is None:
+        return None
+    # Number of eligible actions of each group in each eligible set, [sets, groups].
+    eligible = log.eligible_choices(0)
+    counts = np.stack([eligible[:, index == one].sum(axis=1) for one in range(index.max() + 1)], 1)
+    group = index[log.action[:, 0].astype(np.int64)]
+    sizes = counts.sum(axis=1)[log.eligible_set]
+    if np.allclose(log.propensity * sizes, 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
+        return ActionGroups(index, counts[log.eligible_set, group] / sizes, estimated=False)
+    return ActionGroups(index, _estimated(log, group, counts > 0, seed), estimated=True)
+
+
+def _estimated(log: Log, group: Integers, eligible: Booleans, seed: int) -> Floats:
+    """Return the probability of each row's group by a logistic regression on the context."""
+    standardization = Standardization.of(log.parts, log.schema.context.numeric)
+    row = np.arange(len(group))
+    if len(row) > MOST_ROWS:
+        row = np.sort(np.random.default_rng(seed).choice(len(row), MOST_ROWS, replace=False))
+    context = log.schema.context.encode_rows(log.context[row])
+    features = with_constant(context, standardization)
+    count = None if log.count is None else log.count[row]
+    theta = fitted_softmax(features, group[row], eligible[log.eligible_set[row]], count)
+    found, first = np.empty(len(group)), 0
+    for part in log.parts:
+        rows = slice(first, first + len(part.reward))
+        score = with_constant(part.context, standardization) @ theta
+        table = eligible_softmax(score, eligible[log.eligible_set[rows]])
+        found[rows] = table[np.arange(len(score)), group[rows]]
+        first = rows.stop
+    floor = 1 / np.sqrt(log.decisions) / eligible.shape[1]
+    raised: Floats = np.maximum(found, floor)
+    return raised
+
+
+class PolicyEvidence(NamedTuple):
+    """The ``evidence`` of the evaluated rows about one policy, and its ``unsupported`` share.
+
+    ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
+    choice which none of the evaluated rows took. ``cluster [n]`` is the number of each row's
+    cluster, if the log has clusters, and ``sampling_weight [n]`` how many rows a row stands for, if
+    the log is a sample. ``covariates [n, C]`` were measured before the decisions, if there are any.
+    """
+
+    evidence: Evidence
+    unsupported: Floats
+    cluster: Integers | None = None
+    sampling_weight: Floats | None = None
+    covariates: Floats | None = None
+
+    def terms(self, estimator: OffPolicyEstimator) -> Terms:
+        """Return the terms of an estimator, adjusted by covariates if it relies on weights.
+
+        They are those of the whole log if these rows are a sample of it.
+        """
+        found = estimator.terms(self.evidence)
+        if self.sampling_weight is not None:
+            found = sampled(found, self.sampling_weight)
+        if self.covariates is None or not estimator.uses_weights or estimator.short == "replay":
+            return found
+        return adjusted(found, self.evidence.weight, self.covariates, self.sampling_weight)
+
+    def rows(self, mask: Booleans) -> "PolicyEvidence":
+        """Return the evidence of some of the rows."""
+        return PolicyEvidence(
+            self.evidence.rows(mask),
+            self.unsupported[mask],
+            None if self.cluster is None else renumbered(self.cluster[mask]),
+            some(self.sampling_weight, mask),
+            None if self.covariates is None else self.covariates[mask],
+        )
+
+
+MOST_LISTED = 4096
+"""Up to this many joint actions the probabilities of all of them are computed in every row. For
+more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
+PROBABILITIES_PER_PART = 1 << 22
+"""About this many probabilities are in memory together: 32 MB."""
+DRAWS = 32
+"""Actions drawn from the policy in each row if joint actions are not listed. The estimators average
+over rows, so that few draws per row are enough."""
+NUMBERS_PER_DRAW = 64
+"""Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
+_LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
+
+
+class LoggedEvidence:
+    """A log on which policies are evaluated, with all that is the same for every policy.
+
+    ``numbers [n]`` are the numbers of these rows in the log that the caller has. The others
+    are models of the rewards (``model_choice``), cross-fitted so that every row is predicted by a
+    model fitted without it, and the propensities of each slot (``slot_propensity [n, S]``, None for
+    plain arms; ``slots_estimated`` says whether a model estimated them).
+    """
+
+    def __init__(
+        self, log: Log, seed: int = 0, reward_model: Any = None, numbers: Integers | None = None
+    ) -> None:
+        numbers = np.arange(len(log)) if numbers is None else numbers
+        if log.count is not None and log.cluster is None:
+            log, _, number = divided_by_fold(log, FOLDS)
+            numbers = numbers[number]
+        self.log, self.numbers = log, numbers
+        # The log may have choices that are no longer active: policies give them probability 0.
+        menu = log.schema.menu.revived
+        self._space: Space = menu.space(menu.active)
+        self.model_choice = chosen_models(log, reward_model, seed)
+        self._fold = folds_of(log)
+        self._last_folds: _LastFolds = ((0, 0), [])
+        self._rng = np.random.default_rng(seed)
+        self._bounds = log.problem.scale.bounds
+        self.slot_propensity, self.slots_estimated = slot_propensities(log, seed)
+        self.groups = action_groups(log, seed)
+        self._untaken = [
+            np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
+            for slot, one in enumerate(log.schema.menu.slots)
+        ]
+
+    def about(self, learned: Learned | TargetPolicy) -> PolicyEvidence:
+        """Return the evidence about a learned policy, or about a policy of another kind."""
+        if isinstance(learned, Learned):
+            check_same_schema(learned, self.log)
+        elif not self._can_list():
+            raise InputError(
+                f"this log has {self._space.size} joint actions or real-valued ones; policies "
+                f"that give all probabilities are allowed for up to {MOST_LISTED} joint actions: "
+                "evaluate a policy by name"
+            )
+        if isinstance(learned, Learned) and not self._can_list():
+            parts = [self._by_drawing(learned, *rows) for rows in self._rows()]
+        else:
+            parts = [self._by_listing(learned, *rows) for rows in self._rows()]
+        evidence = Evidence.joined([part.evidence for part in parts])
+        if self.log.session is not None:
+            products = trajectory_weights(evidence.weight, self.log.session)
+            evidence = evidence._replace(trajectory=products)
+        unsupported = np.concatenate([part.unsupported for part in parts])
+        return self._about_policy(evidence, unsupported)
+
+    def of_part(
+        self, log: Log, numbers: Integers, fold: NDArray[np.int8], untaken: list[Booleans]
+    ) -> Self:
+        """Return the evidence of other rows, with the models of rewards of these.
+
+        ``numbers [n]`` are those of the rows in the whole log, ``fold [n]`` is the model that
+        predicts each row, and ``untaken`` says for each slot which choices no evaluated row took.
+        The log has plain actions.
+        """
+        part = copy.copy(self)
+        part.log, part.numbers, part._fold = log, numbers, fold
+        part._untaken, part._last_folds = untaken, ((0, 0), [])
+        part.slot_propensity, part.groups = None, None
+        part.__dict__.pop("_eligible_masks", None)
+        return part
+
+    def about_logging_policy(self) -> PolicyEvidence:
+        """Return the evidence about the policy that wrote the log: all weights are 1."""
+        log = self.log
+        predicted = np.concatenate(
+            [self._predicted(part, rows) for part, rows in self._rows()],
+        )
+        ones = np.ones(len(log))
+        slots = None if self.slot_propensity is None else np.ones(log.action.shape)
+        evidence = Evidence(
+            reward=log.reward,
+            weight=ones,
+            probability=log.propensity,
+            predicted=predicted,
+            expected=predicted,
+            slot_weight=slots,
+            bounds=self._bounds,
+            counts=log.count,
+        )
+        return self._about_policy(evidence, np.zeros(len(log)))
+
+    def _about_policy(self, evidence: Evidence, unsupported: Floats) -> PolicyEvidence:
+        log = self.log
+        return PolicyEvidence(
+            evidence, unsupported, log.cluster, log.sampling_weight, log.covariates
+        )
+
+    def never_taken(self) -> list[str]:
+        """Return the names of the choices that no row of the log took."""
+        return [
+            choice.name
+            for slot, untaken in zip(self.log.schema.menu.slots, self._untaken, strict=True)
+            for choice, one in zip(slot.choices, untaken, strict=True)
+            if one
+        ]
+
+    def _can_list(self) -> bool:
+        return not self._space.reals and self._space.size <= MOST_LISTED
+
+    def _rows(self) -> Iterator[tuple[Columns, slice]]:
+        """Yield the rows in parts whose probabilities fit into memory, with their place."""
+        size = self._space.size if self._can_list() else DRAWS * NUMBERS_PER_DRAW
+        step, first = max(PROBABILITIES_PER_PART // size, 1), 0
+        for part in self.log.parts:
+            for begin in range(0, len(part.reward), step):
+                piece = part.rows(slice(begin, begin + step))
+                yield piece, slice(first + begin, first + begin + len(piece.reward))
+            first += len(part.reward)
+
+    def _folds(self, part: Columns, rows: slice) -> list[tuple[FoldModel, Integers, Floats]]:
+        """Return each model with the rows of a part that it was fitted without, and their features.
+
+        The features of the last part are kept: they are needed twice for each policy.
+        """
+        if self._last_folds[0] != (rows.start, rows.stop):
+            found = []
+            for number, model in enumerate(self.model_choice.models):
+                fold = np.flatnonzero(self._fold[rows] == number)
+                found.append((model, fold, model.features(part.context[fold])))
+            self._last_folds = ((rows.start, rows.stop), found)
+        return self._last_folds[1]
+
+    def _predicted(self, part: Columns, rows: slice) -> Floats:
+        powers = polynomial_features(self.log, part.action)
+        predicted = np.empty(len(part.reward))
+        for model, fold, features in self._folds(part, rows):
+            predicted[fold] = model.predict(features, part.action[fold], powers[fold])
+        return predicted
+
+    def _by_listing(
+        self, learned: Learned | TargetPolicy, part: Columns, rows: slice
+    ) -> PolicyEvidence:
+        """Return the evidence of a part from the probabilities of all joint actions."""
+        if isinstance(learned, Learned):
+            table = self._learned_table(learned, part, rows)
+        else:
+            table = learned.probabilities(self.log.schema, part.context, self.numbers[rows])
+            if len(self.log.eligible_sets) > 1:
+                table = among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
+        index = self._space.index(part.action.astype(np.int64))
+        probability = table[np.arange(len(index)), index]
+        slot_tables = tables_of_slots(table, self._space.choices)
+        expected = np.empty(len(index))
+        for model, fold, features in self._folds(part, rows):
+            of_fold = [slot_table[fold] for slot_table in slot_tables]
+            expected[fold] = model.expected(features, table[fold], of_fold)
+        slot_probability = slot_probabilities(slot_tables, part.action)
+        unsupported = unsupported_share(slot_tables, self._untaken)
+        found = self._evidence(part, rows, probability, expected, slot_probability, unsupported)
+        if self.groups is None:
+            return found
+        group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
+        return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
+
+    def _learned_table(self, learned: Learned, part: Columns, rows: slice) -> Floats:
+        """Return the probabilities ``[n, M]``; in each row the policy decides among its set."""
+        sets = self.log.eligible_sets
+        if len(sets) == 1:
+            return learned.probabilities(part.context)
+        numbers = self.log.eligible_set[rows]
+        table = np.empty((len(part.reward), self._space.size))
+        for number in np.unique(numbers):
+            same = numbers == number
+            table[same] = learned.probabilities(part.context[same], sets[number])
+        return table
+
+    def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
+        """Return the evidence of a part from the density of its actions and from drawn actions.
+
+        The draws give the expected reward, and the probability of each slot's choice.
+        """
+        if len(self.log.eligible_sets) > 1:
+            size = "real-valued parts" if self._space.reals else f"{self._space.size} joint actions"
+            raise InputError(
+                f"this log has eligible choices in its rows and {size}; a policy can be restricted "
+                f"to eligible choices among up to {MOST_LISTED} joint actions without real-valued "
+                "parts: leave the column of eligible choices out"
+            )
+        policy, state = learned.policy, learned.model.state
+        context = learned.model.standardization.apply(part.context.astype(np.float64))
+        probability = _probability_of(learned, context, part.action, self._space)
+        count = len(part.reward)
+        drawn = policy.act(state, np.repeat(context, DRAWS, axis=0)[None], self._rng).action[0]
+        for slot, indices in enumerate(learned.model.active):
+            drawn[:, slot] = np.array(indices)[drawn[:, slot].astype(np.int64)]
+        powers = polynomial_features(self.log, drawn)
+        predicted = np.empty(count * DRAWS)
+        for model, fold, features in self._folds(part, rows):
+            each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
+            repeated = np.repeat(features, DRAWS, axis=0)
+            predicted[each] = model.predict(repeated, drawn[each], powers[each])
+        slots = len(self._untaken)
+        choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
+        slot_probability = (choices == part.action[:, None, :slots]).mean(axis=1)
+        unsupported = np.zeros((count, DRAWS), dtype=bool)
+        for slot, untaken in enumerate(self._untaken):
+            unsupported |= untaken[choices[..., slot]]
+        expected = predicted.reshape(count, DRAWS).mean(axis=1)
+        return self._evidence(
+            part, rows, probability, expected, slot_probability, unsupported.mean(axis=1)
+        )
+
+    def _evidence(
+        self,
+        part: Columns,
+        rows: slice,
+        probability: Floats,
+        expected: Floats,
+        slot_probability: Floats,
+        unsupported: Floats,
+    ) -> PolicyEvidence:
+        slots = self.slot_propensity
+        evidence = Evidence(
+            reward=part.reward,
+            weight=probability / self.log.propensity[rows],
+            probability=probability,
+            predicted=self._predicted(part, rows),
+            expected=expected,
+            slot_weight=None if slots is None else slot_probability / slots[rows],
+            bounds=self._bounds,
+            counts=None if self.log.count is None else self.log.count[rows],
+        )
+        return PolicyEvidence(evidence, unsupported)
+
+    @cached_property
+    def _eligible_masks(self) -> Booleans:
+        """Which of the M joint actions are in each set of eligible choices, ``[sets, M]``."""
+        masks = []
+        for eligible in self.log.eligible_sets:
+            mask = np.ones(1, dtype=bool)
+            for indices, size in zip(eligible, self._space.choices, strict=True):
+                mask = (mask[:, None] & np.isin(np.arange(size), indices)).ravel()
+            masks.append(mask)
+        return np.stack(masks)
+
+
+def _probability_of(
+    learned: Learned, context: Floats, action: NDArray[Any], space: Space
+) -> Floats:
+    """Return the policy's probability of the action of each row.
+
+    The probability is 0 if the policy does not know one of the choices.
+    """
+    known, indices = reindexed(action, learned.model.active)
+    probability = np.zeros(len(action))
+    if known.any():
+        actions = indices.astype(space.dtype)[None]
+        log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
+        probability[known] = np.exp(log_prob[0])
+    return probability

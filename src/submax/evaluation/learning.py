@@ -1,0 +1,592 @@
+"""Learns a policy from a log: one, the best of several, or the best parameters."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from submax.core.checks import whole_number
+from submax.core.errors import InputError
+from submax.core.optional import require_extra
+from submax.core.policy import Policy
+from submax.core.rewards import Binary
+from submax.evaluation.comparison import Comparison, Progress, compare, named
+from submax.evaluation.estimates import Difference, difference_of
+from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.evidence import LoggedEvidence, PolicyEvidence
+from submax.evaluation.intervals import Terms, clustered, standard_error_of_mean
+from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
+from submax.evaluation.targets import (
+    Specification,
+    UnderTrainedWarning,
+    learn_one,
+    parsed_variant,
+    training_warnings,
+    variant_of,
+    without_name,
+)
+from submax.policies import make_policy
+from submax.policies.specification import read_value, table_of, with_values
+from submax.schema.learned import MOST_ROWS, Learned
+
+DEFAULT = "rcp-adaptive"
+"""The policy that is learned if a log has too few rows for a choice."""
+WITHOUT_CONTEXT = (DEFAULT, f"{DEFAULT}@greedy", "rcp-submax")
+WITH_CONTEXT = (DEFAULT, f"{DEFAULT}@greedy")
+NETWORK = ("rcp-softmax-converged", "rcp-softmax-converged@greedy")
+TREES = ("boosted-greedy", "forest-greedy", "trees-greedy")
+MEANS: dict[str, Any] = {"name": "mean-per-arm", "kind": "greedy-regression", "regressor": []}
+"""The action with the highest mean reward, whatever the context: every other must beat it."""
+MOST_ACTIONS_OF_TREES = 200
+"""Up to this many joint actions, each has trees of its own: more would take long to fit."""
+
+
+def linear_rewards(log: Log, name: str = "logistic-greedy") -> dict[str, Any]:
+    """Return the policy that takes the highest reward of a regression for each action.
+
+    It is a logistic regression if rewards are 0 or 1, and a ridge regression if they are not.
+    """
+    if log.problem.scale == Binary():
+        kind: dict[str, Any] = {"regressor": "sklearn.linear_model.LogisticRegression"}
+        kind["parameters"] = {"max_iter": MOST_ITERATIONS}
+    else:
+        kind = {"regressor": "sklearn.linear_model.Ridge"}
+        name = name.replace("logistic", "ridge")
+    return {"name": name, "kind": "greedy-regression", **kind, "memory": {"reservoir": 200_000}}
+
+
+MOST_ITERATIONS = 1000
+"""Steps of a logistic regression; it converges in fewer."""
+
+
+def standard_candidates(log: Log) -> tuple[Specification, ...]:
+    """Return the policies that suit a log and whose libraries are installed.
+
+    With a context these are the default and its greedy variant, a softmax network that is trained
+    to convergence with its greedy variant (needs JAX), and the highest predicted reward of boosted
+    trees, of random trees, of both and of a regression for each action (needs scikit-learn). The
+    action with the highest mean reward is always a candidate.
+    """
+    found: tuple[Specification, ...] = (*WITHOUT_CONTEXT, MEANS)
+    if log.schema.context.width:
+        network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
+        few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
+        models = few and find_spec("sklearn") is not None
+        found = (*WITH_CONTEXT, *NETWORK * network, *TREES * models, MEANS)
+        found += (linear_rewards(log),) * models
+    return tuple(one for one in found if _suits(one, log))
+
+
+def _suits(candidate: Specification, log: Log) -> bool:
+    problem = log.problem
+    policy, is_variant = without_name(candidate), False
+    if isinstance(candidate, str):
+        policy, sign, _ = candidate.partition("@")
+        is_variant = bool(sign)
+    try:
+        made = policy if isinstance(policy, Policy) else make_policy(policy)
+        made.init(problem, 1, np.random.default_rng(0))
+        if is_variant:
+            problem.space.check_listable("a variant of a policy")
+    except InputError:
+        return False
+    return True
+
+
+CLEAR_ERRORS = 2.0
+"""A difference is clear if it is more than this many standard errors: about 95 of 100 times the
+difference of two equal policies is not."""
+
+
+class Lead(NamedTuple):
+    """How much more one candidate earns than another, ``value``, with its standard ``error``."""
+
+    value: float
+    error: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is larger than its error explains."""
+        return abs(self.value) > CLEAR_ERRORS * self.error
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more rows could show a difference: not if both decide the same in all rows."""
+        return self.error != 0 and not self.is_clear
+
+
+class FoldOfRace(NamedTuple):
+    """The terms of the candidates that were evaluated on the same rows, by name."""
+
+    terms: Mapping[str, Terms]
+    decisions: float
+
+    @classmethod
+    def of(cls, evidence: Mapping[str, PolicyEvidence], terms: Mapping[str, Terms]) -> "FoldOfRace":
+        """Return the terms of a fold, those of a cluster added up if the log has clusters."""
+        decisions = next(iter(terms.values())).decisions
+        clusters = {name: one.cluster for name, one in evidence.items()}
+        found = {
+            name: one if (cluster := clusters[name]) is None else clustered(one, cluster)
+            for name, one in terms.items()
+        }
+        return cls(found, decisions)
+
+
+class Race(NamedTuple):
+    """The ``folds`` of a log on which candidates were compared so far.
+
+    Candidates that are clearly worse than the best one are left out of later folds. A value is
+    V = Σ_f n_f V_f / Σ_f n_f over the folds f of a candidate, of n_f decisions each. A difference
+    is that of the folds in which both took part, d = Σ_f n_f d_f / Σ_f n_f, with the standard error
+    √(Σ_f n_f² e_f²) / Σ_f n_f, where d_f is paired, from the same rows.
+
+    Reference: Maron and Moore (1994), Hoeffding races: accelerating model selection search.
+    *Departs from the paper:* the bound is that of a normal mean, and folds are those of a
+    cross-validation.
+    """
+
+    names: Sequence[str]
+    folds: tuple[FoldOfRace, ...] = ()
+
+    def value(self, name: str) -> float:
+        """Return the mean value of a candidate over the rows on which it was evaluated."""
+        mine = [fold for fold in self.folds if name in fold.terms]
+        return sum(one.decisions * one.terms[name].value for one in mine) / self.rows(name)
+
+    def rows(self, name: str) -> float:
+        """Return the number of decisions on which a candidate was evaluated."""
+        return sum(fold.decisions for fold in self.folds if name in fold.terms)
+
+    def lead(self, first: str, second: str) -> Lead:
+        """Return how much more the first candidate earns than the second one, on the same rows."""
+        both = [fold for fold in self.folds if first in fold.terms and second in fold.terms]
+        total = sum(fold.decisions for fold in both)
+        value = variance = 0.0
+        for fold in both:
+            terms = difference_of(fold.terms[first], fold.terms[second])
+            value += fold.decisions * terms.value
+            error = standard_error_of_mean(terms.numerator, terms.counts)
+            variance += (fold.decisions * error) ** 2
+        return Lead(value / total, float(np.sqrt(variance)) / total)
+
+    def best(self) -> str:
+        """Return the candidate with the highest value among those that were not left out."""
+        last = self.folds[-1].terms
+        values = {name: self.value(name) for name in self.names if name in last}
+        return max(values, key=lambda name: np.nan_to_num(values[name], nan=-np.inf))
+
+    def contenders(self) -> list[str]:
+        """Return the best candidate, and those that more rows could show to be better.
+
+        Candidates that are clearly worse are left out, and those that decide as the best one does.
+        """
+        best, last = self.best(), self.folds[-1].terms
+        return [
+            name
+            for name in self.names
+            if name in last and (name == best or self.lead(best, name).is_open)
+        ]
+
+
+CHOOSING_SHARE = 0.8
+"""Candidates are chosen by this share of the rows; the rest reports the value of each."""
+QUARTERS = 4
+"""Parts of the rows by which the best candidate is chosen. Candidates learn from three of them and
+are evaluated on the fourth; those that are not clearly worse also in the other three ways."""
+CHOOSING_ESTIMATOR = "dr"
+"""The estimator by whose value the best candidate is chosen."""
+FEWEST_ROWS = 1000
+"""With fewer rows nothing is chosen: 200 rows or fewer would decide, which is mostly chance."""
+MOST_CHOOSING_ROWS = 200_000
+"""The choice uses at most about this many rows, spread evenly over the log."""
+
+
+SLOW_SECONDS = 0.02
+"""A decision that takes longer than this is slow for a page that waits for it."""
+
+
+class BestPolicy(NamedTuple):
+    """The ``winner`` among candidates, ``learned`` from all rows.
+
+    ``race`` compares the candidates on the rows by which the winner was chosen, and ``report`` on
+    rows that took no part in learning or choosing; both are None if the log has too few rows.
+    ``notes`` are sentences about the choice, and ``warnings`` those about training.
+    """
+
+    winner: str
+    learned: Learned
+    race: Race | None
+    report: Comparison | None
+    notes: list[str]
+    warnings: list[str]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each candidate: its value by which it was chosen, and the report.
+
+        ``behind`` is how much more the winner earns on the rows by which it was chosen.
+        """
+        if self.race is None or self.report is None:
+            return []
+        return [
+            {
+                "policy": reported.policy,
+                "winner": reported.policy == self.winner,
+                "choosing_value": self.race.value(reported.policy),
+                "choosing_rows": round(self.race.rows(reported.policy)),
+                "behind": self.race.lead(self.winner, reported.policy).value,
+                "behind_error": self.race.lead(self.winner, reported.policy).error,
+                "estimator": reported.estimator,
+                "value": reported.value,
+                "low": reported.interval.low,
+                "high": reported.interval.high,
+                "warnings": " | ".join(reported.cautions),
+            }
+            for reported in self.report.recommended()[1:]
+        ]
+
+    def lift(self) -> Difference | None:
+        """Return how much more the winner earns than the log, paired, on the rows of the report."""
+        return None if self.report is None else self.report.difference(self.winner)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row for each candidate."""
+        return data_frame(self.rows())
+
+
+def learn_best(
+    log: Log,
+    candidates: Sequence[Specification] | None = None,
+    *,
+    share: float = 1.0,
+    by: By = "time",
+    seed: int = 0,
+    keep_rows: int = MOST_ROWS,
+    level: float = 0.95,
+    progress: Progress | None = None,
+) -> BestPolicy:
+    """Return the best of several policies, by default of the ``standard_candidates`` of a log.
+
+    Candidates learn from 60 % of the rows (the first by time, or random ones), and are compared by
+    ``dr`` on the next 20 %. Those that are not clearly worse than the best one are also compared on
+    the other three quarters of these 80 %, each time after learning from the rest, until one is
+    left. The highest value wins. The last 20 % report the values of all candidates, because that of
+    a winner is too high on the rows by which it was chosen. The winner then learns again from all
+    rows, or from a ``share`` of them.
+    """
+    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
+    part = log if share == 1.0 else log.split(share, by, seed)[0]
+    few = len(part) < FEWEST_ROWS
+    if candidates is None:
+        candidates = [DEFAULT] if few else standard_candidates(part)
+    given: dict[str, Any] = named(list(candidates))
+    if not given:
+        raise InputError(
+            "no candidate was given, and at least one is needed: name policies to choose from, or "
+            "leave them out"
+        )
+    if len(given) == 1 or few:
+        return _without_choice(log, given, len(part), options)
+    step = -(-len(part) // MOST_CHOOSING_ROWS)
+    thinned = part if step == 1 else part.rows(np.arange(0, len(part), step))
+    choosing, reporting = thinned.split(CHOOSING_SHARE, by, seed)
+    race, learned = raced(divided(choosing, QUARTERS, by, seed), given, seed, progress)
+    report = compare(reporting, learned, level=level, seed=seed, apart=True)
+    winner = race.best()
+    best = learn_one(log, given[winner], **options)
+    notes = [*_about_choice(race, len(reporting)), *_about_variants(race)]
+    if step > 1:
+        notes.append(f"the choice used every {step}th row of the log")
+    notes += _about_speed(winner, best, log)
+    short = training_warnings(best.policy, len(part))
+    return BestPolicy(winner, best, race, report, notes, short)
+
+
+def raced(
+    log: DividedLog, given: Mapping[str, Any], seed: int, progress: Progress | None = None
+) -> tuple[Race, dict[str, Learned]]:
+    """Return the comparison of the candidates, and what they learned for its first fold.
+
+    The last part of the log is the first one on which they are compared.
+    """
+    estimator = make_off_policy(CHOOSING_ESTIMATOR)
+    race, first, contenders = Race(list(given)), dict[str, Learned](), list(given)
+    for held_out in reversed(range(int(log.part.max()) + 1)):
+        others = log.log.rows(log.part != held_out)
+        learned = _learned(others, {name: given[name] for name in contenders}, seed, progress)
+        rows = log.log.rows(log.part == held_out).with_estimated_propensities(seed)
+        logged = LoggedEvidence(rows, seed)
+        about = {name: logged.about(one) for name, one in learned.items()}
+        terms = {name: one.terms(estimator) for name, one in about.items()}
+        race = race._replace(folds=(*race.folds, FoldOfRace.of(about, terms)))
+        first, contenders = first or learned, race.contenders()
+        if len(contenders) == 1:
+            break
+    return race, first
+
+
+def _without_choice(
+    log: Log, given: dict[str, Any], rows: int, options: dict[str, Any]
+) -> BestPolicy:
+    name = next(iter(given))
+    best = learn_one(log, given[name], **options)
+    notes = []
+    if rows < FEWEST_ROWS:
+        notes = [
+            f"{rows} rows are too few to choose among policies ({FEWEST_ROWS} are needed): "
+            f"{name} was learned"
+        ]
+    notes += _about_speed(name, best, log)
+    return BestPolicy(name, best, None, None, notes, training_warnings(best.policy, rows))
+
+
+def _about_speed(name: str, learned: Learned, log: Log) -> list[str]:
+    """Return a sentence if one decision takes long, measured on the first row."""
+    if not log.parts or log.schema.menu.ranges:
+        return []
+    first = log.parts[0].context[:1]
+    learned.probabilities(first)
+    begin = time.process_time()
+    learned.probabilities(first)
+    seconds = time.process_time() - begin
+    if seconds < SLOW_SECONDS:
+        return []
+    return [f"{name} is slow: a decision takes about {seconds:.2g} s of processor time"]
+
+
+def _learned(
+    log: Log, given: Mapping[str, Any], seed: int, progress: Progress | None
+) -> dict[str, Learned]:
+    """Return all candidates, learned; a variant of a candidate is not learned again."""
+    found: dict[str, Learned] = {}
+    for place, (name, candidate) in enumerate(given.items()):
+        if progress is not None:
+            progress(name, place, len(given))
+        variant = parsed_variant(candidate) if isinstance(candidate, str) else None
+        if variant is not None and variant[0] in found:
+            found[name] = variant_of(found[variant[0]], variant[1])
+        else:
+            found[name] = learn_one(log, candidate, seed=seed, keep_rows=0)
+    return found
+
+
+def _about_choice(race: Race, reported: int) -> list[str]:
+    """Return sentences about which candidate was chosen, and which ones may be as good."""
+    winner = race.best()
+    notes = [
+        f"{winner} was chosen among {len(race.names)} policies by {CHOOSING_ESTIMATOR} on "
+        f"{race.rows(winner):.0f} rows from which it had not learned; the values are those on "
+        f"{reported} other rows"
+    ]
+    close = [name for name in race.contenders() if name != winner]
+    if close:
+        leads = [(name, race.lead(winner, name)) for name in close]
+        rivals = ", ".join(
+            f"{name} (behind by {one.value:.2g} ± {one.error:.2g})" for name, one in leads
+        )
+        notes.append(f"these rows do not tell {winner} from {rivals}")
+    return notes
+
+
+def _about_variants(race: Race) -> list[str]:
+    """Return a sentence for each variant: whether it clearly changes the value of its policy."""
+    found = []
+    for name in race.names:
+        base = name.rpartition("@")[0]
+        if base in race.names:
+            gain = race.lead(name, base)
+            verdict = f"earns {'more' if gain.value > 0 else 'less'} than {base}"
+            if not gain.is_clear:
+                verdict = f"does not differ clearly from {base}"
+            numbers = f"{gain.value:+.2g} ± {gain.error:.2g}"
+            found.append(f"{name} {verdict}: {numbers} on the selection rows")
+    return found
+
+
+def learn(
+    log: Log,
+    policy: Specification | Sequence[Specification] | None = None,
+    *,
+    share: float = 1.0,
+    by: By = "time",
+    seed: int = 0,
+    keep_rows: int = MOST_ROWS,
+) -> Learned:
+    """Return the policy learned from a log, or from a ``share`` of its rows.
+
+    Without a ``policy`` the best of a small set is learned, and of a list of policies the best;
+    ``learn_best`` returns the same with the table of all candidates. ``linucb@greedy`` is the
+    variant of a policy that takes its most likely action.
+
+    The share is the first rows (``by="time"``) or random ones (``by="random"``). If the policy
+    needs propensities and the log has none, they are estimated; reward-conditioned policies need
+    none. The last ``keep_rows`` rows are stored with the learned policy, so that a live bandit
+    that starts from the policy continues to learn from these rows. A row that stands for several
+    decisions is learned from as often. If a network is trained on too few passes over the rows,
+    there is an ``UnderTrainedWarning``.
+
+    >>> log = Log.read({"action": ["A", "B"] * 50, "reward": [1, 0] * 50})
+    >>> learned = learn(log, "rcp-submax")
+    >>> learned.probabilities(log.parts[0].context[:1]).round(2).tolist()
+    [[1.0, 0.0]]
+    """
+    if policy is None or (isinstance(policy, Sequence) and not isinstance(policy, str)):
+        best = learn_best(log, policy, share=share, by=by, seed=seed, keep_rows=keep_rows)
+        learned, short = best.learned, best.warnings
+    else:
+        learned = learn_one(log, policy, share=share, by=by, seed=seed, keep_rows=keep_rows)
+        short = training_warnings(learned.policy, learned.origin.rows)
+    for sentence in short:
+        warnings.warn(sentence, UnderTrainedWarning, stacklevel=2)
+    return learned
+
+
+LEARNING_SHARE = 0.5
+"""Share of the log from which every trial learns."""
+TUNING_SHARE = 0.5
+"""Share of the other rows by which the best trial is chosen; the last rows evaluate the choice."""
+LOGARITHMIC = ":log"
+"""The ending of a range that is searched on a logarithmic scale."""
+TrialDone = Callable[[int, dict[str, Any], float], None]
+"""Called after each trial with its number, its parameters and its value."""
+
+
+class Range(NamedTuple):
+    """The numbers from ``low`` to ``high``; only whole numbers if both ends are integers."""
+
+    low: float
+    high: float
+    logarithmic: bool = False
+
+
+Search = Mapping[str, Range | list[Any]]
+"""A range or a list of values to try for each parameter, such as ``estimator.hidden``."""
+
+
+class Tuned(NamedTuple):
+    """The result of a search.
+
+    ``policy`` is the best table of parameters and ``chosen_value`` its value on the rows by which
+    it was chosen. ``held_out`` evaluates it on rows that took no part in the choice. ``trials``
+    are all tables of parameters with their values.
+    """
+
+    policy: dict[str, Any]
+    chosen_value: float
+    held_out: Comparison
+    trials: list[tuple[dict[str, Any], float]]
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row for each trial: its parameters and its value."""
+        return data_frame([{**values, "value": value} for values, value in self.trials])
+
+
+def tune(
+    log: Log,
+    policy: str | Mapping[str, Any],
+    search: Search,
+    *,
+    estimator: str | Mapping[str, Any] = "dr",
+    trials: int = 20,
+    by: By = "time",
+    seed: int = 0,
+    progress: TrialDone = lambda number, values, value: None,
+) -> Tuned:
+    """Search with Optuna for the parameters of a policy that have the highest off-policy value.
+
+    Every trial learns from half of the rows, and a quarter of the rows chooses the best trial. The
+    last quarter evaluates the chosen one, because the best of many trials is overestimated on the
+    rows by which it was chosen.
+    """
+    require_extra("tune", "tuning", "optuna")
+    import optuna
+
+    whole_number("trials", trials, at_least=1)
+    value_estimator = make_off_policy(estimator)
+    base = table_of(make_policy(policy))
+    _check(base, search)
+    learning, rest = log.split(LEARNING_SHARE, by, seed)
+    choosing, held_out = rest.split(TUNING_SHARE, by, seed)
+    logged = LoggedEvidence(choosing.with_estimated_propensities(seed), seed)
+    study = _study(optuna, seed)
+    tried: list[tuple[dict[str, Any], float]] = []
+    for number in range(1, trials + 1):
+        trial = study.ask()
+        values = {key: _suggested(trial, key, one) for key, one in search.items()}
+        learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
+        value = logged.about(learned).terms(value_estimator).value
+        if math.isnan(value):
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(trial, value)
+        tried.append((values, value))
+        progress(number, values, value)
+    values, value = max(tried, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
+    best = with_values(base, values)
+    learned = learn_one(learning, best, seed=seed, keep_rows=0)
+    evaluated = compare(held_out, {str(best["kind"]): learned}, seed=seed, apart=True)
+    return Tuned(best, value, evaluated, tried)
+
+
+def _study(optuna: Any, seed: int) -> Any:
+    """Return a new study, without the line that Optuna logs about it."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        sampler = optuna.samplers.TPESampler(seed=seed)
+        return optuna.create_study(direction="maximize", sampler=sampler)
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def parse_search(text: str) -> tuple[str, Range | list[Any]]:
+    """Return the parameter that a ``--search`` option names, and the values to try.
+
+    >>> parse_search("estimator.hidden=16,32")
+    ('estimator.hidden', [16, 32])
+    >>> parse_search("estimator.smoothing=0.01..10:log")
+    ('estimator.smoothing', Range(low=0.01, high=10, logarithmic=True))
+    """
+    key, sign, given = text.partition("=")
+    if not sign or not key or not given:
+        raise InputError(
+            f"--search is {text!r}, and must have the form KEY=16,32 or KEY=0.1..10: name a "
+            "parameter and the values to try",
+            parameter="search",
+        )
+    logarithmic = given.endswith(LOGARITHMIC)
+    plain = given.removesuffix(LOGARITHMIC)
+    if ".." not in plain:
+        return key, [read_value(one) for one in plain.split(",")]
+    low, high = map(read_value, plain.split("..", 1))
+    numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
+    if not numbers or not low < high or (logarithmic and not low > 0):
+        raise InputError(
+            f"--search {text!r} is not a range: give two numbers LOW..HIGH with LOW below HIGH, "
+            "and LOW above 0 if it ends in :log",
+            parameter="search",
+        )
+    return key, Range(low, high, logarithmic)
+
+
+def _check(base: Mapping[str, Any], search: Search) -> None:
+    if not search:
+        raise InputError(
+            "search is empty: name at least one parameter with a range or a list of values to try",
+            parameter="search",
+        )
+    for path, wanted in search.items():
+        for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:
+            make_policy(with_values(base, {path: value}))
+
+
+def _suggested(trial: Any, key: str, wanted: Range | list[Any]) -> Any:
+    if not isinstance(wanted, Range):
+        return trial.suggest_categorical(key, wanted)
+    whole = isinstance(wanted.low, int) and isinstance(wanted.high, int)
+    suggest = trial.suggest_int if whole else trial.suggest_float
+    return suggest(key, wanted.low, wanted.high, log=wanted.logarithmic)

@@ -1,0 +1,745 @@
+"""A log of decisions: contexts, actions, their propensities, and rewards."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple, Self, overload
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.checks import finite, one_of, whole_number
+from submax.core.errors import InputError
+from submax.core.problem import Problem
+from submax.core.summary import LINES, Summary, counted, listed, number, percentage
+from submax.evaluation.intervals import mean, standard_error_of_mean
+from submax.evaluation.propensities import modelled_propensities, with_estimated_propensities
+from submax.schema.columns import Columns
+from submax.schema.context_schema import Category, ContextSchema
+from submax.schema.menu import ChoiceIndices
+from submax.schema.rewards import rewards_of
+from submax.schema.schema import Schema
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
+    """Return a pandas data frame of rows, or of columns."""
+    if find_spec("pandas") is None:
+        raise InputError(
+            "a data frame needs the package pandas, which is not installed: pip install pandas, or "
+            "use the rows without it"
+        )
+    import pandas as pd  # type: ignore[import-untyped]  # pandas comes without types
+
+    return pd.DataFrame(rows)
+
+
+def random_clusters(cluster: Integers, count: int, seed: int) -> Booleans:
+    """Return random clusters that together have about ``count`` rows, as a mask of rows."""
+    sizes = np.bincount(cluster)
+    if len(sizes) < 2:
+        raise InputError(
+            "all rows are of one cluster, which cannot be split at random: split by time, or name "
+            "a column with several clusters"
+        )
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    rows = np.cumsum(sizes[order])
+    taken = min(int(np.searchsorted(rows, count)) + 1, len(sizes) - 1)
+    return np.isin(cluster, order[:taken])
+
+
+def renumbered(cluster: Integers) -> Integers:
+    """Return the numbers of clusters without gaps, in the same order."""
+    found: Integers = np.unique(cluster, return_inverse=True)[1].ravel()
+    return found
+
+
+By = Literal["time", "random"]
+"""Which rows a split takes first: the earliest ones, or random ones."""
+
+
+def check_split(share: float, by: By, seed: int, decisions: int) -> None:
+    """Refuse a split that is not possible."""
+    one_of("split by", by, ["time", "random"])
+    whole_number("seed", seed, at_least=0)
+    if not 0 < share < 1:
+        raise InputError(
+            f"the share is {share!r}, and must be above 0 and below 1: give 0.5 to learn from "
+            "half of the rows",
+            parameter="share",
+        )
+    if decisions < 2:
+        raise InputError(
+            f"a log of {decisions} rows cannot be split, since both parts need a row: "
+            "read a log of at least 2 rows"
+        )
+
+
+def chosen_rows(rows: int, cluster: Integers | None, share: float, by: By, seed: int) -> Booleans:
+    """Return which of the rows are in the first part; both parts have at least one row.
+
+    Random parts consist of whole clusters, if there are any.
+    """
+    check_split(share, by, seed, rows)
+    count = min(max(round(share * rows), 1), rows - 1)
+    first = np.zeros(rows, dtype=bool)
+    if by == "time":
+        first[:count] = True
+    elif cluster is None:
+        first[np.random.default_rng(seed).permutation(rows)[:count]] = True
+    else:
+        first = random_clusters(cluster, count, seed)
+    return first
+
+
+MOST_EXPANDED = 20_000_000
+"""Decisions to which a log is expanded at most, to learn from it: their columns take a few GB."""
+
+
+class DividedLog(NamedTuple):
+    """A log whose decisions are divided into parts; ``part [n]`` is the part of each row.
+
+    ``number [n]`` is the number of the row, in the log that was divided, from which a row is.
+    """
+
+    log: "Log"
+    part: NDArray[np.int8]
+    number: Integers
+
+
+def divided_by_split(log: "Log", share: float, by: By, seed: int) -> DividedLog:
+    """Return the rows of the first part (0) of a split, and those of the rest (1).
+
+    Decisions are split, not rows: a row that stands for 1000 decisions can have 480 of them in the
+    first part and 520 in the rest. Clusters are kept whole in a random split.
+    """
+    count = _counts(log)
+    check_split(share, by, seed, log.decisions)
+    if by == "random" and log.cluster is not None:
+        first = chosen_rows(len(log), log.cluster, share, by, seed)
+        return DividedLog(log, np.where(first, 0, 1).astype(np.int8), np.arange(len(log)))
+    wanted = min(max(round(share * count.sum()), 1), round(count.sum()) - 1)
+    if by == "time":
+        before = np.cumsum(count) - count
+        taken = np.clip(wanted - before, 0, count)
+    else:
+        rng = np.random.default_rng(seed)
+        taken = rng.multivariate_hypergeometric(
+            count.astype(np.int64), wanted, method="marginals"
+        ).astype(np.float64)
+    return divided_counts(log, np.stack([taken, count - taken]))
+
+
+def order_notes(log: "Log", first: Booleans, by: By) -> Iterator[str]:
+    """Yield a sentence if a split by time gave the two parts different actions.
+
+    The rows of a table of totals are often in the order of the actions, not in that of time.
+    """
+    if log.count is None or by != "time" or not first.any():
+        return
+    parts = [{tuple(row) for row in log.action[part]} for part in (first, ~first)]
+    if parts[0] != parts[1]:
+        yield (
+            "the rows to learn from, the first ones of this table of counts, and the rows to "
+            "evaluate on took different actions; a split by time is right only if the rows are in "
+            'the order of time: otherwise give --by random (by="random")'
+        )
+
+
+def divided_by_fold(log: "Log", folds: int) -> DividedLog:
+    """Return the log with every decision in a random fold, as many rows as needed.
+
+    Without this a fold would contain all of the equal decisions of a row, and the model that
+    predicts them would never have met any of them.
+    """
+    count = _counts(log)
+    rng = np.random.default_rng(len(count))
+    drawn = rng.multinomial(count.astype(np.int64), np.full(folds, 1 / folds)).T
+    found = divided_counts(log, drawn.astype(np.float64))
+    return found._replace(log=replace(found.log, fold=found.part))
+
+
+def expanded(log: "Log") -> "Log":
+    """Return the log with a row for every decision."""
+    if log.count is None:
+        return log
+    if log.decisions > MOST_EXPANDED:
+        raise InputError(
+            f"the log stands for {log.decisions} decisions, and a policy can learn from up to "
+            f"{MOST_EXPANDED} of them: divide the counts by a number, or give a policy that has "
+            "learned before"
+        )
+    rows = np.repeat(np.arange(len(log)), log.count.astype(np.int64))
+    return replace(log.rows(rows), count=None)
+
+
+def _counts(log: "Log") -> Floats:
+    return np.ones(len(log)) if log.count is None else log.count
+
+
+def divided_counts(log: "Log", counts: Floats) -> DividedLog:
+    """Return the log with the ``counts [parts, N]`` of each part; rows without any are left out."""
+    kept: Booleans = counts.T.ravel() > 0
+    number = np.repeat(np.arange(len(log)), len(counts))[kept]
+    part = np.tile(np.arange(len(counts), dtype=np.int8), len(log))[kept]
+    return DividedLog(replace(log.rows(number), count=counts.T.ravel()[kept]), part, number)
+
+
+class TrajectoryWeights(NamedTuple):
+    """Products of the weights within sessions, each ``[n]``.
+
+    With w_t the weight of the decision at step t of a session of T steps, ``before`` is
+    Π_s<t w_s, ``through`` is Π_s≤t w_s, and ``whole`` is Π_s≤T w_s.
+    """
+
+    before: Floats
+    through: Floats
+    whole: Floats
+
+
+def trajectory_weights(weight: Floats, session: Integers) -> TrajectoryWeights:
+    """Return the products of weights within each session; rows are in the order of time."""
+    order = np.argsort(session, kind="stable")
+    sizes = np.bincount(session)
+    starts = np.cumsum(sizes) - sizes
+    ordered, through = weight[order], np.empty(len(weight))
+    before = np.ones(len(weight))
+    for step in range(int(sizes.max(initial=0))):
+        rows = starts[sizes > step] + step
+        if step:
+            before[rows] = through[rows - 1]
+        through[rows] = before[rows] * ordered[rows]
+    whole = np.repeat(through[starts + sizes - 1], sizes)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return TrajectoryWeights(before[back], through[back], whole[back])
+
+
+def whole_sessions(first: Booleans, session: Integers) -> Booleans:
+    """Return a split in which each session is on the side of its first row."""
+    _, beginning = np.unique(session, return_index=True)
+    found = first[beginning][session]
+    if found.all() or not found.any():
+        raise InputError(
+            "all rows would be on one side of the split, because sessions are not divided: give "
+            "another share, or a log of more sessions"
+        )
+    return found
+
+
+MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
+"""A part has at most this many rows and, since every value of a category takes one number in the
+encoding, at most this many numbers: 64 MB as float32."""
+
+
+class EncodedParts(Sequence[Columns]):
+    """A sequence of parts of equal length (the last may be shorter), each encoded on access.
+
+    ``context [N, F]`` has one number for each field; in the parts it is one-hot for categories.
+    """
+
+    def __init__(
+        self,
+        schema: ContextSchema,
+        context: NDArray[np.float32],
+        action: NDArray[Any],
+        reward: Floats,
+        log_prob: Floats,
+    ) -> None:
+        self._schema, self._context, self._action = schema, context, action
+        self._reward, self._log_prob = reward, log_prob
+
+    def __len__(self) -> int:
+        return -(-len(self._reward) // self._step)
+
+    @property
+    def _step(self) -> int:
+        return max(1, min(MOST_ROWS, MOST_NUMBERS // max(self._schema.width, 1)))
+
+    @overload
+    def __getitem__(self, place: int) -> Columns: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Columns]: ...
+    def __getitem__(self, place: int | slice) -> Columns | list[Columns]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        place = place + len(self) if place < 0 else place
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        rows = slice(place * self._step, (place + 1) * self._step)
+        return Columns(
+            self._schema.encode_rows(self._context[rows]),
+            self._action[rows].astype(np.float64),
+            self._reward[rows],
+            self._log_prob[rows],
+        )
+
+
+def log_columns(
+    schema: Schema,
+    context: NDArray[np.float32],
+    action: NDArray[Any],
+    reward: Floats,
+    propensity: Floats,
+    count: Floats | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return columns that ``Log.read`` finds by their names; the arguments are fields of a log."""
+    columns: dict[str, NDArray[Any]] = {}
+    menu = schema.menu
+    for place, slot in enumerate(menu.slots):
+        names = np.array([choice.name for choice in slot.choices], dtype=object)
+        label = "action" if menu.plain else f"action_{slot.name}"
+        columns[label] = names[action[:, place].astype(np.int64)]
+    for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
+        columns[f"action_{interval.name}"] = action[:, place].astype(np.float64)
+    columns["reward"] = reward
+    if not np.isnan(propensity).all():
+        columns["propensity"] = propensity
+    if count is not None:
+        columns["count"] = count
+    for place, (name, field) in enumerate(
+        zip(schema.context.names, schema.context.fields, strict=True)
+    ):
+        values: NDArray[Any] = context[:, place]
+        if isinstance(field, Category):
+            values = np.array(field.values, dtype=object)[values.astype(np.int64)]
+        columns[f"context_{name}"] = values
+    return columns
+
+
+MOST_NOTES = 3
+"""Notes that are part of the text; all of them are in the ``notes`` of the log."""
+
+
+def log_summary(
+    schema: Schema,
+    action: NDArray[Any],
+    reward: Floats,
+    propensity: Floats,
+    estimated: Booleans,
+    notes: Sequence[str],
+    count: Floats | None = None,
+) -> Summary:
+    """Return a table of the actions with counts, shares and mean rewards, below a few sentences.
+
+    The arguments are the fields of a ``Log``. The sentences are about rows, context, rewards and
+    propensities.
+    """
+    menu = schema.menu
+    fields = listed(schema.context.names) or "no context"
+    average = number(mean(reward, count) if len(reward) else None)
+    error = number(standard_error_of_mean(reward, count) if len(reward) > 1 else None, 2)
+    stands = "" if count is None else f" that stand for {int(count.sum()):,} decisions"
+    sentences = [
+        f"Log of {counted(len(reward), 'row')}{stands}; context: {fields}",
+        f"{schema.rewards['kind']} rewards, mean {average} ± {error} (standard error)",
+        _propensity_sentence(propensity, estimated),
+        *notes[:MOST_NOTES],
+    ]
+    columns = ["rows", "share", "mean reward", "± s.e."]
+    if menu.plain:
+        cells = _choice_cells(_choice_names(schema, 0), action[:, 0], reward, count)
+        return Summary(sentences, ["action", *columns], cells)
+    parts = len(menu.slots) + len(menu.ranges)
+    lines_per_part = max(1, (LINES - len(sentences) - 2) // parts)
+    rows, more = [], 0
+    for place, slot in enumerate(menu.slots):
+        cells = _choice_cells(_choice_names(schema, place), action[:, place], reward, count)
+        rows += [[slot.name, *row] for row in cells[:lines_per_part]]
+        more += len(cells[lines_per_part:])
+    for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
+        rows.append([interval.name, *_value_cells(action[:, place].astype(np.float64))])
+    return Summary(sentences, ["slot", "choice", *columns], rows, texts=2, more=more)
+
+
+def _choice_names(schema: Schema, slot: int) -> list[str]:
+    return [choice.name for choice in schema.menu.slots[slot].choices]
+
+
+def _choice_cells(
+    names: list[str], action: NDArray[Any], reward: Floats, count: Floats | None
+) -> list[list[str]]:
+    """Return a line of cells for each choice of a slot, the most frequent choice first."""
+    chosen = action.astype(np.int64)
+    weight = np.ones(len(reward)) if count is None else count
+    counts = np.bincount(chosen, weight, minlength=len(names))
+    sums = np.bincount(chosen, weight * reward, minlength=len(names))
+    squares = np.bincount(chosen, weight * reward**2, minlength=len(names))
+    rows = []
+    for place in np.argsort(-counts, kind="stable"):
+        taken = int(counts[place])
+        average = sums[place] / taken if taken else None
+        error = None
+        if taken > 1:
+            spread = max(squares[place] - sums[place] ** 2 / taken, 0.0)
+            error = float(np.sqrt(spread / (taken - 1) / taken))
+        share = percentage(taken / float(weight.sum()) if len(reward) else None)
+        rows.append([names[place], f"{taken:,}", share, number(average), number(error, 2)])
+    return rows
+
+
+def _value_cells(values: Floats) -> list[str]:
+    """Return a line of cells for a real-valued part of the action."""
+    if not len(values):
+        return ["–", "0", "–", "–", "–"]
+    distribution = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
+    return [distribution, f"{len(values):,}", "–", "–", "–"]
+
+
+def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
+    missing = int(np.isnan(propensity).sum())
+    if missing == len(propensity):
+        return "no propensities"
+    known = propensity[~np.isnan(propensity)]
+    sentence = f"propensities from {number(float(known.min()))} to {number(float(known.max()))}"
+    if estimated.any():
+        sentence += f", {int(estimated.sum()):,} of them estimated"
+    return sentence + (f", {missing:,} missing" if missing else "")
+
+
+Reward = str | Mapping[str, float]
+"""One of the rewards of a log by name, or the weights of their sum, {'click': 1, 'buy': 20}."""
+
+
+def with_reward(log: "Log", reward: Reward) -> "Log":
+    """Return the log with one of its rewards, or with a weighted sum of them, as the reward."""
+    if log.outcomes is None:
+        raise InputError(
+            f"the reward {reward!r} is asked for, and this log has one column of rewards; several "
+            "are allowed: read the log with columns={'reward': ['click', 'buy']}",
+            parameter="reward",
+        )
+    weights = {reward: 1.0} if isinstance(reward, str) else dict(reward)
+    if not weights:
+        raise InputError(
+            "the combination of rewards is empty, and needs at least one of "
+            f"{', '.join(log.outcome_names)}: give weights such as {{'{log.outcome_names[0]}': 1}}",
+            parameter="reward",
+        )
+    for name, weight in weights.items():
+        one_of("reward", str(name), log.outcome_names)
+        finite(f"the weight of the reward {name!r}", weight)
+    places = [log.outcome_names.index(name) for name in weights]
+    parts = log.outcomes[:, places]
+    values = parts @ np.array(list(weights.values()), dtype=np.float64)
+    schema = msgspec.structs.replace(log.schema, rewards=_scale(parts, weights, values))
+    return replace(log, reward=values, schema=schema)
+
+
+def _scale(parts: Floats, weights: Mapping[str, float], values: Floats) -> dict[str, Any]:
+    """Return which rewards can occur: known ends if all parts are 0 or 1."""
+    if np.isin(values, (0, 1)).all():
+        return rewards_of("binary")
+    if not np.isin(parts, (0, 1)).all():
+        return rewards_of("continuous")
+    numbers = np.array(list(weights.values()), dtype=np.float64)
+    low, high = (float(clip(numbers, 0).sum()) for clip in (np.minimum, np.maximum))
+    return rewards_of({"kind": "continuous", "low": low, "high": high})
+
+
+COLUMNS = (
+    "context",
+    "action",
+    "reward",
+    "propensity",
+    "eligible_set",
+    "estimated",
+    "slot_propensity",
+    "raised",
+    "cluster",
+    "count",
+    "fold",
+    "sampling_weight",
+    "probability",
+    "outcomes",
+    "session",
+    "covariates",
+)
+"""The fields of a log that have an entry for each row, or are None."""
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """N decisions with their rewards, in the order of time; made by ``Log.read``.
+
+    ``context [N, F]`` has one number for each field; for a category it is the index of the value.
+    ``action [N, S]`` has the index of the choice in each slot. ``propensity [N]`` is NaN if it is
+    not known; ``estimated [N]`` says which propensities were estimated by a model.
+    ``eligible_set [N]`` is the index, in ``eligible_sets``, of the choices that were eligible in
+    a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
+    logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
+    None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
+    rows of a cluster depend on each other. ``count [N]`` is the number of equal decisions that a
+    row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
+    rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
+    rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
+    ``session [N]`` is the number of each row's session, and ``covariates [N, C]`` were measured
+    before the decisions, if they are given. ``probability [N, P]`` are the columns
+    ``probability_names`` with probabilities of other policies. ``notes`` are sentences about what
+    was left out or changed when the log was read.
+    """
+
+    schema: Schema
+    context: NDArray[np.float32]
+    action: NDArray[Any]
+    reward: Floats
+    propensity: Floats
+    eligible_set: NDArray[np.int32]
+    eligible_sets: tuple[ChoiceIndices, ...]
+    estimated: Booleans
+    slot_propensity: Floats | None = None
+    raised: Floats | None = None
+    cluster: Integers | None = None
+    count: Floats | None = None
+    fold: NDArray[np.int8] | None = None
+    sampling_weight: Floats | None = None
+    outcomes: Floats | None = None
+    outcome_names: tuple[str, ...] = ()
+    session: Integers | None = None
+    covariates: Floats | None = None
+    probability: Floats | None = None
+    probability_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        source: Any,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        actions: object = None,
+        context: object = None,
+        rewards: object = None,
+        action_features: object = None,
+        schema: Schema | None = None,
+        skip_bad_rows: bool = False,
+        separator: str = ",",
+        decimal: str = ".",
+    ) -> Self:
+        """Read a log from a file, a folder of files, a data frame, or a table of columns.
+
+        Files are Parquet, CSV or JSON lines (one object in each line; ``{"context": {"age": 40}}``
+        has the column ``context_age``); gzip may have compressed the last two. A folder, or a
+        pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
+
+        ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
+        id, time, status, cluster, count, successes, weight, probability, session, covariate. A role
+        that is not given is filled by the column with its usual name; the last seven must be
+        given. If rows stand for several decisions, ``count`` is their number; ``successes`` says
+        how many of them had the reward 1, and takes the place of the reward. ``weight`` is
+        1 / (probability with which a row was kept) if the log is a sample. Several rewards are a
+        list of columns, or a table from names to columns: see ``compare_rewards``. Rows of a
+        ``session`` follow each other, in the order of time, and are a cluster unless clusters are
+        given. A ``covariate`` was measured before the decision, and is used to shorten intervals.
+
+        ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
+        ``schema`` declares all three at once and is that of another log or of a policy. What is
+        not declared is taken from the values that occur.
+
+        ``action_features`` describe the actions: a table as in ``submax.open``, or a file or data
+        frame with a row for each action (a column ``action``, or ``slot`` and ``choice``) and a
+        column for each feature.
+
+        Rows with missing or impossible values raise an error that names them; with
+        ``skip_bad_rows`` they are left out, and counted in the notes. The values of a CSV file have
+        the ``separator`` between them, and numbers the ``decimal`` sign.
+
+        >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
+        >>> log = Log.read(table)
+        >>> len(log), log.schema.menu.action([1])
+        (3, 'B')
+        """
+        from submax.evaluation.reading import LogDeclaration, read_log
+        from submax.evaluation.sources import TextFormat
+
+        declared = LogDeclaration(schema, actions, context, rewards, action_features)
+        text = TextFormat(separator, decimal)
+        return cls(**read_log(source, columns or {}, declared, skip_bad_rows, text))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        action: ArrayLike,
+        reward: ArrayLike,
+        *,
+        propensity: ArrayLike | None = None,
+        context: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make a log from arrays: ``action [N]`` or ``[N, S]``, ``context [N, F]``, others ``[N]``.
+
+        The fields of the context are called x0, x1 and so on, the slots slot0, slot1 and so on.
+        ``options`` are those of ``read``.
+        """
+        from submax.evaluation.reading import arrays_table
+
+        return cls.read(arrays_table(action, reward, propensity, context), **options)
+
+    @classmethod
+    def from_obp(cls, feedback: Mapping[str, Any], **options: Any) -> Self:
+        """Make a log from the dictionary that Open Bandit Pipeline calls bandit feedback.
+
+        ``position`` becomes a category of the context if it has several values. ``options`` are
+        those of ``read``.
+        """
+        from submax.evaluation.reading import obp_table
+
+        table, actions = obp_table(feedback)
+        return cls.read(table, **{"actions": actions, **options})
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with columns that ``Log.read`` finds by their names."""
+        return data_frame(
+            log_columns(
+                self.schema, self.context, self.action, self.reward, self.propensity, self.count
+            )
+        )
+
+    def __repr__(self) -> str:
+        return str(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        return log_summary(
+            self.schema,
+            self.action,
+            self.reward,
+            self.propensity,
+            self.estimated,
+            self.notes,
+            self.count,
+        )
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions: that of the rows, unless rows stand for several."""
+        return len(self) if self.count is None else round(float(self.count.sum()))
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that policies are initialized with: actions, context and rewards."""
+        return self.schema.problem
+
+    @property
+    def parts(self) -> EncodedParts:
+        """The rows in the encoding from which policies learn, in parts that are made on access."""
+        with np.errstate(invalid="ignore"):
+            log_prob = np.log(self.propensity)
+        return EncodedParts(self.schema.context, self.context, self.action, self.reward, log_prob)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the contexts, actions, rewards and counts of all rows, without propensities."""
+        return self.fingerprint_of(len(self))
+
+    def fingerprint_of(self, count: int) -> str:
+        """Return the fingerprint of the first ``count`` rows.
+
+        It recognizes a log that has grown: its first rows are those of the log before.
+        """
+        digest = hashlib.sha256()
+        counts = () if self.count is None else (self.count,)
+        for column in (self.context, self.action, self.reward, *counts):
+            digest.update(repr((column[:count].shape, column.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(column[:count]).data)
+        return digest.hexdigest()
+
+    def eligible_choices(self, slot: int) -> Booleans:
+        """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
+        choices = len(self.schema.menu.slots[slot].choices)
+        mask = np.zeros((len(self.eligible_sets), choices), dtype=bool)
+        for index, eligible in enumerate(self.eligible_sets):
+            mask[index, list(eligible[slot])] = True
+        return mask
+
+    def rows(self, which: Booleans | Integers) -> "Log":
+        """Return a log of some of the rows, given by a mask or by their numbers."""
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        taken = {name: one[which] for name, one in columns.items() if one is not None}
+        for name in ("cluster", "session"):
+            if name in taken:
+                taken[name] = renumbered(taken[name])
+        return replace(self, **taken)
+
+    def with_reward(self, reward: Reward) -> "Log":
+        """Return the log with one of several rewards, or a weighted sum of them, as its reward.
+
+        >>> table = {"action": ["A", "B"], "click": [1, 1], "buy": [0, 1]}
+        >>> log = Log.read(table, columns={"reward": ["click", "buy"]})
+        >>> log.with_reward({"click": 1, "buy": 20}).reward.tolist()
+        [1.0, 21.0]
+        """
+        return with_reward(self, reward)
+
+    def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
+        """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
+        if self.count is not None:
+            divided = divided_by_split(self, share, by, seed)
+            return divided.log.rows(divided.part == 0), divided.log.rows(divided.part == 1)
+        first = self.chosen(share, by, seed)
+        return self.rows(first), self.rows(~first)
+
+    def chosen(self, share: float, by: By, seed: int) -> Booleans:
+        """Return which rows a split puts into its first log, ``[N]``.
+
+        Both logs of the split have at least one row.
+        """
+        first = chosen_rows(len(self), self.cluster, share, by, seed)
+        return first if self.session is None else whole_sessions(first, self.session)
+
+    def with_estimated_propensities(self, seed: int = 0) -> "Log":
+        """Return the log with unknown propensities filled in, and notes that say how many.
+
+        They are the product of the slots' propensities if these were logged, otherwise estimates
+        of a model. Both treat slots as chosen independently. ``seed`` draws the rows to which the
+        model is fitted if there are very many.
+        """
+        return with_estimated_propensities(self, seed)
+
+    def estimated_slot_propensities(self, seed: int) -> Floats:
+        """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``.
+
+        Estimates below the floor of ``estimate_slot_propensities`` are raised to it.
+        """
+        return np.maximum(*modelled_propensities(self, seed))
+
+
+def divided(log: Log, parts: int, by: By, seed: int) -> DividedLog:
+    """Return the log with each decision in one of several ``parts``, numbered from 0.
+
+    Parts by time are consecutive; the others are random. A session is in one part, and so is a
+    cluster if parts are random. Equal decisions of one row can be in different parts.
+    """
+    rng = np.random.default_rng(seed)
+    if log.count is not None and (by == "time" or log.cluster is None):
+        if by == "time":
+            ends = log.decisions * np.arange(parts + 1) / parts
+            before = np.cumsum(log.count) - log.count
+            taken = np.diff(np.clip(np.round(ends)[:, None] - before, 0, log.count), axis=0)
+        else:
+            chances = np.full(parts, 1 / parts)
+            taken = rng.multinomial(log.count.astype(np.int64), chances).T.astype(np.float64)
+        return divided_counts(log, taken)
+    rows = np.arange(len(log))
+    if by == "time":
+        place = rows if log.session is None else _first_rows(log.session)
+        part = place * parts // len(log)
+    else:
+        unit = rows if log.cluster is None else log.cluster
+        units = int(unit.max()) + 1
+        part = (rng.permutation(units) * parts // units)[unit]
+    return DividedLog(log, part.astype(np.int8), rows)
+
+
+def _first_rows(session: Integers) -> Integers:
+    """Return the number of the first row of the session of each row."""
+    first: Integers = np.unique(session, return_index=True)[1][session]
+    return first

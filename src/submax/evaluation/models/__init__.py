@@ -1,1 +1,0 @@
-"""Models of the rewards of a log."""

@@ -1,1 +1,0 @@
-"""What a report says about the log, and about parts of it."""

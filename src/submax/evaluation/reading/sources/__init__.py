@@ -1,1 +1,0 @@
-"""Opens files and tables as batches of rows."""

@@ -1,1 +1,0 @@
-"""Comparisons of policies: candidates, baselines, differences, and how they are shown."""

@@ -1,1 +1,0 @@
-"""Reasons not to trust an estimate, and the numbers behind them."""

@@ -1,0 +1,131 @@
+"""What a learned policy would do in each row of a file of any size."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from submax.core.arrays import Floats
+from submax.core.checks import one_of
+from submax.core.errors import InputError
+from submax.evaluation.cells import BadRows, CheckedBatch, eligible_names
+from submax.evaluation.columns import ColumnNames, ContextColumns, context_columns
+from submax.evaluation.sources import PLAIN, TextFormat, open_source
+from submax.schema.learned import Learned
+from submax.schema.menu import ChoiceIndices
+
+ROLES = ("context", "id", "eligible")
+"""Roles that a column of a file to be scored can have."""
+PROBABILITY = "prob_"
+"""Beginning of the columns of probabilities."""
+
+
+def scores(
+    learned: Learned,
+    source: Any,
+    columns: Mapping[str, Any] | None = None,
+    text: TextFormat = PLAIN,
+) -> Iterator[Any]:
+    """Yield a batch of pyarrow for each batch of rows: id, action, and ``prob_A`` of each action.
+
+    ``source`` and ``columns`` are as in ``Log.read``; actions and rewards are not needed. Rows with
+    an impossible value raise an error that names them. Memory does not grow with the rows.
+    """
+    given = dict(columns or {})
+    for role in given:
+        one_of("column role", role, ROLES)
+    menu = learned.schema.menu
+    if len(menu.slots) != 1 or menu.ranges:
+        raise InputError(
+            "the policy has actions of several parts, and only plain actions are scored: decide "
+            "in Python, Learned.probabilities",
+            parameter="policy",
+        )
+    opened = open_source(source, text)
+    single = {
+        role: given.get(role, role if role in opened.columns else None)
+        for role in ("id", "eligible")
+    }
+    for role, name in single.items():
+        if name:
+            one_of(f"column for the {role}", name, opened.columns)
+    fields = learned.schema.context.names
+    if "context" not in given and not any(one.startswith("context_") for one in opened.columns):
+        given["context"] = list(fields)
+    found = {
+        name: column
+        for name, column in context_columns(opened.columns, given).items()
+        if name in fields
+    }
+    names = ColumnNames(
+        actions={}, reward="", context=found, id=single["id"], eligible=single["eligible"]
+    )
+    used = [one for one in (*found.values(), *single.values()) if one]
+    reader, bad, rows = ContextColumns(names, learned.schema.context, opened.numeric), BadRows(), 0
+    for batch in opened.batches(used, bad):
+        checked = CheckedBatch(batch, bad, rows + 1, np.ones(batch.num_rows, dtype=bool))
+        context = learned.schema.context.encode_rows(reader.read(checked))
+        rows += batch.num_rows
+        bad.rows += int(np.count_nonzero(checked.bad))
+        bad.refuse(opened.name, rows)
+        eligible, ids = (
+            None if one is None else batch.column(one) for one in (names.eligible, names.id)
+        )
+        yield _scored(learned, context, eligible, ids)
+    bad.refuse(opened.name, rows)
+
+
+def write_scores(
+    file: BinaryIO,
+    learned: Learned,
+    source: Any,
+    columns: Mapping[str, Any] | None = None,
+    text: TextFormat = PLAIN,
+) -> int:
+    """Write the scores as CSV, and return the number of rows."""
+    rows, writer = 0, None
+    for batch in scores(learned, source, columns, text):
+        writer = writer or csv.CSVWriter(file, batch.schema)
+        writer.write(batch)
+        rows += batch.num_rows
+    if writer is None:
+        raise InputError("the file has no rows to score: give a file with at least one row")
+    writer.close()
+    return rows
+
+
+def _scored(learned: Learned, context: Any, eligible: Any, ids: Any) -> Any:
+    names = [choice.name for choice in learned.schema.menu.slots[0].choices]
+    probability: Floats = np.empty((len(context), len(names)))
+    if eligible is None:
+        probability[:] = learned.probabilities(context)
+    else:
+        cells = eligible.to_pylist()
+        groups: dict[str, list[int]] = {}
+        for row, cell in enumerate(cells):
+            groups.setdefault(str(cell), []).append(row)
+        for several in groups.values():
+            among = _choices(cells[several[0]], names)
+            probability[several] = learned.probabilities(context[several], among)
+    best = probability.argmax(axis=1)
+    table: dict[str, Any] = {} if ids is None else {"id": ids}
+    table["action"] = pa.array(names).take(pa.array(best))
+    table |= {f"{PROBABILITY}{name}": probability[:, place] for place, name in enumerate(names)}
+    return pa.RecordBatch.from_pydict(table)
+
+
+def _choices(cell: Any, names: list[str]) -> ChoiceIndices | None:
+    """Return the indices of the eligible actions of a cell; None if all are eligible."""
+    if cell is None or cell == "":
+        return None
+    found = eligible_names(cell)
+    known = [names.index(str(one)) for one in found[0] if str(one) in names] if found else []
+    if not known:
+        raise InputError(
+            f"the eligible actions are {cell!r}; names of the policy's actions are allowed, such "
+            f"as {'|'.join(names[:2])}: correct the column",
+            parameter="eligible",
+        )
+    return (tuple(sorted(known)),)
