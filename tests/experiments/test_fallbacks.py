@@ -19,7 +19,7 @@ observations = 150
 replicas = 4
 policies = [
     "random",
-    { name = "alike", kind = "reward-conditioned", max_enumerated_actions = 1, estimator = "$smooth" },
+  {name = "alike", kind = "reward-conditioned", max_enumerated_actions = 1, estimator = "$smooth"},
     { name = "listed", kind = "reward-conditioned", estimator = "$smooth" },
 ]
 [environment]

@@ -1,4 +1,7 @@
-"""Estimators, beliefs and strategies: from p(action | context, reward) to a policy by generalized marginalization."""
+"""From p(action | context, reward) to a policy: estimators, beliefs, strategies, and mixing.
+
+Generalized marginalization mixes the conditioned policies with weights that may be negative.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Threads and processes: linear algebra in one thread, work in the background, and children that end with their parent."""
+"""Threads and processes: linear algebra in one thread, background work, child processes."""
 
 import atexit
 import gc
@@ -10,11 +10,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ContextDecorator, nullcontext
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from threading import Condition, Lock, local
 from time import perf_counter
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 from submax.core.errors import InputError
 
@@ -320,21 +320,3 @@ BACKGROUND = BackgroundWork()
 """The background work of this process."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=BACKGROUND.forget)
-
-
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
-
-
-def in_one_thread(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Let the linear algebra of a function, also that of SciPy, use one thread."""
-
-    @wraps(function)
-    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        # Imported only to load its library: a block limits what is loaded when it begins.
-        import scipy.linalg  # noqa: F401 - see above
-
-        with ONE_THREAD:
-            return function(*args, **kwargs)
-
-    return limited

@@ -1,4 +1,4 @@
-"""The paper's contextual and combinatorial environments: a random network gives the success probabilities."""
+"""The paper's contextual and combinatorial environments: a random network gives the rewards."""
 
 import math
 from abc import abstractmethod
@@ -419,8 +419,8 @@ class Combinatorial(NetworkEnvironment):
 
     ``sizes`` gives the number of choices of each slot and s is ``shift``. The random network f
     with ``hidden`` units and the contexts of width ``dimension`` are those of `Contextual`.
-    ``best_reward`` is exact and needs a space of at most `MAX_ENUMERATED_ACTIONS` joint actions; everything
-    else works for any number of them.
+    ``best_reward`` is exact and needs a space of at most `MAX_ENUMERATED_ACTIONS` joint actions;
+    everything else works for any number of them.
 
     Reference: Xu et al. (2024), section 4.3.
 

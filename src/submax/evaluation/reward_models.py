@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
-from submax.core.processes import in_one_thread
 from submax.evaluation.intervals import mean, some
 from submax.evaluation.log import Log
 from submax.models.classifiers import class_by_name, copied, seeded
-from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
+from submax.models.regression.bayesian import (
+    Posterior,
+    Prior,
+    PriorStructure,
+    Sums,
+    fitted,
+    in_one_thread,
+)
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 

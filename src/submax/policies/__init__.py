@@ -38,7 +38,9 @@ POLICIES: Registry[Policy[Any]] = Registry(
         "exp3-ix": "submax.research.beyond.adversarial:EXP3IX",
         "fitted-thompson": "submax.policies.thompson:FittedThompson",
         "fourier-thompson": "submax.research.beyond.real_valued:FourierThompson",
-        "generative-policy-gradient": "submax.research.rivals.policy_gradient:GenerativePolicyGradient",
+        "generative-policy-gradient": (
+            "submax.research.rivals.policy_gradient:GenerativePolicyGradient"
+        ),
         "gradient": "submax.policies.epsilon_greedy:Gradient",
         "greedy-regression": "submax.policies.greedy_regression:GreedyRegression",
         "gridded": "submax.research.beyond.real_valued:Gridded",

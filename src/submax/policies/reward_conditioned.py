@@ -377,9 +377,9 @@ class RewardConditioned(ConditionedPolicy):
     """Learn π(a | c, r), then marginalize over r with weights that may be negative.
 
     π‡(a | c) = Σ_l w_l π(a | c, r_l): the ``estimator`` gives π, the ``strategy`` gives w. Before
-    the first feedback the policy is uniform. Up to ``max_enumerated_actions`` joint actions are listed; if
-    there are more, decisions are drawn by rejection, at a cost that does not depend on the number
-    of actions. A strategy that needs the probability of every action always lists them.
+    the first feedback the policy is uniform. Up to ``max_enumerated_actions`` joint actions are
+    listed; if there are more, decisions are drawn by rejection, at a cost that does not depend on
+    the number of actions. A strategy that needs the probability of every action always lists them.
     ``levels`` is the number of reward levels to condition on; None takes that of the problem's
     reward scale. `SlotBySlot` chooses the slots of a joint action one by one.
 

@@ -588,7 +588,7 @@ def _now() -> str:
 
 def _commit() -> str | None:
     """The commit of the sources; None if submax does not run from its repository."""
-    root = Path(__file__).parents[4]
+    root = Path(__file__).parents[3]
     if not (root / "src" / "submax").is_dir():
         return None
     command = ["git", "-C", str(root), "rev-parse", "HEAD"]

@@ -9,7 +9,6 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.problem import Feedback, Problem
-from submax.core.processes import in_one_thread
 from submax.core.serialization import stored
 from submax.models.regression.bayesian import (
     FEW_ROWS,
@@ -21,6 +20,7 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
+    in_one_thread,
 )
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 

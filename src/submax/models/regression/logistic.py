@@ -7,8 +7,9 @@ import scipy.linalg
 from scipy.special import expit, logit
 
 from submax.core.arrays import Floats, Integers
-from submax.core.processes import BACKGROUND, in_one_thread
+from submax.core.processes import BACKGROUND
 from submax.core.serialization import stored
+from submax.models.regression.bayesian import in_one_thread
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 

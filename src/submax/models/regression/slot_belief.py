@@ -8,10 +8,16 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.processes import in_one_thread
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
-from submax.models.regression.bayesian import Prior, PriorStructure, Sums, check_can_learn, fitted
+from submax.models.regression.bayesian import (
+    Prior,
+    PriorStructure,
+    Sums,
+    check_can_learn,
+    fitted,
+    in_one_thread,
+)
 from submax.models.regression.features import standardization, standardized
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
