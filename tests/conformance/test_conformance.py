@@ -107,7 +107,7 @@ def test_a_stored_state_decides_the_same(policy, seed):
     )
 
 
-@pytest.mark.parametrize("strategy", examples_of(STRATEGIES), ids=repr)
+@pytest.mark.parametrize("strategy", list(examples_of(STRATEGIES)), ids=repr)
 def test_strategy_keeps_its_contract(strategy, seed):
     check_strategy(strategy, seed)
 
@@ -117,7 +117,7 @@ def test_estimator_keeps_its_contract(estimator, seed):
     check_estimator(estimator, seed)
 
 
-@pytest.mark.parametrize("environment", examples_of(ENVIRONMENTS), ids=repr)
+@pytest.mark.parametrize("environment", list(examples_of(ENVIRONMENTS)), ids=repr)
 def test_environment_keeps_its_contract(environment, seed):
     check_environment(environment, seed)
 
@@ -127,6 +127,6 @@ def test_scale_keeps_its_contract(scale, seed):
     check_scale(scale, seed)
 
 
-@pytest.mark.parametrize("delay", examples_of(DELAYS), ids=repr)
+@pytest.mark.parametrize("delay", list(examples_of(DELAYS)), ids=repr)
 def test_delay_keeps_its_contract(delay):
     check_delay(delay)

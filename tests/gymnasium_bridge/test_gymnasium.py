@@ -69,9 +69,9 @@ class Light(gymnasium.Env):
 
 
 def test_a_policy_learns_in_an_environment_of_one_step():
-    run = play(Light(), make_policy("linucb"), observations=150, scale=Binary(), seed=1)
-    assert run.contexts.shape == (150, 2)
-    np.testing.assert_array_equal(run.rewards, run.contexts[np.arange(150), run.actions[:, 0]])
+    run = play(Light(), make_policy("linucb"), observations=300, scale=Binary(), seed=1)
+    assert run.contexts.shape == (300, 2)
+    np.testing.assert_array_equal(run.rewards, run.contexts[np.arange(300), run.actions[:, 0]])
     assert run.rewards[-50:].mean() == 1.0
 
 

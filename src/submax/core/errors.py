@@ -2,14 +2,10 @@
 
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import ClassVar, Self
-
-import numpy as np
-
-from submax.core.arrays import Integers
 
 
 class SubmaxError(Exception):
@@ -100,15 +96,16 @@ class DivergedWarning(UserWarning):
     """The loss of a network became infinite or NaN during training."""
 
 
-def warn_of_divergence(step: Integers) -> None:
+def warn_of_divergence(step: Iterable[int]) -> None:
     """Warn about every replica that diverged, at ``step [R]``; −1 means that it did not."""
-    for replica in np.flatnonzero(step >= 0):
-        warnings.warn(
-            f"the loss of replica {replica} was not finite at step {step[replica]}; "
-            "it keeps its last good parameters",
-            DivergedWarning,
-            stacklevel=3,
-        )
+    for replica, diverged in enumerate(step):
+        if diverged >= 0:
+            warnings.warn(
+                f"the loss of replica {replica} was not finite at step {diverged}; "
+                "it keeps its last good parameters",
+                DivergedWarning,
+                stacklevel=3,
+            )
 
 
 class FallbackWarning(UserWarning):

@@ -190,8 +190,8 @@ class Registry(Generic[Kind]):
                 )
         types_of = typing.get_type_hints(found)
         made = {
-            key: nested[key].build({"kind": value} if isinstance(value, str) else value, nested)
-            if isinstance(value, (str, Mapping)) and key in nested
+            key: _part(nested[key], value, nested)
+            if isinstance(value, (str, Mapping, list)) and key in nested
             else converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
             for key, value in values.items()
         }
@@ -296,6 +296,15 @@ class Registry(Generic[Kind]):
             raise InputError(f"{name} must be a subclass of {self.contract.__name__}: write it so")
         if missing := sorted(getattr(value, "__abstractmethods__", ())):
             raise InputError(f"{name} needs the methods {', '.join(missing)}: add them")
+
+
+def _part(registry: Registry[Any], value: Any, nested: Mapping[str, Registry[Any]]) -> Any:
+    """An instance from a kind or a table; a tuple of them from a list."""
+    if isinstance(value, list):
+        return tuple(_part(registry, one, nested) for one in value)
+    if not isinstance(value, (str, Mapping)):
+        return value
+    return registry.build({"kind": value} if isinstance(value, str) else value, nested)
 
 
 class PluginError(InputError):

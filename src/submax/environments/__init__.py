@@ -12,7 +12,7 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
     {
         "adversarial": "submax.research.beyond.adversarial:Adversarial",
         "bernoulli": "submax.environments.arms:Bernoulli",
-        "bump": "submax.research.beyond.real_valued:SmoothReward",
+        "smooth-reward": "submax.research.beyond.real_valued:SmoothReward",
         "cascade": "submax.research.beyond.slates:Cascade",
         "classification": "submax.environments.tables:Classification",
         "combinatorial": "submax.environments.contextual:Combinatorial",

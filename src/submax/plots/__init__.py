@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 from submax.core.optional import require_extra
 
 if TYPE_CHECKING:
-    from submax.research.paper.illustration import draw_illustration as draw_illustration
-    from submax.research.paper.offline import draw_offline as draw_offline
+    from submax.research.paper.figures import draw_illustration as draw_illustration
+    from submax.research.paper.figures import draw_offline as draw_offline
     from submax.simulation.figures.forest import draw_forest as draw_forest
+    from submax.simulation.figures.plan import SweepFigure as SweepFigure
+    from submax.simulation.figures.plan import sweep_figures as sweep_figures
     from submax.simulation.figures.study import StudyStyle as StudyStyle
     from submax.simulation.figures.study import (
         critical_difference_figure as critical_difference_figure,
     )
     from submax.simulation.figures.study import study_figure as study_figure
-    from submax.simulation.figures.sweep import SweepFigure as SweepFigure
     from submax.simulation.figures.sweep import curves as curves
     from submax.simulation.figures.sweep import draw_sweep_figure as draw_sweep_figure
-    from submax.simulation.figures.sweep import sweep_figures as sweep_figures
 
 _HOME = {
     "StudyStyle": "submax.simulation.figures.study",
-    "SweepFigure": "submax.simulation.figures.sweep",
+    "SweepFigure": "submax.simulation.figures.plan",
     "critical_difference_figure": "submax.simulation.figures.study",
     "curves": "submax.simulation.figures.sweep",
     "draw_forest": "submax.simulation.figures.forest",
-    "draw_illustration": "submax.research.paper.illustration",
-    "draw_offline": "submax.research.paper.offline",
+    "draw_illustration": "submax.research.paper.figures",
+    "draw_offline": "submax.research.paper.figures",
     "draw_sweep_figure": "submax.simulation.figures.sweep",
     "study_figure": "submax.simulation.figures.study",
-    "sweep_figures": "submax.simulation.figures.sweep",
+    "sweep_figures": "submax.simulation.figures.plan",
 }
 """The module of each public name; the module is imported when the name is first used."""
 

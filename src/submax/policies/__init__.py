@@ -159,6 +159,7 @@ def _built(table: Mapping[str, Any]) -> Policy[Any]:
         "estimator": ESTIMATORS,
         "strategy": STRATEGIES,
         "policy": POLICIES,
+        "policies": POLICIES,
     }
     return POLICIES.build(_with_presets(table), parts)
 

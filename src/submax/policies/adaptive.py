@@ -5,7 +5,7 @@ from functools import cached_property, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, whole_number
@@ -191,7 +191,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
             for begin in range(0, rows, step):
                 part = slice(begin, begin + step)
                 score, deviation = belief.scores(context[replica, part])
-                value = expit(score[:, None] + share * deviation)
+                value = scipy.special.expit(score[:, None] + share * deviation)
                 value -= value.mean(axis=-1, keepdims=True)
                 found[replica, part] = mean_submax_of(value, self.depth)
         return found

@@ -100,7 +100,9 @@ def _plain(value: Any, changed_only: bool) -> Any:
         return table_of(value, changed_only=changed_only)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(one, changed_only) for one in value]
+    return value
 
 
 PARTS = ("policy", "estimator", "strategy")

@@ -13,13 +13,9 @@ from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
 from submax.environments.designs import Designs
 from submax.environments.tables import Classification, RecordedRewards
 from submax.estimators import ESTIMATORS
-from submax.estimators.counting import Counting
 from submax.policies import POLICIES
-from submax.policies.adaptive import PredictiveMixture
-from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.beyond.adversarial import Adversarial
 from submax.strategies import STRATEGIES
-from submax.strategies.weighted import SubMax
 
 BRIEF = {"steps": 6, "batch": 8, "learning_rate": 0.05}
 """A training of a few steps: it need not learn well, only keep its contract."""
@@ -100,6 +96,17 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
                 },
                 "depth": 5,
             },
+        ],
+        "predictive-mixture": [
+            {
+                "policies": [
+                    {"kind": "reward-conditioned"},
+                    {
+                        "kind": "reward-conditioned",
+                        "estimator": {"kind": "counting", "smoothing": 0.1},
+                    },
+                ]
+            }
         ],
         "preference-optimization": [{**SMALL}],
         "relative-ucb": [{}, {"exploration": 2.0}],
@@ -230,7 +237,7 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"arms": 20, "beta": 9.0},
             {"arms": 3, "means": [0.9, 0.8, 0.7]},
         ],
-        "bump": [
+        "smooth-reward": [
             {},
             {"dimensions": 3, "context": 0, "width": 0.3},
             {"sizes": [3], "context": 0, "noise": 0.0},
@@ -375,12 +382,6 @@ def _designs() -> Iterator[Designs]:
     yield Designs.of({**columns, "value": np.arange(12.0)}, noise=0.5, minimize=True)
 
 
-def _predictive_mixture() -> Iterator[PredictiveMixture]:
-    """A mixture of two ways to count."""
-    counts = RewardConditioned(Counting(), SubMax())
-    yield PredictiveMixture((counts, RewardConditioned(Counting(0.1))))
-
-
 def _recorded_rewards() -> Iterator[RecordedRewards]:
     """Binary rewards, and others."""
     yield RecordedRewards.of([0, 1, 0, 1, 1], [1.0, 0.0, 0.0, 1.0, 1.0])
@@ -391,15 +392,15 @@ PARTS: dict[str, Registry[Any]] = {
     "estimator": ESTIMATORS,
     "strategy": STRATEGIES,
     "policy": POLICIES,
+    "policies": POLICIES,
 }
 TABLES: dict[str, Callable[[], Iterator[Any]]] = {
     "adversarial": _adversarial,
     "classification": _classification,
     "designs": _designs,
-    "predictive-mixture": _predictive_mixture,
     "recorded-rewards": _recorded_rewards,
 }
-"""Classes whose examples are no tables: environments made from arrays, and a mixture."""
+"""Environments that are made from arrays."""
 
 SCALES: list[Scale] = [
     Binary(),

@@ -23,7 +23,7 @@ from submax.evaluation.estimates import (
     rule_of,
     some_names,
 )
-from submax.simulation.figures.forest import ESTIMATES, read_estimates
+from submax.simulation.figures.plan import ESTIMATES, read_estimates
 from submax.simulation.results import MANIFEST, write_csv
 
 if TYPE_CHECKING:

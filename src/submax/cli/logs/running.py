@@ -49,7 +49,7 @@ from submax.evaluation.targets import COLUMNS, REWARD_MODEL, PolicyOfLog
 from submax.research.beyond.rankings import compare_rankings
 from submax.research.beyond.slate_log import Slates
 from submax.schema.learned import Learned
-from submax.simulation.figures.forest import ESTIMATES
+from submax.simulation.figures.plan import ESTIMATES
 from submax.simulation.results import write_csv
 
 if TYPE_CHECKING:

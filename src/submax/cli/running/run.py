@@ -21,7 +21,7 @@ from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.research.paper.reproduce import run_illustration, run_offline, write_claims
 from submax.simulation.experiment import Specification
-from submax.simulation.figures.sweep import DrawnFigures, SweepFigure, sweep_figures
+from submax.simulation.figures.plan import DrawnFigures, SweepFigure, sweep_figures
 from submax.simulation.results import MANIFEST, check_directory, read_manifest, read_specification
 from submax.simulation.runner import (
     Cell,

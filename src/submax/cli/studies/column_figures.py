@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from submax.core.errors import InputError
+from submax.simulation.figures.plan import Labels, configurations_in
 from submax.simulation.figures.study import (
     COLUMN_INCHES,
     StudyStyle,
     selected_configurations,
     study_figure,
 )
-from submax.simulation.figures.sweep import Labels, configurations_in
 from submax.simulation.results import read_specification
 
 

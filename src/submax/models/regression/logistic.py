@@ -3,8 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
-import scipy.linalg
-from scipy.special import expit, logit
+import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.processes import BACKGROUND
@@ -111,7 +110,7 @@ class LogisticRegressions(NamedTuple):
         """Return the expected reward of every action: ``[n, D] -> [n, K]``."""
         score, deviation = self.scores(context)
         variance = np.mean(deviation**2, axis=1)
-        expected: Floats = expit(score / np.sqrt(1.0 + MEAN_RESPONSE * variance))
+        expected: Floats = scipy.special.expit(score / np.sqrt(1.0 + MEAN_RESPONSE * variance))
         return expected
 
     def restricted(self, kept: Integers) -> Self:
@@ -144,7 +143,7 @@ class LogisticRegressions(NamedTuple):
         width = features.shape[1]
         if belief.mean is None:
             chance = (rows.weight @ rows.reward + 0.5) / (rows.weight.sum() + 1.0)
-            centre = float(logit(chance))
+            centre = float(scipy.special.logit(chance))
             mean = np.zeros((actions, width))
             mean[:, 0] = centre
             belief = belief._replace(centre=centre, mean=mean)
@@ -204,7 +203,7 @@ class LogisticRegressions(NamedTuple):
         for action in range(actions):
             mine = old.number == action
             x, score = features[mine], features[mine] @ self.mean[action]
-            chance = expit(score)
+            chance = scipy.special.expit(score)
             bend = old.weight[mine] * chance * (1 - chance)
             curvature[action] += (x * bend[:, None]).T @ x
             slope = old.weight[mine] * (old.reward[mine] - chance)
@@ -250,7 +249,7 @@ class _Regression(NamedTuple):
                     break
                 target = (point + target) / 2
             point, height = target, loss
-            chance = expit(score)
+            chance = scipy.special.expit(score)
             hessian = bend + (self.x * (self.weight * chance * (1 - chance))[:, None]).T @ self.x
             slope = (self.weight * (self.success - chance)) @ self.x + pull - bend @ point
             root = scipy.linalg.cholesky(hessian, lower=True, check_finite=False)
@@ -287,7 +286,7 @@ class _Regression(NamedTuple):
                 alpha, height = target, loss
                 if step > 1 and moved < CLOSE:
                     break
-            chance = expit(score)
+            chance = scipy.special.expit(score)
             bend = np.sqrt(np.maximum(self.weight * chance * (1 - chance), 1e-12))
             matrix = bend[:, None] * gram * bend
             matrix.flat[:: count + 1] += 1.0

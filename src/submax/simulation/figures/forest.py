@@ -1,6 +1,5 @@
 """Off-policy estimates, read from the file that an evaluation or experiment has written."""
 
-import csv
 import math
 from collections.abc import Sequence
 from itertools import cycle
@@ -9,16 +8,8 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from submax.simulation.figures.plan import read_estimates
 from submax.simulation.figures.style import figure_style, saved
-
-ESTIMATES = "estimates.csv"
-
-
-def read_estimates(directory: Path) -> list[dict[str, str]]:
-    """The rows of the file ``estimates.csv`` in a directory."""
-    with (directory / ESTIMATES).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
 
 COLOURS = {
     "ips": "#a00000",

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from submax.core.arrays import Floats
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
+from submax.simulation.figures.plan import Labels, configurations_in, curves_of
 from submax.simulation.figures.style import figure_style, look_of
-from submax.simulation.figures.sweep import Labels, PanelCurve, configurations_in, curves_of
+from submax.simulation.figures.sweep import PanelCurve
 from submax.simulation.results import Curve
 from submax.simulation.trace import Trace
 

@@ -21,7 +21,7 @@ CHANCES = {"A": 0.1, "B": 0.2, "C": 0.7}
 class Brittle(Random):
     """Uniform, until it is broken or slow."""
 
-    facts = replace(Random().traits, uses_context=True)
+    traits = replace(Random().traits, uses_context=True)
     broken, seconds = False, 0.0
 
     def probabilities(self, state, context):
