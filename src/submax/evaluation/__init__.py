@@ -5,7 +5,9 @@
 
 from typing import TYPE_CHECKING
 
-from submax.core.optional import lazy_names
+from submax.core.optional import lazy_names, require_extra
+
+require_extra("logs", "submax.evaluation", "pyarrow")
 
 if TYPE_CHECKING:
     from submax.evaluation.batches import PartedLog as PartedLog

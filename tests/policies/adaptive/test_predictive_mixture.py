@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from submax import Arms, Feedback, Problem
 from submax.estimators import Counting
 from submax.models.regression.logistic import DRAWS, _Regression
-from submax.policies import RewardConditioned, make_policy
+from submax.policies import RewardConditioned
 from submax.policies.adaptive import LogisticSubMax, PredictiveMixture
 from submax.strategies import SubMax
 
@@ -68,12 +68,3 @@ def test_both_forms_of_the_logistic_regression_find_the_mode(seed):
     dual, _ = regression._dual(np.zeros(width), normal, rng)
     np.testing.assert_allclose(primal, expected, atol=1e-2)
     np.testing.assert_allclose(dual, expected, atol=1e-2)
-
-
-def test_contexts_that_say_nothing_are_ignored(seed):
-    rng, policy = np.random.default_rng(seed), make_policy("rcp-adaptive")
-    state = policy.init(Problem(Arms(3), 5), 1, rng)
-    feedback = rows_of(rng, lambda context: np.tile([0.2, 0.5, 0.3], (len(context), 1)), 2000, 5)
-    state = policy.update(state, feedback, rng)
-    probabilities = policy.probabilities(state, rng.normal(size=(1, 200, 5)))[0]
-    assert (probabilities[:, 1] > 0.5).all()

@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
-from submax.simulation.figures.forest import read_estimates
-from submax.simulation.figures.plan import CURVES
+from submax.simulation.figures.plan import CURVES, read_estimates
 from submax.simulation.figures.style import figure_style, look_of, saved
 from submax.simulation.results import ResultTable
 
