@@ -14,7 +14,7 @@ SOAK_TESTS = tests/soak tests/live tests/server tests/core/test_summary.py tests
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test test-fast sentences soak lint bench docs site release clean
+.PHONY: reproduce quick reproduce-networks test test-fast sentences golden golden-check soak lint bench docs site release clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -39,6 +39,14 @@ soak: $(VENV)/.installed-all
 # Write anew what users read when something is wrong; review the difference.
 sentences: $(VENV)/.installed-all
 	PYTHONPATH=tests/support $(BIN)/python tests/sentences/test_sentences.py
+
+# Freeze what the library decides, estimates, answers and prints, or compare with what is frozen. A change of form leaves it
+# as it is; write it anew only if behaviour changes on purpose: make golden ONLY=adaptive
+golden: $(VENV)/.installed-all
+	PYTHONPATH=tests:tests/support $(BIN)/python benchmarks/golden/golden.py $(ONLY)
+
+golden-check: $(VENV)/.installed-all
+	PYTHONPATH=tests:tests/support SUBMAX_SOAK=1 $(BIN)/python -m pytest -p conftest benchmarks/golden/golden.py
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .
