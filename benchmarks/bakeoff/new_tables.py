@@ -233,9 +233,10 @@ def _best(
     means: dict[str, dict[tuple[int, int], float]] = {}
     for name, option, position in sorted(tried):
         label = _label(name, option, position)
-        found = [scores.get(Cell(REGIME, table, label, TUNING_SEED)) for table in tables]
-        if None not in found:
-            means.setdefault(name, {})[option, position] = float(np.mean(found))  # type: ignore[arg-type]
+        cells = [Cell(REGIME, table, label, TUNING_SEED) for table in tables]
+        if all(cell in scores for cell in cells):
+            mean = float(np.mean([scores[cell] for cell in cells]))
+            means.setdefault(name, {})[option, position] = mean
     return {name: max(of, key=lambda place: of[place]) for name, of in means.items()}
 
 

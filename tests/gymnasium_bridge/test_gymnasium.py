@@ -15,7 +15,7 @@ from submax import (
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402 - if it is installed
 
-from submax.gymnasium import BanditEnv, play  # noqa: E402
+from submax.gymnasium import BanditEnv, play  # noqa: E402 - the test is skipped first
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

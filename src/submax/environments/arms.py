@@ -183,8 +183,47 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
         return world
 
 
+class NoisyArms(ArmEnvironment[Floats]):
+    """Arms with rewards μ_a + ``noise`` · ε, where a subclass draws the deviations ε.
+
+    The means μ_a are drawn from N(0, ``spread``²), unless ``means`` are given. The world is the
+    table of means.
+    """
+
+    arms: int
+    spread: float
+    noise: float
+    means: tuple[float, ...] | None
+
+    @property
+    def shared(self) -> bool:
+        return self.means is not None
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(Arms(self.arms), scale=Continuous())
+
+    @abstractmethod
+    def deviations(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draw ε, with mean 0."""
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        if self.means is not None:
+            return np.tile(self.means, (replicas, 1))
+        return self.spread * rng.standard_normal((replicas, self.arms))
+
+    def arm_means(self, world: Floats) -> Floats:
+        return world
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        mean = self.mean_reward(world, context, action)
+        return Outcome(mean + self.noise * self.deviations(mean.shape, rng), mean)
+
+
 @dataclass(frozen=True)
-class Gaussian(ArmEnvironment[Floats]):
+class Gaussian(NoisyArms):
     """K arms with rewards μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
 
     K is ``arms``, τ is ``spread``, σ is ``noise``. If ``means`` are given, they are μ in every
@@ -209,31 +248,12 @@ class Gaussian(ArmEnvironment[Floats]):
         """Arms with these means."""
         return cls(noise=noise, means=tuple(map(float, means)))
 
-    @property
-    def shared(self) -> bool:
-        return self.means is not None
-
-    @property
-    def problem(self) -> Problem:
-        return Problem(Arms(self.arms), scale=Continuous())
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        if self.means is not None:
-            return np.tile(self.means, (replicas, 1))
-        return self.spread * rng.standard_normal((replicas, self.arms))
-
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
+    def deviations(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return rng.standard_normal(shape)
 
 
 @dataclass(frozen=True)
-class HeavyTailed(ArmEnvironment[Floats]):
+class HeavyTailed(NoisyArms):
     """K arms with rewards μ_a + σ t_ν, where t_ν has Student's distribution with ν degrees.
 
     K is ``arms``, σ is ``noise``, ν is ``degrees``, above 1, so that the mean exists. Moments of
@@ -261,27 +281,8 @@ class HeavyTailed(ArmEnvironment[Floats]):
                 parameter="degrees",
             )
 
-    @property
-    def shared(self) -> bool:
-        return self.means is not None
-
-    @property
-    def problem(self) -> Problem:
-        return Problem(Arms(self.arms), scale=Continuous())
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        if self.means is not None:
-            return np.tile(self.means, (replicas, 1))
-        return self.spread * rng.standard_normal((replicas, self.arms))
-
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * rng.standard_t(self.degrees, mean.shape), mean)
+    def deviations(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return rng.standard_t(self.degrees, shape)
 
 
 @dataclass(frozen=True)

@@ -369,8 +369,8 @@ def fitted_to(
         evidence = evidence._replace(counts=counts)
     found: dict[str, OffPolicyEstimator] = {}
     for label, one in estimators.items():
-        free = [field.name for field in fields(one) if field.name in TUNED]  # type: ignore[arg-type]
+        free = [field.name for field in fields(one) if field.name in TUNED]  # type: ignore[arg-type]  # a dataclass
         if free and getattr(one, free[0]) is None:
-            one = replace(one, **{free[0]: one.terms(evidence).threshold})  # type: ignore[type-var]
+            one = replace(one, **{free[0]: one.terms(evidence).threshold})  # type: ignore[type-var]  # as above
         found[label] = one
     return found

@@ -85,6 +85,15 @@ POLICIES: Registry[Policy[Any]] = Registry(
 )
 
 
+PARTS: dict[str, Registry[Any]] = {
+    "estimator": ESTIMATORS,
+    "strategy": STRATEGIES,
+    "policy": POLICIES,
+    "policies": POLICIES,
+}
+"""The registries of the parameters that are estimators, strategies or policies themselves."""
+
+
 def presets() -> dict[str, Policy[Any]]:
     """All policies that have a name, by name."""
     return {name: make_policy(name) for name in preset_tables()}
@@ -155,13 +164,7 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
 
 
 def _built(table: Mapping[str, Any]) -> Policy[Any]:
-    parts: dict[str, Registry[Any]] = {
-        "estimator": ESTIMATORS,
-        "strategy": STRATEGIES,
-        "policy": POLICIES,
-        "policies": POLICIES,
-    }
-    return POLICIES.build(_with_presets(table), parts)
+    return POLICIES.build(_with_presets(table), PARTS)
 
 
 def _with_presets(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -271,7 +271,7 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     Every policy predicts the reward of each decision before it learns from it, and w_m ∝
     Π p_m(r_i | x_i, a_i)^(i / n) over all n rows so far. What a policy was fitted to does not
-    count, only what it foretold; the power lets a policy that needs many rows catch up. For 0/1
+    count, only what it predicted; the power lets a policy that needs many rows catch up. For 0/1
     rewards p_m is the probability that it predicts. For others it is a normal density with the
     policy's own fitted variance, so w_m ∝ S_m^(−N/2) with S_m the sum of its squared errors and N
     that of the rows, both with the weights i / n. All policies learn from all rows.
@@ -290,12 +290,12 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     @property
     def traits(self) -> PolicyTraits:
-        facts = [policy.traits for policy in self.policies]
+        traits = [policy.traits for policy in self.policies]
         return PolicyTraits(
-            uses_context=any(one.uses_context for one in facts),
-            needs_propensities=any(one.needs_propensities for one in facts),
-            trains_models=any(one.trains_models for one in facts),
-            forgets=any(one.forgets for one in facts),
+            uses_context=any(one.uses_context for one in traits),
+            needs_propensities=any(one.needs_propensities for one in traits),
+            trains_models=any(one.trains_models for one in traits),
+            forgets=any(one.forgets for one in traits),
         )
 
     def init(

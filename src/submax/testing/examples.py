@@ -12,10 +12,8 @@ from submax.core.registry import Registry
 from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
 from submax.environments.designs import Designs
 from submax.environments.tables import Classification, RecordedRewards
-from submax.estimators import ESTIMATORS
-from submax.policies import POLICIES
+from submax.policies import PARTS
 from submax.research.beyond.adversarial import Adversarial
-from submax.strategies import STRATEGIES
 
 BRIEF = {"steps": 6, "batch": 8, "learning_rate": 0.05}
 """A training of a few steps: it need not learn well, only keep its contract."""
@@ -388,12 +386,6 @@ def _recorded_rewards() -> Iterator[RecordedRewards]:
     yield RecordedRewards.of(["a", "b", "b"], [2.5, -1.0, 4.0])
 
 
-PARTS: dict[str, Registry[Any]] = {
-    "estimator": ESTIMATORS,
-    "strategy": STRATEGIES,
-    "policy": POLICIES,
-    "policies": POLICIES,
-}
 TABLES: dict[str, Callable[[], Iterator[Any]]] = {
     "adversarial": _adversarial,
     "classification": _classification,
