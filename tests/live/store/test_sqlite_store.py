@@ -1,3 +1,4 @@
+import gc
 import signal
 import sqlite3
 import subprocess
@@ -136,9 +137,14 @@ def test_a_full_database_loses_nothing_that_was_acknowledged(path, connections):
 
 @pytest.fixture
 def interrupts():
-    """SIGINT raises a KeyboardInterrupt, whatever runs the tests has set."""
+    """SIGINT raises a KeyboardInterrupt, whatever the test runner has set.
+
+    Without garbage collection: an interrupt inside a callback of the collector, such as Hypothesis registers, is swallowed.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()
     yield
+    gc.enable()
     signal.signal(signal.SIGINT, before)
 
 
