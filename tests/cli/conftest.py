@@ -38,7 +38,7 @@ def _one_thread(jobs: int, meter: object = None) -> ThreadPoolExecutor:
 
 def _invoke(*arguments: object) -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("submax.cli.running.run.local_executor", _one_thread)
+        patch.setattr("submax.cli.running.local_executor", _one_thread)
         return _invoke_with_workers(*arguments)
 
 

@@ -219,7 +219,7 @@ def test_only_leaves_out_experiments_without_a_match(done, tmp_path):
 def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, done, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "submax.cli.running.run.run_experiments", lambda found, options: asked.extend(found)
+        "submax.cli.running.run_experiments", lambda found, options: asked.extend(found)
     )
     done("reproduce", *names)
     assert [one.name for one in asked] == list(dict.fromkeys(expected))

@@ -4,7 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
-from submax.cli.running.report import print_sweep
+from submax.cli.tables import print_sweep
 from submax.simulation.experiment import parse
 from submax.simulation.results import CellStore
 from submax.simulation.runner import FinishedCell, cells, run_cell, write_results

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from submax.cli.inspection import opened_for_reading
+from submax.cli.operating import opened_for_reading
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError, SubmaxError
 from submax.core.optional import require_extra

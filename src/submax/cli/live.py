@@ -1,14 +1,41 @@
-"""The commands for live bandits: serve, export, backup, doctor, compact, delete, keys, audit."""
+"""The commands for live bandits and their options: serve, status, keys and others."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from submax.cli.commands import main
-from submax.cli.server_options import server_options
-from submax.cli.store_argument import StoreArgument
+from submax.cli.main import Command, Option, StoreArgument, main, with_all
+from submax.web.server.running.serve_options import OPTIONS
+from submax.web.server.running.server_option import ServerOption
+
+
+def server_options(command: Command) -> Command:
+    """Add all options of the server; their texts are read by ``ServeOptions``."""
+    return with_options(command, OPTIONS)
+
+
+def with_options(command: Command, options: Sequence[ServerOption]) -> Command:
+    """Add options to a command, which gets their texts, or None for those that are absent."""
+    return with_all(command, [_option(one) for one in options])
+
+
+def _option(one: ServerOption) -> Option:
+    notes = f"{one.variable}; default: {one.default_text}" if one.default_text else one.variable
+    explained = f"{one.help}  [{notes}]"
+    if one.flag:
+        return click.option(one.word, one.name, is_flag=True, default=None, help=explained)
+    return click.option(
+        one.word,
+        one.name,
+        multiple=one.repeats,
+        default=() if one.repeats else None,
+        metavar=one.metavar,
+        help=explained,
+    )
+
 
 STORE = click.argument("store", metavar="STORE")
 PLACE = click.argument("store", metavar="STORE|ADDRESS")
@@ -109,7 +136,7 @@ def export(store: str, bandit: str | None, out: Path | None, rewards: Path | Non
 
     The store may be in use: all decisions committed so far are written.
     """
-    from submax.cli.inspection import run_export
+    from submax.cli.operating import run_export
 
     run_export(store, bandit, out, rewards)
 
@@ -123,7 +150,7 @@ def backup(store: str, file: Path) -> None:
     The store may be in use. A PostgreSQL store becomes a file, too. The copy is searched for
     damage, and is kept only if there is none.
     """
-    from submax.cli.inspection import run_backup
+    from submax.cli.operating import run_backup
 
     run_backup(store, file)
 
@@ -137,7 +164,7 @@ def doctor(store: str) -> None:
     compared with the log.
     The exit status is 1 if anything is damaged or missing, and 0 if there is only advice.
     """
-    from submax.cli.inspection import run_doctor
+    from submax.cli.operating import run_doctor
 
     run_doctor(store)
 
@@ -187,7 +214,7 @@ def delete(store: str, bandit: str, yes: bool) -> None:
     This cannot be undone: make a copy first by submax backup or submax export. The name can be
     declared again. If a server has the store file open, give the address of the server.
     """
-    from submax.cli.operating.changes import run_delete
+    from submax.cli.operating import run_delete
 
     run_delete(store, bandit, yes=yes)
 
@@ -251,7 +278,7 @@ def add_key(
     If no store is given, it is read from SUBMAX_STORE, or from the file that SUBMAX_STORE_FILE
     names, so that the password of a database is on no command line.
     """
-    from submax.cli.key_commands import run_add
+    from submax.cli.keys import run_add
 
     run_add(store, scopes, bandits, rate, name, expires, browser=browser)
 
@@ -260,7 +287,7 @@ def add_key(
 @ONLY_PLACE
 def list_keys(store: str) -> None:
     """List the keys with their expiry and last use, without their secrets."""
-    from submax.cli.key_commands import run_list
+    from submax.cli.keys import run_list
 
     run_list(store)
 
@@ -270,7 +297,7 @@ def list_keys(store: str) -> None:
 @click.argument("number", metavar="ID")
 def revoke_key(store: str, number: str) -> None:
     """Revoke a key, so that the server refuses it."""
-    from submax.cli.key_commands import run_revoke
+    from submax.cli.keys import run_revoke
 
     run_revoke(store, number)
 
@@ -290,6 +317,237 @@ def audit(store: str, last: int) -> None:
 
     Recorded are changes over HTTP, changes of keys by commands, and all deletions of bandits.
     """
-    from submax.cli.key_commands import run_audit
+    from submax.cli.keys import run_audit
 
     run_audit(store, last)
+
+
+NAME = click.argument("bandit", metavar="NAME")
+
+
+@main.command()
+@ONLY_PLACE
+@BANDIT
+def status(store: str, bandit: str | None) -> None:
+    """Show each choice with its decisions, reward rate and current probability.
+
+    The reward rate has a 95 % interval for one look, and is weighted by 1 / propensity. Notices
+    below say what should be looked at. The store may be in use.
+    """
+    from submax.cli.operating import run_status
+
+    run_status(store, bandit)
+
+
+@main.command()
+@ONLY_PLACE
+@BANDIT
+def lift(store: str, bandit: str | None) -> None:
+    """Show how much more a decision earns than one of the holdout or of the control.
+
+    The 95 % interval is valid however often you look. The store may be in use.
+    """
+    from submax.cli.operating import run_lift
+
+    run_lift(store, bandit)
+
+
+@main.command("set")
+@PLACE
+@NAME
+@click.argument("changes", nargs=-1, required=True, metavar="SETTING=VALUE...")
+def set_settings(store: str, bandit: str, changes: tuple[str, ...]) -> None:
+    """Change settings, the policy or guard rails of a bandit.
+
+    All changes are made, or none: refit_rows=200 policy=rcp-submax guard_rails.minimum=0.05. A
+    value is JSON, or a text; null stands for the default. If a server has the store file open, give
+    the address of the server; its key is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    """
+    from submax.cli.operating import run_set
+
+    run_set(store, bandit, changes)
+
+
+@main.command()
+@PLACE
+@NAME
+def pause(store: str, bandit: str) -> None:
+    """Let a bandit answer with its control or baseline, or uniformly, and not learn.
+
+    If a server has the store file open, give the address of the server.
+    """
+    from submax.cli.operating import run_status_change
+
+    run_status_change(store, bandit, "paused")
+
+
+@main.command()
+@PLACE
+@NAME
+def resume(store: str, bandit: str) -> None:
+    """Let a paused or archived bandit decide and learn again."""
+    from submax.cli.operating import run_status_change
+
+    run_status_change(store, bandit, "active")
+
+
+@main.command()
+@PLACE
+@NAME
+def archive(store: str, bandit: str) -> None:
+    """Let a bandit refuse decisions and rewards; its log can still be read."""
+    from submax.cli.operating import run_status_change
+
+    run_status_change(store, bandit, "archived")
+
+
+@main.command()
+@ONLY_PLACE
+@BANDIT
+@click.option("--id", "identifier", metavar="ID", help="Id of the decision; a new one if absent.")
+@click.option("--unit", metavar="UNIT", help="The visitor or customer for whom it is made.")
+@click.option(
+    "--context",
+    "context",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="A value of the context. Can be repeated.",
+)
+def decide(
+    store: str,
+    bandit: str | None,
+    identifier: str | None,
+    unit: str | None,
+    context: tuple[str, ...],
+) -> None:
+    """Make one decision and print it as JSON.
+
+    If a server has the store file open, give the address of the server, such as
+    http://127.0.0.1:8000; its key is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    """
+    from submax.cli.operating import run_decide
+
+    run_decide(store, bandit, identifier, unit, context)
+
+
+@main.command()
+@PLACE
+@click.argument("identifier", metavar="ID")
+@click.argument("value", metavar="VALUE")
+@BANDIT
+@click.option("--name", metavar="NAME", help="Which of the declared rewards it is.")
+@click.option("--slot", metavar="SLOT", help="The slot that earned it.")
+@click.option("--key", metavar="KEY", help="Tells several rewards of a decision apart.")
+def reward(store: str, identifier: str, value: str, **given: str | None) -> None:
+    """Send the reward of a decision and print its receipt as JSON.
+
+    ID is that of the decision. VALUE is a number, or a table or a list as JSON: '{"click": 1}',
+    '[1, 0]'. The same reward again changes nothing. If a server has the store file open, give the
+    address of the server; its key is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    """
+    from submax.cli.operating import run_reward
+
+    run_reward(store, given.pop("bandit"), identifier, value, **given)
+
+
+@main.group()
+def shadow() -> None:
+    """Compare, set, promote and roll back the shadow of a bandit.
+
+    A shadow is a second policy that decides beside the first: what it would have done is logged and
+    compared, and never displayed. If a server has the store file open, give the address of the
+    server to set, remove, promote and roll-back; its key is read from SUBMAX_KEY or
+    SUBMAX_KEY_FILE.
+    """
+
+
+@shadow.command("show")
+@ONLY_PLACE
+@BANDIT
+def show_shadow(store: str, bandit: str | None) -> None:
+    """Show the difference in reward between the shadow and the bandit.
+
+    The 95 % interval is valid however often you look. The store may be in use.
+    """
+    from submax.cli.operating import run_show_shadow
+
+    run_show_shadow(store, bandit)
+
+
+@shadow.command("set")
+@PLACE
+@NAME
+@click.argument("policy", metavar="POLICY")
+def set_shadow(store: str, bandit: str, policy: str) -> None:
+    """Let a second policy decide beside the first.
+
+    POLICY is a name of submax policies, or a table as JSON: '{"kind": "thompson", "beta": 9}'.
+    """
+    from submax.cli.operating import run_set_shadow
+
+    run_set_shadow(store, bandit, policy)
+
+
+@shadow.command("remove")
+@PLACE
+@NAME
+def remove_shadow(store: str, bandit: str) -> None:
+    """Let no second policy decide."""
+    from submax.cli.operating import run_set_shadow
+
+    run_set_shadow(store, bandit, None)
+
+
+@shadow.command("promote")
+@PLACE
+@NAME
+def promote_shadow(store: str, bandit: str) -> None:
+    """Let the shadow decide; the policy that decided becomes the shadow."""
+    from submax.cli.operating import run_promote_shadow
+
+    run_promote_shadow(store, bandit)
+
+
+@shadow.command("roll-back")
+@PLACE
+@NAME
+def roll_back_shadow(store: str, bandit: str) -> None:
+    """Undo the last promotion: the policy and the version before it decide again."""
+    from submax.cli.operating import run_roll_back_shadow
+
+    run_roll_back_shadow(store, bandit)
+
+
+@main.group()
+def alarms() -> None:
+    """Show and acknowledge the alarms of a bandit.
+
+    There are alarms if the reward rate or the share of rewards that come falls, if numbers of the
+    context are far outside of what was seen, if refits fail, and if propensities are too small.
+    """
+
+
+@alarms.command("show")
+@ONLY_PLACE
+@BANDIT
+def show_alarms(store: str, bandit: str | None) -> None:
+    """Show the last 100 alarms, newest first.
+
+    The store may be in use.
+    """
+    from submax.cli.operating import run_show_alarms
+
+    run_show_alarms(store, bandit)
+
+
+@alarms.command("acknowledge")
+@PLACE
+@NAME
+def acknowledge_alarms(store: str, bandit: str) -> None:
+    """Say that all alarms were seen, so that they are no longer active.
+
+    If a server has the store file open, give the address of the server.
+    """
+    from submax.cli.operating import run_acknowledge_alarms
+
+    run_acknowledge_alarms(store, bandit)

@@ -139,7 +139,8 @@ def test_a_full_database_loses_nothing_that_was_acknowledged(path, connections):
 def interrupts():
     """SIGINT raises a KeyboardInterrupt, whatever the test runner has set.
 
-    Without garbage collection: an interrupt inside a callback of the collector, such as Hypothesis registers, is swallowed.
+    Without garbage collection: an interrupt inside a callback of the collector, such as those
+    of Hypothesis, is swallowed.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()

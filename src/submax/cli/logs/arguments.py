@@ -231,7 +231,7 @@ def is_store(path: Path) -> bool:
 
 def exported(store: Path, bandit: str | None) -> Path:
     """Write the log of a bandit to a temporary file, as ``submax export`` does."""
-    from submax.cli.inspection import chosen_bandit, opened_for_reading
+    from submax.cli.operating import chosen_bandit, opened_for_reading
     from submax.live.log.bandits import bandit_names
     from submax.live.log.export import Export
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from submax.cli.commands import main
-from submax.cli.option_list import Command, with_all
+from submax.cli.main import Command, main, with_all
 
 LOG = click.argument("log", type=click.Path(path_type=Path), metavar="LOG")
 POLICY = (

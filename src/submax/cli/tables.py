@@ -1,7 +1,10 @@
-"""Prints the results of experiments as tables in the terminal."""
+"""Prints results, comparisons and listings of experiments, and draws figures for papers."""
 
 import csv
+import dataclasses
 import math
+import sys
+import typing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from submax.core.errors import InputError
 from submax.core.numerics import standard_error
+from submax.core.registry import Registry
 from submax.policies import presets
 from submax.research.paper.claims import (
     EnvironmentCheck,
@@ -19,11 +24,29 @@ from submax.research.paper.claims import (
     statements_of,
 )
 from submax.research.paper.statements import Statement
-from submax.simulation.compare import Finals, PairedComparison, Side, Verdict
+from submax.simulation.compare import (
+    POWER,
+    Finals,
+    PairedComparison,
+    PairedDifference,
+    Side,
+    Verdict,
+    mean_ranks,
+)
 from submax.simulation.experiment import Specification
+from submax.simulation.figures.plan import Labels, configurations_in
+from submax.simulation.figures.study import (
+    COLUMN_INCHES,
+    StudyStyle,
+    selected_configurations,
+    study_figure,
+)
+from submax.simulation.results import read_specification
 
 WIDTH = 80
 """Characters of a line if the terminal is narrower or its width is not known."""
+LONG_LINE = 100
+"""The same for comparisons and listings, which have long columns."""
 MAX_FULL_CONFIGURATIONS = 9
 """If there are more configurations than this, only the best policy of each is printed."""
 
@@ -275,5 +298,184 @@ def _first_line(policy: object) -> str:
     return (policy.__doc__ or "").strip().splitlines()[0]
 
 
-def _wide(console: Console) -> Console:
-    return Console(file=console.file, width=max(console.width, WIDTH))
+def _wide(console: Console, width: int = WIDTH) -> Console:
+    return Console(file=console.file, width=max(console.width, width))
+
+
+SIGNIFICANT = 0.05
+"""Corrected p-values below this are marked."""
+LATEX = str.maketrans({"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#"})
+"""Characters with a meaning in LaTeX."""
+
+
+def print_comparison(
+    found: Sequence[PairedDifference], measure: str, confidence: float, form: str
+) -> None:
+    """Print the differences; ``form`` is "table", "csv" or "latex"."""
+    if form == "csv":
+        _print_csv(found)
+    elif form == "latex":
+        print(latex_table(found, confidence))
+    else:
+        _print_table(found, measure, confidence)
+
+
+def latex_table(found: Sequence[PairedDifference], confidence: float) -> str:
+    """Return the differences as a table for LaTeX with the package booktabs."""
+    varying = _varying_labels(found)
+    heads = [*varying, "policies", "difference", f"{confidence:.0%} interval", "$p$ (Holm)"]
+    lines = [
+        rf"\begin{{tabular}}{{{'l' * (len(varying) + 1)}rrr}}",
+        r"\toprule",
+        " & ".join(head.translate(LATEX) for head in heads) + r" \\",
+        r"\midrule",
+    ]
+    for one in found:
+        values = [str(one.configuration[key]).translate(LATEX) for key in varying]
+        names = f"{one.left} $-$ {one.right}".translate(LATEX)
+        numbers = [
+            f"${one.difference:.3g} \\pm {one.error:.2g}$",
+            f"$[{one.low:.3g}, {one.high:.3g}]$",
+            f"${_p(one.corrected)}$",
+        ]
+        lines.append(" & ".join([*values, names, *numbers]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def draw_ranks(
+    directory: Path, policies: Sequence[str], measure: str, confidence: float, file: Path
+) -> None:
+    """Draw the critical-difference diagram into a file."""
+    if file.suffix not in (".pdf", ".png", ".svg"):
+        raise InputError(f"--ranks must end in .pdf, .png or .svg, not {str(file)!r}")
+    found = mean_ranks(directory, policies, measure=measure, confidence=confidence)
+    # Imported here because matplotlib takes its time.
+    from submax.plots import critical_difference_figure
+
+    figure = critical_difference_figure(found.ranks, found.critical_difference, found.groups())
+    figure.savefig(file)
+    print(
+        f"{file}: mean ranks in {found.configurations} configurations, Friedman's test p = "
+        f"{_p(found.p_value)}"
+    )
+
+
+def _print_table(found: Sequence[PairedDifference], measure: str, confidence: float) -> None:
+    table = Table(
+        title=f"Paired differences of the final {measure.replace('_', ' ')}",
+        caption=f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below "
+        f"{SIGNIFICANT}. Replicas: those there are, of those that one comparison alone needs to "
+        f"decide a difference of this size with a probability of {POWER:.0%}.",
+    )
+    varying = _varying_labels(found)
+    for key in varying:
+        table.add_column(key, justify="right")
+    for heading in ("left − right", "difference", f"{confidence:.0%} interval", "p", "replicas"):
+        table.add_column(heading, justify="left" if heading == "left − right" else "right")
+    for one in found:
+        star = "*" if one.corrected < SIGNIFICANT else " "
+        needed = "-" if one.replicas_needed is None else f"{one.replicas_needed:,}"
+        table.add_row(
+            *(str(one.configuration[key]) for key in varying),
+            escape(f"{one.left} − {one.right}"),
+            f"{one.difference:.4g} ± {one.error:.2g}",
+            f"{one.low:.4g} … {one.high:.4g}",
+            f"{_p(one.corrected)}{star}",
+            f"{one.replicas} of {needed}",
+        )
+    _wide(Console(), LONG_LINE).print(table)
+
+
+def _print_csv(found: Sequence[PairedDifference]) -> None:
+    rows = [one.configuration | one._asdict() for one in found]
+    names = [name for name in rows[0] if name != "configuration"]
+    writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _varying_labels(found: Sequence[PairedDifference]) -> list[str]:
+    """Return the labels that have more than one value."""
+    keys = list(found[0].configuration)
+    return [key for key in keys if len({str(one.configuration[key]) for one in found}) > 1]
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def print_listing(title: str, folder: Registry[Any]) -> None:
+    """Print every class of a folder by its kind, with its first sentence and its parameters."""
+    table = Table(box=None, title=title, title_justify="left")
+    table.add_column("kind", style="bold", no_wrap=True)
+    table.add_column("what it is, and its parameters with their defaults")
+    for name in folder.names():
+        kind = folder.find(name)
+        table.add_row(name, f"{_first_line(kind)}  {_parameters(kind)}")
+    _wide(Console(), LONG_LINE).print(table, markup=False)
+
+
+def _parameters(kind: type) -> str:
+    """Return the parameters as they are written in a TOML table."""
+    if not dataclasses.is_dataclass(kind):
+        return ""
+    hints = typing.get_type_hints(kind)
+    parts = []
+    for field in dataclasses.fields(kind):
+        if field.default is not dataclasses.MISSING:
+            parts.append(f"{field.name} = {field.default!r}")
+        elif field.default_factory is not dataclasses.MISSING:
+            parts.append(f"{field.name} = {field.default_factory()!r}")
+        else:
+            parts.append(f"{field.name}: {getattr(hints[field.name], '__name__', 'value')}")
+    return f"({', '.join(parts)})"
+
+
+def draw_columns(
+    directory: Path,
+    policies: Sequence[str],
+    *,
+    only: Sequence[str],
+    measure: str | None,
+    log: bool,
+    ribbon: str | None,
+    form: str | None,
+    width: float | None,
+    latex: bool,
+) -> Iterator[Path]:
+    """Draw the figures and yield their files; what is not given has the default of `StudyStyle`."""
+    specification = read_specification(directory)
+    style = StudyStyle(
+        policies=tuple(policies),
+        measure=measure or specification.measure,
+        log=log,
+        ribbon=ribbon or "ci",
+        width=COLUMN_INCHES if width is None else width,
+        serif=latex,
+    )
+    every = configurations_in(directory)
+    varying = [key for key in every[0] if len({str(one[key]) for one in every}) > 1]
+    folder = directory / "figures"
+    folder.mkdir(exist_ok=True)
+    for labels in selected_configurations(directory, _wanted(only, every)):
+        name = "-".join(["column", *(f"{key}={labels[key]}" for key in varying), style.measure])
+        path = folder / f"{name.replace('/', '_').replace(':', '_')}.{form or 'pdf'}"
+        study_figure(directory, style, configuration=labels).savefig(path)
+        yield path
+
+
+def _wanted(only: Sequence[str], every: Sequence[Labels]) -> Labels:
+    """Return the labels of ``--only KEY=VALUE``, with the types that the results have."""
+    wanted: Labels = {}
+    for text in only:
+        key, sign, value = text.partition("=")
+        if not sign or key not in every[0]:
+            raise InputError(
+                f"--only must be KEY=VALUE with a key of {', '.join(every[0])}, not {text!r}"
+            )
+        matching = [one[key] for one in every if str(one[key]) == value]
+        if not matching:
+            allowed = ", ".join(dict.fromkeys(str(one[key]) for one in every))
+            raise InputError(f"no configuration has {text}: allowed values are {allowed}")
+        wanted[key] = matching[0]
+    return wanted

@@ -5,9 +5,7 @@ from typing import Any
 
 import click
 
-from submax.cli.inspection import opened_for_reading
-from submax.cli.operating.read_bandit import opened_for_writing
-from submax.cli.operating.remote_server import RemoteServer
+from submax.cli.operating import RemoteServer, opened_for_reading, opened_for_writing
 from submax.live.bandits.open import SERVERS, open_store
 from submax.live.operating.audit_log import COMMAND_LINE, AuditEntry, AuditLog
 from submax.web.server.access.key import parsed_time, time_text

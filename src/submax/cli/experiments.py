@@ -1,33 +1,72 @@
-"""The commands that run experiments, and their options; ``run`` does the work."""
+"""The commands that run, compare, draw and list experiments, and their options."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from submax._version import __version__
-from submax.cli.errors import Commands
-from submax.cli.running.run_options import run_options
+from submax.cli.main import Command, main, with_all
 from submax.core.checks import one_of
-from submax.core.processes import prefer_single_thread
 
-PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
-server.
+RUN_OPTIONS = (
+    click.option(
+        "--replicas",
+        type=int,
+        metavar="N",
+        help="Independent replicas of each cell (one policy in one configuration); that of the "
+        "experiment's file if absent.",
+    ),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=Path("results"),
+        show_default=True,
+        help="Directory for the results, with one folder for each experiment.",
+    ),
+    click.option(
+        "--jobs", type=int, metavar="N", help="Number of processes; as many as cores if absent."
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Run the cells on the cluster of this Dask scheduler.",
+    ),
+    click.option(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="Seed of all random numbers; that of the experiment's file if absent.",
+    ),
+    click.option(
+        "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
+    ),
+    click.option(
+        "--all",
+        is_flag=True,
+        help="Run all policies, also those that the file lists as more_policies.",
+    ),
+    click.option(
+        "--device",
+        type=click.Choice(["cpu", "gpu"]),
+        help="Where networks are trained; the GPU if absent and JAX finds one.",
+    ),
+    click.option(
+        "--figures/--no-figures",
+        default=True,
+        help="Whether figures are drawn at the end; submax plot draws them later.",
+    ),
+)
 
-Serve live decisions, learn from logs, simulate policies, reproduce the paper.
-"""
-"""The first sentence is that of the README."""
 
-
-@click.group(cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="submax")
-def main() -> None:
-    """Prepare every command."""
-    prefer_single_thread()
-    # As with python -m submax, modules in the current folder can be named, module:Class.
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+def run_options(command: Command) -> Command:
+    """Add the options of commands that run an experiment."""
+    return with_all(command, RUN_OPTIONS)
 
 
 @main.command()
@@ -45,7 +84,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
 
     To resume a run that was stopped, give the same command again.
     """
-    from submax.cli.running.run import RunOptions, run_experiments
+    from submax.cli.running import RunOptions, run_experiments
     from submax.simulation.experiment import (
         bakeoff_experiments,
         beyond_experiments,
@@ -74,7 +113,7 @@ def simulate(file: Path, **options: Any) -> None:
 
     To resume a run that was stopped, give the same command again.
     """
-    from submax.cli.running.run import RunOptions, run_experiments
+    from submax.cli.running import RunOptions, run_experiments
     from submax.simulation.experiment import load_file
 
     run_experiments([load_file(file)], RunOptions(**options, own_file=True))
@@ -122,11 +161,11 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
     if not listed and not any(options.values()):
         from submax.cli.logs.printing import is_evaluation, redraw_evaluation
-        from submax.cli.running.run import redraw
+        from submax.cli.running import redraw
 
         (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
         return
-    from submax.cli.studies.column_figures import draw_columns
+    from submax.cli.tables import draw_columns
 
     for path in draw_columns(directory, names, **options):
         click.echo(path)
@@ -176,7 +215,7 @@ def compare(
     Prints paired differences with confidence intervals, p-values that are corrected for the number
     of comparisons, and how many replicas a difference of this size needs.
     """
-    from submax.cli.studies.comparison import print_comparison
+    from submax.cli.tables import print_comparison
     from submax.core.optional import require_extra
     from submax.simulation.compare import compare as paired_differences
 
@@ -186,7 +225,7 @@ def compare(
     found = paired_differences(directory, names, measure=measure, confidence=confidence)
     print_comparison(found, measure, confidence, form)
     if ranks is not None:
-        from submax.cli.studies.comparison import draw_ranks
+        from submax.cli.tables import draw_ranks
 
         draw_ranks(directory, names, measure, confidence, ranks)
 
@@ -194,7 +233,7 @@ def compare(
 @main.command()
 def policies() -> None:
     """List the policies that can be given by name, with their parameters."""
-    from submax.cli.running.report import print_policies
+    from submax.cli.tables import print_policies
 
     print_policies()
 
@@ -202,7 +241,7 @@ def policies() -> None:
 @main.command()
 def environments() -> None:
     """List the environments, by the kind that an experiment file gives."""
-    from submax.cli.studies.listings import print_listing
+    from submax.cli.tables import print_listing
     from submax.environments import ENVIRONMENTS
 
     print_listing("Environments by kind", ENVIRONMENTS)
@@ -211,7 +250,7 @@ def environments() -> None:
 @main.command()
 def estimators() -> None:
     """List the estimators of reward-conditioned policies, by kind."""
-    from submax.cli.studies.listings import print_listing
+    from submax.cli.tables import print_listing
     from submax.estimators import ESTIMATORS
 
     print_listing("Estimators by kind", ESTIMATORS)
@@ -220,7 +259,7 @@ def estimators() -> None:
 @main.command()
 def strategies() -> None:
     """List the strategies of reward-conditioned policies, by kind."""
-    from submax.cli.studies.listings import print_listing
+    from submax.cli.tables import print_listing
     from submax.strategies import STRATEGIES
 
     print_listing("Strategies by kind", STRATEGIES)
@@ -229,7 +268,7 @@ def strategies() -> None:
 @main.command()
 def delays() -> None:
     """List the delays, by the kind that an experiment file gives."""
-    from submax.cli.studies.listings import print_listing
+    from submax.cli.tables import print_listing
     from submax.simulation import DELAYS
 
     print_listing("Delays by kind", DELAYS)

@@ -1,0 +1,98 @@
+"""The command ``submax``: the group of all commands, their errors and shared options."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from submax._version import __version__
+from submax.core.errors import InputError, MissingExtraError, StoreError, SubmaxError
+from submax.core.processes import prefer_single_thread, variable_text
+
+WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+"""Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C."""
+
+
+class Commands(click.Group):
+    """A group whose commands print errors that a user can correct as one sentence."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command; exit with a different status for each kind of error."""
+        try:
+            return super().invoke(context)
+        except (InputError, MissingExtraError) as error:
+            _exit(_sentence(error), WRONG_INPUT, context)
+        except StoreError as error:
+            _exit(_sentence(error), FAILED, context)
+        except KeyboardInterrupt:
+            _exit("Stopped. Give the same command again to resume.", INTERRUPTED, context)
+        except BrokenExecutor:
+            _exit(
+                "Error: a worker process died, perhaps because memory ran out. Finished cells are "
+                "saved: give the same command again to resume, with fewer --jobs if necessary.",
+                FAILED,
+                context,
+            )
+        except OSError as error:
+            _exit(f"Error: {error}", FAILED, context)
+
+
+def _sentence(error: SubmaxError) -> str:
+    """The message with its code, unless the code only says that a value is wrong."""
+    code = "" if error.code == InputError.default_code else f" ({error.code})"
+    return f"Error: {error}{code}"
+
+
+def _exit(message: str, status: int, context: click.Context) -> None:
+    click.echo(message, err=True)
+    context.exit(status)
+
+
+Command = Callable[..., None]
+Option = Callable[[Command], Command]
+"""What ``click.option`` returns."""
+
+
+def with_all(command: Command, options: Sequence[Option]) -> Command:
+    """Add options to a command, whose help shows them in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+VARIABLE = "SUBMAX_STORE"
+"""The variable that names the store, as for ``submax serve``."""
+
+
+class StoreArgument(click.Argument):
+    """A store that is read from ``SUBMAX_STORE`` or ``SUBMAX_STORE_FILE`` if it is not given.
+
+    The address of a database contains its password, which a command line would show to every user
+    of the machine.
+    """
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the text of the variable, or of the file that it names."""
+        return variable_text(VARIABLE, os.environ)[1]
+
+
+PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
+server.
+
+Serve live decisions, learn from logs, simulate policies, reproduce the paper.
+"""
+"""The first sentence is that of the README."""
+
+
+@click.group(cls=Commands, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="submax")
+def main() -> None:
+    """Prepare every command."""
+    prefer_single_thread()
+    # As with python -m submax, modules in the current folder can be named, module:Class.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))

@@ -1,1 +1,0 @@
-"""The commands by which operators look at bandits and change them."""

@@ -1,1 +1,0 @@
-"""Commands of studies: listings, comparisons, and figures for papers."""
