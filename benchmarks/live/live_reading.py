@@ -21,7 +21,7 @@ import submax
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring.claim import Claim, print_claims
-from submax.live.declaring.names import new_identifier
+from submax.bandit.names import new_identifier
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.export import Export
 from submax.live.log.ledger import ledger_of

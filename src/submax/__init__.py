@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from submax import sklearn as sklearn
     from submax import strategies as strategies
     from submax import testing as testing
+    from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
+    from submax.bandit.guard_rails import GuardRails as GuardRails
+    from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
+    from submax.bandit.lift import LiftReport as LiftReport
+    from submax.bandit.rewards import LateRewardWarning as LateRewardWarning
     from submax.core.conditioning import Belief as Belief
     from submax.core.conditioning import Estimator as Estimator
     from submax.core.conditioning import Strategy as Strategy
@@ -69,14 +74,7 @@ if TYPE_CHECKING:
     from submax.environments.tables import RecordedRewards as RecordedRewards
     from submax.live.bandits.bandit import Bandit as Bandit
     from submax.live.bandits.open import open_bandit as open  # noqa: A004, F401 - submax.open
-    from submax.live.declaring.guard_rails import GuardRails as GuardRails
     from submax.live.fitting.learning_warning import LearningWarning as LearningWarning
-    from submax.live.monitoring.lift.lift_report import LiftReport as LiftReport
-    from submax.live.operating.guard_rail_warning import GuardRailWarning as GuardRailWarning
-    from submax.live.serving.late_rewards import LateRewardWarning as LateRewardWarning
-    from submax.live.serving.unknown_decision_warning import (
-        UnknownDecisionWarning as UnknownDecisionWarning,
-    )
     from submax.models.memory import Memory as Memory
     from submax.models.training import Training as Training
     from submax.policies import make_policy as make_policy
@@ -87,8 +85,8 @@ if TYPE_CHECKING:
     from submax.research.beyond.real_valued import SmoothReward as SmoothReward
     from submax.research.beyond.slates import Cascade as Cascade
     from submax.research.beyond.slates import PositionClicks as PositionClicks
-    from submax.schema.context_schema import Category as Category
-    from submax.schema.context_schema import Number as Number
+    from submax.schema.context import Category as Category
+    from submax.schema.context import Number as Number
     from submax.simulation.delays import BatchedRewards as BatchedRewards
     from submax.simulation.delays import Geometric as Geometric
     from submax.simulation.delays import Lag as Lag
@@ -110,7 +108,7 @@ _HOME = {
     "Box": "submax.core.spaces",
     "SmoothReward": "submax.research.beyond.real_valued",
     "Cascade": "submax.research.beyond.slates",
-    "Category": "submax.schema.context_schema",
+    "Category": "submax.schema.context",
     "ChosenActions": "submax.core.problem",
     "Classification": "submax.environments.tables",
     "Client": "submax.web.server.client.client",
@@ -133,15 +131,15 @@ _HOME = {
     "Feedback": "submax.core.problem",
     "SparseBernoulli": "submax.environments.arms",
     "Gaussian": "submax.environments.arms",
-    "GuardRailWarning": "submax.live.operating.guard_rail_warning",
+    "GuardRailWarning": "submax.bandit.guard_rails",
     "Geometric": "submax.simulation.delays",
-    "GuardRails": "submax.live.declaring.guard_rails",
+    "GuardRails": "submax.bandit.guard_rails",
     "HeavyTailed": "submax.environments.arms",
     "InputError": "submax.core.errors",
     "Lag": "submax.simulation.delays",
-    "LateRewardWarning": "submax.live.serving.late_rewards",
+    "LateRewardWarning": "submax.bandit.rewards",
     "LearningWarning": "submax.live.fitting.learning_warning",
-    "LiftReport": "submax.live.monitoring.lift.lift_report",
+    "LiftReport": "submax.bandit.lift",
     "LinearContextual": "submax.environments.linear",
     "TabularBelief": "submax.core.conditioning",
     "TabularPolicy": "submax.core.policy",
@@ -150,7 +148,7 @@ _HOME = {
     "MissingExtraError": "submax.core.errors",
     "Mixed": "submax.core.spaces",
     "NotFoundError": "submax.core.errors",
-    "Number": "submax.schema.context_schema",
+    "Number": "submax.schema.context",
     "ObservationWeights": "submax.strategies.tracking",
     "Pareto": "submax.simulation.delays",
     "Poisson": "submax.environments.arms",
@@ -169,7 +167,7 @@ _HOME = {
     "SwitchingBernoulli": "submax.environments.changing",
     "Table": "submax.core.conditioning",
     "Training": "submax.models.training",
-    "UnknownDecisionWarning": "submax.live.serving.unknown_decision_warning",
+    "UnknownDecisionWarning": "submax.bandit.decision",
     "WeightedStrategy": "submax.core.conditioning",
     "WrapperPolicy": "submax.core.policy",
     "identify": "submax.research.beyond.identification",

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from submax.core.optional import lazy_names
 
 if TYPE_CHECKING:
+    from submax.bandit.decision import Decision as Decision
+    from submax.bandit.decision import Receipt as Receipt
     from submax.core.errors import ConflictError as ConflictError
     from submax.core.errors import ForbiddenError as ForbiddenError
     from submax.core.errors import InputError as InputError
     from submax.core.errors import NotFoundError as NotFoundError
     from submax.core.errors import StoreError as StoreError
     from submax.core.errors import SubmaxError as SubmaxError
-    from submax.live.serving.decision import Decision as Decision
-    from submax.live.serving.decision import Receipt as Receipt
     from submax.web.server.client.async_client import AsyncClient as AsyncClient
     from submax.web.server.client.client import Client as Client
     from submax.web.server.client.messages.deadline_error import DeadlineError as DeadlineError
@@ -26,11 +26,11 @@ _HOME = {
     "Client": "submax.web.server.client.client",
     "ConflictError": "submax.core.errors",
     "DeadlineError": "submax.web.server.client.messages.deadline_error",
-    "Decision": "submax.live.serving.decision",
+    "Decision": "submax.bandit.decision",
     "ForbiddenError": "submax.core.errors",
     "InputError": "submax.core.errors",
     "NotFoundError": "submax.core.errors",
-    "Receipt": "submax.live.serving.decision",
+    "Receipt": "submax.bandit.decision",
     "StoreError": "submax.core.errors",
     "SubmaxError": "submax.core.errors",
 }

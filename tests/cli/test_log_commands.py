@@ -13,7 +13,7 @@ from submax.evaluation.estimates import USUAL
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.policies import make_policy
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 
 COLUMNS = [
     "policy", "estimator", "recommended", "value", "low", "high", "threshold",
@@ -47,7 +47,7 @@ def test_learn_writes_what_learn_learns(folder, done):
 @pytest.mark.slow
 def test_learn_takes_the_default_policy_if_none_is_named(folder, done):
     assert "rcp-adaptive" in done("learn", "log.csv")
-    learned = Learned.read("policy.safetensors")
+    learned = TrainedPolicy.read("policy.safetensors")
     assert learned.policy == make_policy("rcp-adaptive")
     assert learned.origin.rows == 400
 
@@ -65,7 +65,7 @@ def test_learn_marks_the_best_of_several_policies(folder, done):
 
 def test_learn_takes_the_reward_model_as_a_policy(folder, done):
     done("learn", "log.csv", "--policy", "reward-model")
-    assert Learned.read("policy.safetensors").specification["kind"] == "greedy-regression"
+    assert TrainedPolicy.read("policy.safetensors").specification["kind"] == "greedy-regression"
 
 
 def test_learn_says_what_is_worth_knowing(folder, done):
@@ -89,7 +89,7 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
     )
     table = json.dumps({"kind": "epsilon-greedy", "epsilon": 0.3})
     done("learn", "log.csv", "--policy", table, "--declare", "page.toml")
-    learned = Learned.read("policy.safetensors")
+    learned = TrainedPolicy.read("policy.safetensors")
     assert learned.specification == {"kind": "epsilon-greedy", "epsilon": 0.3}
     assert len(learned.schema.menu.slots[0].choices) == 4
     # Parameters may also stand behind a name.
@@ -99,7 +99,7 @@ def test_learn_takes_parameters_and_a_declaration(folder, done):
         "--policy",
         "rcp-submax,estimator.smoothing=0.5,max_enumerated_actions=10",
     )
-    policy = Learned.read(folder / "policy.safetensors").policy
+    policy = TrainedPolicy.read(folder / "policy.safetensors").policy
     assert (policy.estimator.smoothing, policy.max_enumerated_actions) == (0.5, 10)
 
 
@@ -116,7 +116,7 @@ def test_actions_are_described_by_a_file(folder, done, refused):
     (folder / "songs.csv").write_text(FEATURES)
     options = ["log.csv", "--action-features", "songs.csv"]
     done("learn", *options, "--policy", "linucb", "--share", 0.5)
-    learned = Learned.read("policy.safetensors")
+    learned = TrainedPolicy.read("policy.safetensors")
     assert learned.schema.menu.features["B"] == {"price": 2.0, "genre": "jazz"}
     assert "linucb" in done("evaluate", *options, "--policy", "linucb", "--estimator", "snips")
     done("evaluate", "log.csv", "--policy", "policy.safetensors", "--estimator", "snips")
@@ -131,7 +131,7 @@ def test_actions_are_described_in_a_declaration(folder, done, refused):
     rows = "".join(f"{name} = {{ price = {place} }}\n" for place, name in enumerate("ABC"))
     (folder / "page.toml").write_text(table + rows)
     done("learn", "log.csv", "--policy", "linucb", "--declare", "page.toml")
-    found = Learned.read("policy.safetensors").schema.menu.features
+    found = TrainedPolicy.read("policy.safetensors").schema.menu.features
     assert found == {"A": {"price": 0.0}, "B": {"price": 1.0}, "C": {"price": 2.0}}
     (folder / "songs.csv").write_text(FEATURES)
     both = ["--declare", "page.toml", "--action-features", "songs.csv"]
@@ -282,7 +282,7 @@ def test_tune_prints_every_trial_and_learns_the_best_from_all_rows(folder, invok
     assert result.stderr.count(" of 4 ") == 4
     best = json.loads(result.stdout.splitlines()[0].removeprefix("Best: "))
     assert best["kind"] == "epsilon-greedy"
-    learned = Learned.read("best.safetensors")
+    learned = TrainedPolicy.read("best.safetensors")
     assert learned.specification == best
     assert learned.origin.rows == 400
 
@@ -327,7 +327,7 @@ def test_wrong_options_write_nothing(folder, refused, words, fact):
 
 def test_a_learned_policy_scores_a_file_without_actions_and_rewards(folder, done, refused):
     done("learn", "log.csv", "--policy", "linear-thompson")
-    log, learned = Log.read("log.csv"), Learned.read("policy.safetensors")
+    log, learned = Log.read("log.csv"), TrainedPolicy.read("policy.safetensors")
     age = log.context[:5, 0]
     rows = [f"v{place};{str(one).replace('.', ',')}" for place, one in enumerate(age)]
     Path("visits.csv").write_text("\n".join(["id;age", *rows]))

@@ -10,7 +10,7 @@ from refusals import raises_code
 import submax
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.experiment import parse
 from submax.simulation.runner import cells, run_cell
 from submax.web.server.service import refuse_files
@@ -40,8 +40,8 @@ def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):
     policy = {**POLICY, "estimator": {"kind": "classifier", "classifier": "own_classifiers.Own"}}
     learn(log, policy).write(tmp_path / "policy.safetensors")
     with raises_code("invalid-input"):
-        Learned.read(tmp_path / "policy.safetensors")
-    assert Learned.read(tmp_path / "policy.safetensors", trust=True).specification == policy
+        TrainedPolicy.read(tmp_path / "policy.safetensors")
+    assert TrainedPolicy.read(tmp_path / "policy.safetensors", trust=True).specification == policy
     with raises_code("invalid-input"):
         refuse_files(policy)
     refuse_files(POLICY)

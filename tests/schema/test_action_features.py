@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.schema.action_features import MOST_COLUMNS, MOST_FEATURES
-from submax.schema.choices import Change
-from submax.schema.menu import Menu
+from submax.schema.actions import MOST_COLUMNS, MOST_FEATURES, ActionSpec, Change
 from submax.schema.schema import Schema
 
 SONGS = {
@@ -18,7 +16,7 @@ PAGE = {"title": ["A", "B"], "layout": ["wide", "narrow"], "size": (1.0, 2.0)}
 
 
 def songs(**changes):
-    return Menu.of(NAMES, {**SONGS, **changes})
+    return ActionSpec.of(NAMES, {**SONGS, **changes})
 
 
 def test_categories_become_ones_and_zeros_beside_the_numbers():
@@ -26,7 +24,7 @@ def test_categories_become_ones_and_zeros_beside_the_numbers():
     problem = Schema(menu=songs()).problem
     rows = ((0.0, 1.0, 3.0), (1.0, 0.0, 2.5), (0.0, 1.0, 4.0), (1.0, 0.0, 1.0))
     assert problem.action_features == (rows,)
-    assert Schema(menu=Menu.of(NAMES)).problem.action_features == ()
+    assert Schema(menu=ActionSpec.of(NAMES)).problem.action_features == ()
 
 
 def test_only_active_choices_are_described():
@@ -36,15 +34,15 @@ def test_only_active_choices_are_described():
 
 
 def test_slots_are_described_one_by_one():
-    menu = Menu.of(PAGE, {"layout": {"wide": {"columns": 3}, "narrow": {"columns": 1}}})
+    menu = ActionSpec.of(PAGE, {"layout": {"wide": {"columns": 3}, "narrow": {"columns": 1}}})
     assert menu.action_features(menu.active) == ((), ((3.0,), (1.0,)))
     assert menu.features == {"layout": {"wide": {"columns": 3.0}, "narrow": {"columns": 1.0}}}
 
 
 @pytest.mark.parametrize("features", [SONGS, dict(reversed(SONGS.items()))])
 def test_a_menu_is_made_again_from_what_it_declares(features):
-    menu = Menu.of(NAMES, features)
-    assert Menu.of(menu.declaration, menu.features) == menu == songs()
+    menu = ActionSpec.of(NAMES, features)
+    assert ActionSpec.of(menu.declaration, menu.features) == menu == songs()
 
 
 def test_a_choice_that_is_added_brings_its_features_and_may_bring_a_new_category():
@@ -56,7 +54,7 @@ def test_a_choice_that_is_added_brings_its_features_and_may_bring_a_new_category
 
 
 def test_a_category_that_is_different_for_every_choice_describes_nothing():
-    menu = Menu.of(["A", "B"], {"A": {"title": "one"}, "B": {"title": "two"}})
+    menu = ActionSpec.of(["A", "B"], {"A": {"title": "one"}, "B": {"title": "two"}})
     assert menu.action_features(menu.active) == ()
 
 
@@ -67,7 +65,7 @@ def test_features_stay_while_a_choice_is_paused_and_resumed():
 
 
 def test_numbers_of_numpy_and_truth_values_are_numbers():
-    menu = Menu.of(
+    menu = ActionSpec.of(
         ["A", "B"], {"A": {"new": True, "size": np.float32(2)}, "B": {"new": 0, "size": 1}}
     )
     assert menu.features["A"] == {"new": 1.0, "size": 2.0}
@@ -107,13 +105,13 @@ def test_features_that_do_not_fit_together_are_refused(changes, parameter):
 )
 def test_features_of_slots_that_are_not_there_are_refused(features, parameter):
     with raises_code("invalid-input", parameter):
-        Menu.of(PAGE, features)
+        ActionSpec.of(PAGE, features)
 
 
 def test_a_category_with_too_many_values_is_refused():
     names = [str(number) for number in range(2 * (MOST_COLUMNS + 1))]
     with raises_code("invalid-input", "features"):
-        Menu.of(names, {name: {"genre": str(int(name) // 2)} for name in names})
+        ActionSpec.of(names, {name: {"genre": str(int(name) // 2)} for name in names})
 
 
 @pytest.mark.parametrize(
@@ -123,7 +121,7 @@ def test_a_category_with_too_many_values_is_refused():
         (songs(), Change("add", "E", features={"price": 1.0})),
         (songs(), Change("add", "E", features={"price": 1.0, "genre": 2.0})),
         (songs(), Change("pause", "A", features={"price": 1.0})),
-        (Menu.of(["A", "B"]), Change("add", "E", features={"price": 1.0})),
+        (ActionSpec.of(["A", "B"]), Change("add", "E", features={"price": 1.0})),
     ],
 )
 def test_a_change_with_other_features_is_refused(menu, change):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax.schema.context_schema import (
+from submax.schema.context import (
     LARGEST,
     MOST_CATEGORIES,
     MOST_FIELDS,

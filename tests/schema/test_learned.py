@@ -10,11 +10,11 @@ from safetensors.numpy import save
 from submax.core.serialization import read_state, state_bytes
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.schema import learned as limits_of
-from submax.schema.choices import Change
-from submax.schema.columns import Columns
-from submax.schema.learned import Learned
+from submax.schema import trained_policy as limits_of
+from submax.schema.actions import Change
 from submax.schema.model import Model
+from submax.schema.rows import Columns
+from submax.schema.trained_policy import TrainedPolicy
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def linucb(log):
 
 def refused(data):
     with raises_code("invalid-input") as error:
-        Learned.from_bytes(data, "the file")
+        TrainedPolicy.from_bytes(data, "the file")
     assert "\n" not in str(error.value)
 
 
@@ -60,7 +60,7 @@ def test_files_that_are_damaged_or_something_else_are_refused(log, linucb, tmp_p
     refused(save({"x": np.zeros(3)}))
     refused(Model.fresh(log.schema, linucb.policy, 0).to_bytes())
     with raises_code("invalid-input"):
-        Learned.read(tmp_path / "none.safetensors")
+        TrainedPolicy.read(tmp_path / "none.safetensors")
 
 
 @pytest.mark.parametrize("without", ["schema", "origin", "policy"])
@@ -79,7 +79,7 @@ def test_what_was_written_is_read_back(log, policy, tmp_path):
     learned = learn(log, policy, share=0.6, by="random", seed=3, keep_rows=20)
     (tmp_path / "policy.safetensors").write_bytes(b"something else, which is replaced")
     learned.write(tmp_path / "policy.safetensors")
-    again = Learned.read(str(tmp_path / "policy.safetensors"))
+    again = TrainedPolicy.read(str(tmp_path / "policy.safetensors"))
     context = log.parts[0].context
     np.testing.assert_array_equal(again.probabilities(context), learned.probabilities(context))
     assert (again.schema, again.specification) == (learned.schema, learned.specification)
@@ -111,7 +111,7 @@ def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active
     np.testing.assert_array_equal(table[:, [0, 2]][:, :, [1, 2, 3]].reshape(90, 6), said)
     assert not table[:, 1].any()
     assert not table[:, :, 0].any()
-    again = Learned.from_bytes(learned.to_bytes(), "the file")
+    again = TrainedPolicy.from_bytes(learned.to_bytes(), "the file")
     assert again.schema == learned.schema
     np.testing.assert_array_equal(again.probabilities(context), learned.probabilities(context))
 
@@ -157,8 +157,8 @@ def test_a_policy_of_a_file_is_read_with_trust(log, tmp_path):
     learned = learn(log, {"kind": f"{tmp_path / 'own.py'}:Own"})
     learned.write(tmp_path / "policy.safetensors")
     with raises_code("invalid-input"):
-        Learned.read(tmp_path / "policy.safetensors")
-    again = Learned.read(tmp_path / "policy.safetensors", trust=True)
+        TrainedPolicy.read(tmp_path / "policy.safetensors")
+    again = TrainedPolicy.read(tmp_path / "policy.safetensors", trust=True)
     assert again.policy == learned.policy
 
 

@@ -5,8 +5,7 @@ import pytest
 from refusals import raises_code
 
 from submax.core.spaces import Arms, Box, Mixed, Slots
-from submax.schema.choices import MOST_CHOICES, Change
-from submax.schema.menu import LISTED, MOST_SLOTS, Menu
+from submax.schema.actions import LISTED, MOST_CHOICES, MOST_SLOTS, ActionSpec, Change
 
 ARMS = ["A", "B", "C"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
@@ -29,7 +28,7 @@ def changed(menu, *changes):
     ],
 )
 def test_actions_make_the_space_of_their_kind(actions, space):
-    menu = Menu.of(actions)
+    menu = ActionSpec.of(actions)
     assert menu.space(menu.active) == space
 
 
@@ -44,37 +43,37 @@ def test_actions_make_the_space_of_their_kind(actions, space):
     ],
 )
 def test_an_action_has_a_row_and_a_row_its_action(actions, action, row):
-    menu = Menu.of(actions)
+    menu = ActionSpec.of(actions)
     assert menu.encoded(action) == row
     assert menu.action(row) == action
 
 
 def test_a_menu_is_the_same_after_it_was_written_and_read():
-    menu = changed(Menu.of(PAGE), ("add", "D", "title"), ("retire", "A", "title"))
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(menu), type=Menu) == menu
+    menu = changed(ActionSpec.of(PAGE), ("add", "D", "title"), ("retire", "A", "title"))
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(menu), type=ActionSpec) == menu
 
 
 def test_what_is_eligible_is_active_and_asked_for():
-    menu = changed(Menu.of(ARMS), ("pause", "A"), ("add", "D"))
+    menu = changed(ActionSpec.of(ARMS), ("pause", "A"), ("add", "D"))
     assert menu.active == ((1, 2, 3),)
     assert menu.eligible(None) == menu.active
     assert menu.eligible(["D", "A", "B", "B"]) == ((1, 3),)
     # Slots that are not named keep all their choices.
-    page = Menu.of(PAGE)
+    page = ActionSpec.of(PAGE)
     assert page.eligible({"title": ["C"]}) == ((2,), (0, 1))
     assert page.eligible({}) == page.active
 
 
 def test_a_choice_keeps_its_number_whatever_happens_to_others():
-    menu = changed(Menu.of(ARMS), ("retire", "A"), ("add", "D"), ("pause", "B"), ("add", "E"))
+    menu = changed(ActionSpec.of(ARMS), ("retire", "A"), ("add", "D"), ("pause", "B"), ("add", "E"))
     assert {name: menu.encoded(name) for name in "ABCDE"} == {
         name: [number] for number, name in enumerate("ABCDE")
     }
 
 
 def test_a_paused_choice_can_be_resumed_and_a_retired_one_cannot():
-    menu = changed(Menu.of(ARMS), ("pause", "A"), ("resume", "A"))
-    assert menu == Menu.of(ARMS)
+    menu = changed(ActionSpec.of(ARMS), ("pause", "A"), ("resume", "A"))
+    assert menu == ActionSpec.of(ARMS)
     menu = changed(menu, ("retire", "A"))
     for verb in ("pause", "resume", "retire"):
         with raises_code("conflict"):
@@ -83,20 +82,20 @@ def test_a_paused_choice_can_be_resumed_and_a_retired_one_cannot():
 
 @pytest.mark.parametrize("verb", ["pause", "retire", None])
 def test_a_name_is_used_once(verb):
-    menu = Menu.of(ARMS) if verb is None else changed(Menu.of(ARMS), (verb, "A"))
+    menu = ActionSpec.of(ARMS) if verb is None else changed(ActionSpec.of(ARMS), (verb, "A"))
     with raises_code("conflict"):
         changed(menu, ("add", "A"))
 
 
 @pytest.mark.parametrize("verb", ["pause", "retire"])
 def test_the_last_active_choice_stays(verb):
-    menu = changed(Menu.of(PAGE), ("pause", "wide", "layout"))
+    menu = changed(ActionSpec.of(PAGE), ("pause", "wide", "layout"))
     with raises_code("conflict"):
         changed(menu, (verb, "narrow", "layout"))
 
 
 def test_a_slot_has_no_more_than_so_many_choices():
-    menu = Menu.of([str(number) for number in range(MOST_CHOICES)])
+    menu = ActionSpec.of([str(number) for number in range(MOST_CHOICES)])
     with raises_code("invalid-input"):
         changed(menu, ("add", "more"))
 
@@ -104,11 +103,11 @@ def test_a_slot_has_no_more_than_so_many_choices():
 def test_joint_actions_are_listed_up_to_a_number():
     few = {"one": [str(n) for n in range(256)], "two": [str(n) for n in range(256)]}
     assert LISTED == 256**2
-    menu = Menu.of(few)
+    menu = ActionSpec.of(few)
     assert menu.can_list
     assert not changed(menu, ("add", "more", "one")).can_list
     assert changed(menu, ("add", "more", "one"), ("pause", "0", "one")).can_list
-    assert not Menu.of(OFFER).can_list
+    assert not ActionSpec.of(OFFER).can_list
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_joint_actions_are_listed_up_to_a_number():
 )
 def test_actions_that_make_no_sense_are_refused_in_a_short_line(actions):
     with raises_code("invalid-input") as refused:
-        Menu.of(actions)
+        ActionSpec.of(actions)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 500
 
@@ -146,15 +145,15 @@ def test_actions_that_make_no_sense_are_refused_in_a_short_line(actions):
 @pytest.mark.parametrize(
     ("menu", "wanted", "parameter"),
     [
-        (Menu.of(ARMS), [], "eligible"),
-        (changed(Menu.of(ARMS), ("pause", "A")), ["A"], "eligible"),
-        (Menu.of(ARMS), ["Z"], "choice"),
-        (Menu.of(ARMS), [["A"]], "choice"),
-        (Menu.of(ARMS), "A", "eligible"),
-        (Menu.of(PAGE), ["A"], "eligible"),
-        (Menu.of(PAGE), {"colour": ["A"]}, "slot"),
-        (Menu.of(PAGE), {"title": []}, "eligible"),
-        (Menu.of(PAGE), {"title": ["wide"]}, None),
+        (ActionSpec.of(ARMS), [], "eligible"),
+        (changed(ActionSpec.of(ARMS), ("pause", "A")), ["A"], "eligible"),
+        (ActionSpec.of(ARMS), ["Z"], "choice"),
+        (ActionSpec.of(ARMS), [["A"]], "choice"),
+        (ActionSpec.of(ARMS), "A", "eligible"),
+        (ActionSpec.of(PAGE), ["A"], "eligible"),
+        (ActionSpec.of(PAGE), {"colour": ["A"]}, "slot"),
+        (ActionSpec.of(PAGE), {"title": []}, "eligible"),
+        (ActionSpec.of(PAGE), {"title": ["wide"]}, None),
     ],
 )
 def test_eligible_names_that_make_no_sense_are_refused(menu, wanted, parameter):
@@ -178,10 +177,10 @@ def test_eligible_names_that_make_no_sense_are_refused(menu, wanted, parameter):
 )
 def test_changes_that_make_no_sense_are_refused(verb, choice, slot):
     with raises_code("invalid-input"):
-        changed(Menu.of(PAGE), (verb, choice, slot))
+        changed(ActionSpec.of(PAGE), (verb, choice, slot))
     if verb != "add":
         with raises_code("invalid-input", "choice"):
-            changed(Menu.of(ARMS), (verb, "D"))
+            changed(ActionSpec.of(ARMS), (verb, "D"))
 
 
 @pytest.mark.parametrize(
@@ -200,4 +199,4 @@ def test_changes_that_make_no_sense_are_refused(verb, choice, slot):
 )
 def test_an_action_that_is_not_on_the_menu_has_no_row(actions, action):
     with raises_code("invalid-input"):
-        Menu.of(actions).encoded(action)
+        ActionSpec.of(actions).encoded(action)

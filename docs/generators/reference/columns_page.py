@@ -7,14 +7,14 @@ import pyarrow as pa
 from docs.generators.markdown_tables import table
 from docs.generators.reference.meanings import meanings
 
+from submax.bandit.assignment import GROUPS
 from submax.evaluation.columns import ROLES, USUAL
 from submax.live.log.exporting.decision_table import DecisionTable
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.reward_table import reward_schema
-from submax.live.log.group_draw import GROUPS
 from submax.live.log.outcomes import STATUSES
-from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
+from submax.schema.context import ContextSchema
 from submax.schema.schema import Schema
 
 PAGE = Path(__file__).parents[2] / "reference" / "columns.md"
@@ -58,7 +58,7 @@ def page() -> str:
 
 def _decision_schema() -> pa.Schema:
     """Return the columns of a bandit with two fields of context and rewards by name."""
-    menu = Menu.of(["A", "B"])
+    menu = ActionSpec.of(["A", "B"])
     context = ContextSchema.of({"country": ["fr", "de"], "age": "number"})
     declared = Schema(menu=menu, context=context, rewards={"kind": "binary"})
     nothing = OpenDecisions({}, set(), {})

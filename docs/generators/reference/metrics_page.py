@@ -8,12 +8,11 @@ from docs.generators.reference.schema_words import cell
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
 from submax.live.monitoring.alarms import alarm_records
 from submax.live.monitoring.alarms.webhook import WEBHOOK_FAILURES
 from submax.live.monitoring.shadow.shadow_worker import SHADOW_FAILURES
-from submax.live.serving.checked_policy import SIMPLER, UNIFORM
 from submax.live.serving.live_state import DAMAGED
-from submax.live.serving.serving import LATE
 from submax.web.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
 
 PAGE = Path(__file__).parents[2] / "reference" / "metrics.md"

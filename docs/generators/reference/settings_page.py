@@ -8,12 +8,17 @@ import msgspec
 from docs.generators.markdown_tables import table
 from docs.generators.reference.schema_words import cell, fields_table
 
+from submax.bandit.guard_rails import GuardRails
+from submax.bandit.settings import (
+    DECLARED_TYPES,
+    FIXED,
+    MEMORY_ONLY,
+    STORE_ONLY,
+    AlarmSettings,
+    ContextField,
+    Settings,
+)
 from submax.core.processes import BY_FILE
-from submax.live.declaring.alarm_settings import AlarmSettings
-from submax.live.declaring.declared_types import DECLARED_TYPES, ContextField
-from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY, STORE_ONLY
-from submax.live.declaring.settings import Settings
 from submax.live.monitoring.alarms.webhook_options import PRIVATE, SECRET
 from submax.web.server.running.serve_options import KEY, OPTIONS, STORE
 from submax.web.server.running.server_option import ServerOption

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from submax.bandit.settings import Settings
 from submax.cli.operating import opened_for_reading
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError, SubmaxError
@@ -18,7 +19,6 @@ from submax.live.archive.compacting.compactor import removed_rows
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.archive.segments.segment_folder import SegmentFolder, archive_folder
 from submax.live.bandits.open import open_store
-from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of

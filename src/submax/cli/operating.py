@@ -12,6 +12,9 @@ from typing import Any, NamedTuple, Self
 import click
 import msgspec
 
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.guard_rails import limits_at
+from submax.bandit.lift import LiftReport, lift_reports
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.processes import variable_text
@@ -20,15 +23,12 @@ from submax.live.bandits.bandit import Bandit
 from submax.live.bandits.open import SERVERS, open_store
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
-from submax.live.declaring.ramps import limits_at
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names
 from submax.live.log.export import Export
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.snapshot import read_snapshot
 from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.lift.lift_report import LiftReport
-from submax.live.monitoring.lift.lift_reports import lift_reports
 from submax.live.monitoring.shadow.shadow_comparison import stored_report
 from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
@@ -36,11 +36,10 @@ from submax.live.operating.audit_log import COMMAND_LINE, AuditEntry, AuditLog
 from submax.live.operating.current_probabilities import CurrentProbabilities
 from submax.live.operating.doctor import Finding, examined
 from submax.live.operating.notices import notices
-from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.web.server.access.key import time_text
 from submax.web.server.client.client import Client
 from submax.web.server.client.connecting.caller import Caller

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from submax.evaluation.learning import learn_best as learn_best
     from submax.evaluation.learning import tune as tune
     from submax.evaluation.log import Log as Log
-    from submax.schema.learned import Learned as Learned
+    from submax.schema.trained_policy import TrainedPolicy as TrainedPolicy
 
 _HOME = {
     "BestPolicy": "submax.evaluation.learning",
     "Comparison": "submax.evaluation.comparison",
-    "Learned": "submax.schema.learned",
+    "TrainedPolicy": "submax.schema.trained_policy",
     "Log": "submax.evaluation.log",
     "PartedLog": "submax.evaluation.batches",
     "compare": "submax.evaluation.comparison",
@@ -40,9 +40,9 @@ _HOME = {
 __all__ = [
     "BestPolicy",
     "Comparison",
-    "Learned",
     "Log",
     "PartedLog",
+    "TrainedPolicy",
     "compare",
     "compare_rewards",
     "learn",

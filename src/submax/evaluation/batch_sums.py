@@ -27,7 +27,7 @@ from submax.evaluation.intervals import Terms
 from submax.evaluation.log import Log
 from submax.evaluation.overview import ChoiceFacts
 from submax.evaluation.reward_models import FOLDS
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
 from submax.schema.schema import Schema
 
 

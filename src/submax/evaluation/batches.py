@@ -29,8 +29,8 @@ from submax.evaluation.log import Log
 from submax.evaluation.reading import NoRowsError, described_menu, read_action_features
 from submax.evaluation.sources import READ_ERRORS, TextFormat, files_of, open_source
 from submax.evaluation.targets import COLUMNS, GivenProbabilities, TargetPolicy, probability_columns
-from submax.schema.context_schema import Category, ContextSchema, Field
-from submax.schema.menu import ChoiceIndices, Menu
+from submax.schema.actions import ActionSpec, ChoiceIndices
+from submax.schema.context import Category, ContextSchema, Field
 from submax.schema.rewards import rewards_of
 from submax.schema.schema import Schema
 from submax.simulation.runner import available_cores, dask_executor, local_executor
@@ -65,7 +65,7 @@ def common_schema(schemas: Sequence[Schema]) -> Schema:
             slot.name: _sorted([[c.name for c in one.menu.slots[place].choices] for one in schemas])
             for place, slot in enumerate(menu.slots)
         }
-        menu = Menu.of(next(iter(names.values())) if menu.plain else names)
+        menu = ActionSpec.of(next(iter(names.values())) if menu.plain else names)
     fields: dict[str, Field] = {}
     for place, name in enumerate(first.context.names):
         field = first.context.fields[place]

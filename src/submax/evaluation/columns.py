@@ -23,9 +23,8 @@ from submax.evaluation.cells import (
     eligible_names,
     not_whole,
 )
-from submax.schema.choices import ARMS, MOST_CHOICES
-from submax.schema.context_schema import LARGEST, Category, ContextSchema, Field, Number
-from submax.schema.menu import ChoiceIndices, Menu
+from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices
+from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 
 ROLES = (
     "action",
@@ -424,7 +423,7 @@ class ActionColumns:
     Without a ``menu`` the choices of a slot are the names that occur in its column.
     """
 
-    def __init__(self, names: ColumnNames, menu: Menu | None) -> None:
+    def __init__(self, names: ColumnNames, menu: ActionSpec | None) -> None:
         self._names, self._menu = names.actions, menu
         self.ranges = () if menu is None else menu.ranges
         self.slots = {slot: Vocabulary() for slot in names.actions}
@@ -476,7 +475,7 @@ class ActionColumns:
 
     def finished(
         self, action: NDArray[Any], eligible_set: NDArray[np.int32]
-    ) -> tuple[Menu, tuple[ChoiceIndices, ...], NDArray[np.int32]]:
+    ) -> tuple[ActionSpec, tuple[ChoiceIndices, ...], NDArray[np.int32]]:
         """Return the menu, the sets of eligible choices, and the index of each row's set.
 
         If no menu was declared, the names that occur become its choices, sorted; the indices in
@@ -492,10 +491,10 @@ class ActionColumns:
             names[name], new_index = vocabulary.sorted(used)
             action[:, slot] = new_index[action[:, slot]]
             new_indices.append(new_index)
-        menu = Menu.of(names.get(ARMS, names))
+        menu = ActionSpec.of(names.get(ARMS, names))
         return menu, *self._eligible.finished(eligible_set, new_indices, menu.active)
 
-    def notes(self, menu: Menu, action: NDArray[Any]) -> Iterator[str]:
+    def notes(self, menu: ActionSpec, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the results of ``finished``."""
         for slot in menu.slots if self._menu is None else ():
             if not_whole(choice.name for choice in slot.choices):
@@ -517,7 +516,7 @@ class ActionColumns:
             yield f"the log contains choices that are no longer active: {listed}"
 
 
-def _no_longer_active(menu: Menu, action: NDArray[Any]) -> Iterator[str]:
+def _no_longer_active(menu: ActionSpec, action: NDArray[Any]) -> Iterator[str]:
     """Yield the choices that some row took and that a policy may no longer choose."""
     for place, slot in enumerate(menu.slots):
         for index in np.unique(action[:, place]).astype(np.int64):

@@ -56,8 +56,8 @@ from submax.evaluation.targets import (
     with_every_action,
 )
 from submax.policies import make_policy
-from submax.schema.columns import Columns
-from submax.schema.learned import Learned
+from submax.schema.rows import Columns
+from submax.schema.trained_policy import TrainedPolicy
 
 SUFFIX = ".safetensors"
 """The ending of files that hold a learned policy."""
@@ -68,7 +68,7 @@ FEWEST_STORED = 10_000
 """A policy that stores fewer rows than this, and not all it learned from, is not looked for."""
 HASH_SEED, HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Constants of the hash by which rows are compared, from the generator SplitMix64."""
-Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned | TargetPolicy | Any
+Candidate = str | Path | Mapping[str, Any] | Policy[Any] | TrainedPolicy | TargetPolicy | Any
 """A policy by name (also with a variant, ``linucb@greedy``, ``reward-model``, ``always=A`` or
 ``columns=prob_*``), file, table or object, a learned policy, an array of probabilities, a function,
 or a fitted classifier."""
@@ -76,7 +76,7 @@ or a fitted classifier."""
 
 def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
     """Return the policies by name; refuse two policies of the same name."""
-    if isinstance(policies, (str, Path, Learned, Policy, TargetPolicy, np.ndarray)):
+    if isinstance(policies, (str, Path, TrainedPolicy, Policy, TargetPolicy, np.ndarray)):
         raise InputError(
             f"policies is one {type(policies).__name__}, and must be a list of policies or a "
             "table from names to policies: put it into a list, [...]",
@@ -100,7 +100,7 @@ def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, 
 
 
 def _name(policy: Candidate) -> str:
-    if isinstance(policy, Learned):
+    if isinstance(policy, TrainedPolicy):
         return _name(policy.specification or policy.policy)
     if isinstance(policy, Mapping):
         return str(policy.get("name", policy.get("kind")))
@@ -113,12 +113,12 @@ def _is_file(candidate: Candidate) -> bool:
     return isinstance(candidate, str) and candidate.endswith(SUFFIX)
 
 
-def _already_learned(candidate: Candidate) -> Learned | None:
+def _already_learned(candidate: Candidate) -> TrainedPolicy | None:
     """Return the learned policy, read from its file if necessary; None if there is none yet."""
-    if isinstance(candidate, Learned):
+    if isinstance(candidate, TrainedPolicy):
         return candidate
     if isinstance(candidate, Path) or _is_file(candidate):
-        return Learned.read(str(candidate))
+        return TrainedPolicy.read(str(candidate))
     return None
 
 
@@ -157,7 +157,7 @@ def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
 
 def checked(
     candidate: Any, log: Any
-) -> Learned | TargetPolicy | Policy[Any] | str | dict[str, Any]:
+) -> TrainedPolicy | TargetPolicy | Policy[Any] | str | dict[str, Any]:
     """Return a candidate after checking that it suits the log; read a learned one from its file.
 
     The log is a ``Log`` or a ``PartedLog``. The check takes place before any policy learns, so that
@@ -182,7 +182,7 @@ def checked(
     return candidate  # type: ignore[no-any-return]  # make_policy accepts it
 
 
-def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
+def unseen_rows(log: Log, learned: TrainedPolicy) -> Booleans | None:
     """Return which rows of the log a policy did not learn from; None if that is not known.
 
     If the log has only grown since the policy learned, it still begins with the same rows.
@@ -203,7 +203,7 @@ def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
     return unseen
 
 
-def _unlike_stored(log: Log, learned: Learned) -> Booleans | None:
+def _unlike_stored(log: Log, learned: TrainedPolicy) -> Booleans | None:
     """Return which rows differ from all rows stored with a policy.
 
     None if the policy stores too few rows, or too many equal ones.
@@ -595,7 +595,7 @@ def compare(
     A policy given by name, table or object learns from a ``share`` of the rows, the first by time
     or random ones, and is evaluated on the other rows.
 
-    A policy that was learned before, given as ``Learned`` or as its file, is evaluated on the same
+    A policy that was learned before, given as ``TrainedPolicy`` or a file, is evaluated on the same
     rows, or on all rows if every policy was learned before. If it was learned from this log, or
     from this log before it grew, it is evaluated on the rows it did not learn from; if it learned
     from all rows, its estimates have a caution. ``apart=True`` asserts that it learned from none
@@ -857,7 +857,7 @@ def _evaluated_part(
     targets = {name: learned_target(one, log, first, seed) for name, one in candidates.items()}
     unseen, notes = ~first, list[str]()
     for name, candidate in candidates.items():
-        if isinstance(candidate, Learned):
+        if isinstance(candidate, TrainedPolicy):
             known = unseen_rows(log, candidate)
             if known is None:
                 notes.append(

@@ -31,7 +31,7 @@ from submax.evaluation.intervals import (
     standard_error_of_mean,
 )
 from submax.evaluation.log import By, Log
-from submax.schema.context_schema import Category
+from submax.schema.context import Category
 from submax.schema.schema import Schema
 
 LOGGING_POLICY = "logging policy"

@@ -29,11 +29,10 @@ from submax.evaluation.reward_models import (
     polynomial_features,
 )
 from submax.evaluation.targets import TargetPolicy, check_same_schema
-from submax.schema.columns import Columns
-from submax.schema.learned import Learned
 from submax.schema.model import reindexed
+from submax.schema.rows import Columns, Standardization
 from submax.schema.schema import Schema
-from submax.schema.standardization import Standardization
+from submax.schema.trained_policy import TrainedPolicy
 
 
 def among_eligible(table: Floats, mask: Booleans) -> Floats:
@@ -246,9 +245,9 @@ class LoggedEvidence:
             for slot, one in enumerate(log.schema.menu.slots)
         ]
 
-    def about(self, learned: Learned | TargetPolicy) -> PolicyEvidence:
+    def about(self, learned: TrainedPolicy | TargetPolicy) -> PolicyEvidence:
         """Return the evidence about a learned policy, or about a policy of another kind."""
-        if isinstance(learned, Learned):
+        if isinstance(learned, TrainedPolicy):
             check_same_schema(learned, self.log)
         elif not self._can_list():
             raise InputError(
@@ -256,7 +255,7 @@ class LoggedEvidence:
                 f"that give all probabilities are allowed for up to {MOST_LISTED} joint actions: "
                 "evaluate a policy by name"
             )
-        if isinstance(learned, Learned) and not self._can_list():
+        if isinstance(learned, TrainedPolicy) and not self._can_list():
             parts = [self._by_drawing(learned, *rows) for rows in self._rows()]
         else:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
@@ -352,10 +351,10 @@ class LoggedEvidence:
         return predicted
 
     def _by_listing(
-        self, learned: Learned | TargetPolicy, part: Columns, rows: slice
+        self, learned: TrainedPolicy | TargetPolicy, part: Columns, rows: slice
     ) -> PolicyEvidence:
         """Return the evidence of a part from the probabilities of all joint actions."""
-        if isinstance(learned, Learned):
+        if isinstance(learned, TrainedPolicy):
             table = self._learned_table(learned, part, rows)
         else:
             table = learned.probabilities(self.log.schema, part.context, self.numbers[rows])
@@ -376,7 +375,7 @@ class LoggedEvidence:
         group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
         return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
 
-    def _learned_table(self, learned: Learned, part: Columns, rows: slice) -> Floats:
+    def _learned_table(self, learned: TrainedPolicy, part: Columns, rows: slice) -> Floats:
         """Return the probabilities ``[n, M]``; in each row the policy decides among its set."""
         sets = self.log.eligible_sets
         if len(sets) == 1:
@@ -388,7 +387,7 @@ class LoggedEvidence:
             table[same] = learned.probabilities(part.context[same], sets[number])
         return table
 
-    def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
+    def _by_drawing(self, learned: TrainedPolicy, part: Columns, rows: slice) -> PolicyEvidence:
         """Return the evidence of a part from the density of its actions and from drawn actions.
 
         The draws give the expected reward, and the probability of each slot's choice.
@@ -459,7 +458,7 @@ class LoggedEvidence:
 
 
 def _probability_of(
-    learned: Learned, context: Floats, action: NDArray[Any], space: Space
+    learned: TrainedPolicy, context: Floats, action: NDArray[Any], space: Space
 ) -> Floats:
     """Return the policy's probability of the action of each row.
 

@@ -31,7 +31,7 @@ from submax.evaluation.targets import (
 )
 from submax.policies import make_policy
 from submax.policies.specification import read_value, table_of, with_values
-from submax.schema.learned import MOST_ROWS, Learned
+from submax.schema.trained_policy import MOST_ROWS, TrainedPolicy
 
 DEFAULT = "rcp-adaptive"
 """The policy that is learned if a log has too few rows for a choice."""
@@ -219,7 +219,7 @@ class BestPolicy(NamedTuple):
     """
 
     winner: str
-    learned: Learned
+    learned: TrainedPolicy
     race: Race | None
     report: Comparison | None
     notes: list[str]
@@ -308,13 +308,13 @@ def learn_best(
 
 def raced(
     log: DividedLog, given: Mapping[str, Any], seed: int, progress: Progress | None = None
-) -> tuple[Race, dict[str, Learned]]:
+) -> tuple[Race, dict[str, TrainedPolicy]]:
     """Return the comparison of the candidates, and what they learned for its first fold.
 
     The last part of the log is the first one on which they are compared.
     """
     estimator = make_off_policy(CHOOSING_ESTIMATOR)
-    race, first, contenders = Race(list(given)), dict[str, Learned](), list(given)
+    race, first, contenders = Race(list(given)), dict[str, TrainedPolicy](), list(given)
     for held_out in reversed(range(int(log.part.max()) + 1)):
         others = log.log.rows(log.part != held_out)
         learned = _learned(others, {name: given[name] for name in contenders}, seed, progress)
@@ -344,7 +344,7 @@ def _without_choice(
     return BestPolicy(name, best, None, None, notes, training_warnings(best.policy, rows))
 
 
-def _about_speed(name: str, learned: Learned, log: Log) -> list[str]:
+def _about_speed(name: str, learned: TrainedPolicy, log: Log) -> list[str]:
     """Return a sentence if one decision takes long, measured on the first row."""
     if not log.parts or log.schema.menu.ranges:
         return []
@@ -360,9 +360,9 @@ def _about_speed(name: str, learned: Learned, log: Log) -> list[str]:
 
 def _learned(
     log: Log, given: Mapping[str, Any], seed: int, progress: Progress | None
-) -> dict[str, Learned]:
+) -> dict[str, TrainedPolicy]:
     """Return all candidates, learned; a variant of a candidate is not learned again."""
-    found: dict[str, Learned] = {}
+    found: dict[str, TrainedPolicy] = {}
     for place, (name, candidate) in enumerate(given.items()):
         if progress is not None:
             progress(name, place, len(given))
@@ -415,7 +415,7 @@ def learn(
     by: By = "time",
     seed: int = 0,
     keep_rows: int = MOST_ROWS,
-) -> Learned:
+) -> TrainedPolicy:
     """Return the policy learned from a log, or from a ``share`` of its rows.
 
     Without a ``policy`` the best of a small set is learned, and of a list of policies the best;

@@ -18,10 +18,10 @@ from submax.core.problem import Problem
 from submax.core.summary import LINES, Summary, counted, listed, number, percentage
 from submax.evaluation.intervals import mean, standard_error_of_mean
 from submax.evaluation.propensities import modelled_propensities, with_estimated_propensities
-from submax.schema.columns import Columns
-from submax.schema.context_schema import Category, ContextSchema
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.context import Category, ContextSchema
 from submax.schema.rewards import rewards_of
+from submax.schema.rows import Columns
 from submax.schema.schema import Schema
 
 

@@ -11,7 +11,7 @@ from submax.evaluation.diagnostics import PropensityCalibration, calibrations
 from submax.evaluation.estimates import Overlap, SliceEstimate
 from submax.evaluation.intervals import mean
 from submax.evaluation.log import Log
-from submax.schema.context_schema import Category
+from submax.schema.context import Category
 
 
 class ChoiceFacts(NamedTuple):

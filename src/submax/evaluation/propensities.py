@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.evaluation.intervals import total
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns, Standardization
 from submax.schema.schema import Schema
-from submax.schema.standardization import Standardization
 
 if TYPE_CHECKING:
     from submax.evaluation.log import Log

@@ -38,10 +38,8 @@ from submax.evaluation.columns import (
     role_of_similar,
 )
 from submax.evaluation.sources import PLAIN, Source, TextFormat, open_source
-from submax.schema.action_features import described
-from submax.schema.choices import ARMS, MOST_CHOICES, Slot, of_slot
-from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import Menu
+from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, Slot, described, of_slot
+from submax.schema.context import ContextSchema
 from submax.schema.names import short_repr
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
@@ -166,7 +164,7 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     return found[ARMS] if keys == [DESCRIBED_ACTION] else found
 
 
-def described_menu(menu: Menu, features: Mapping[str, Any]) -> tuple[Menu, list[str]]:
+def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
     """Return the menu with features, and notes about features of choices the log does not have."""
     tables = {ARMS: features} if menu.plain else dict(features)
     not_in_log = []
@@ -357,7 +355,7 @@ def read_log(
     if declared.schema is not None:
         fields = declared.schema.context
     if declared.actions is not None:
-        menu = Menu.of(declared.actions)
+        menu = ActionSpec.of(declared.actions)
     if declared.context is not None:
         fields = ContextSchema.of(declared.context)
     if declared.rewards is not None:
@@ -372,7 +370,7 @@ def read_log(
     return _LogReader(opened, names, menu, fields, rewards, features).read(skip_bad_rows)
 
 
-def _as_declared(names: ColumnNames, menu: Menu | None) -> ColumnNames:
+def _as_declared(names: ColumnNames, menu: ActionSpec | None) -> ColumnNames:
     """Assign a single column of actions to the only slot or interval that is declared."""
     if menu is None or menu.plain or list(names.actions) != [ARMS]:
         return names
@@ -389,7 +387,7 @@ class _LogReader:
         self,
         source: Source,
         names: ColumnNames,
-        menu: Menu | None,
+        menu: ActionSpec | None,
         context: ContextSchema | None,
         rewards: dict[str, Any] | None,
         features: Mapping[str, Any] | None,

@@ -13,8 +13,8 @@ from submax.core.errors import InputError
 from submax.evaluation.cells import BadRows, CheckedBatch, eligible_names
 from submax.evaluation.columns import ColumnNames, ContextColumns, context_columns
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
-from submax.schema.learned import Learned
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.trained_policy import TrainedPolicy
 
 ROLES = ("context", "id", "eligible")
 """Roles that a column of a file to be scored can have."""
@@ -23,7 +23,7 @@ PROBABILITY = "prob_"
 
 
 def scores(
-    learned: Learned,
+    learned: TrainedPolicy,
     source: Any,
     columns: Mapping[str, Any] | None = None,
     text: TextFormat = PLAIN,
@@ -79,7 +79,7 @@ def scores(
 
 def write_scores(
     file: BinaryIO,
-    learned: Learned,
+    learned: TrainedPolicy,
     source: Any,
     columns: Mapping[str, Any] | None = None,
     text: TextFormat = PLAIN,
@@ -96,7 +96,7 @@ def write_scores(
     return rows
 
 
-def _scored(learned: Learned, context: Any, eligible: Any, ids: Any) -> Any:
+def _scored(learned: TrainedPolicy, context: Any, eligible: Any, ids: Any) -> Any:
     names = [choice.name for choice in learned.schema.menu.slots[0].choices]
     probability: Floats = np.empty((len(context), len(names)))
     if eligible is None:

@@ -20,7 +20,7 @@ from pyarrow import csv, parquet
 
 from submax.core.errors import InputError, one_line
 from submax.evaluation.cells import BadRows, numbers
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.schema.schema import METADATA, Schema
 
 GZIP = b"\x1f\x8b"

@@ -22,10 +22,10 @@ from submax.models.training import Training, most_steps
 from submax.policies import make_policy
 from submax.policies.greedy_regression import Tempered
 from submax.policies.specification import table_of
-from submax.schema.context_schema import Category
-from submax.schema.learned import MOST_ROWS, Learned, Origin
+from submax.schema.context import Category
+from submax.schema.rows import Standardization
 from submax.schema.schema import Schema
-from submax.schema.standardization import Standardization
+from submax.schema.trained_policy import MOST_ROWS, Provenance, TrainedPolicy
 
 
 class TargetPolicy(ABC):
@@ -42,7 +42,7 @@ class TargetPolicy(ABC):
         return False
 
     @property
-    def base(self) -> Learned | None:
+    def base(self) -> TrainedPolicy | None:
         """The learned policy of which this one is a variant, if any."""
         return None
 
@@ -162,7 +162,7 @@ def decoded_context(schema: Schema, context: NDArray[np.float32]) -> dict[str, N
     return columns
 
 
-def check_same_schema(learned: Learned, log: Log) -> None:
+def check_same_schema(learned: TrainedPolicy, log: Log) -> None:
     """Refuse a policy that was learned for other actions or contexts than those of the log.
 
     Whether choices are still active makes no difference.
@@ -477,7 +477,7 @@ def learn_one(
     by: By = "time",
     seed: int = 0,
     keep_rows: int = MOST_ROWS,
-) -> Learned:
+) -> TrainedPolicy:
     """Return one policy learned from a log, or from a ``share`` of its rows; see ``learn``."""
     whole_number("keep_rows", keep_rows, at_least=0)
     whole_number("seed", seed, at_least=0)
@@ -486,7 +486,7 @@ def learn_one(
     part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
     if made.traits.needs_propensities:
         part = part.with_estimated_propensities(seed)
-    origin = Origin(
+    origin = Provenance(
         log=log.fingerprint,
         rows=len(part),
         log_rows=len(log),
@@ -495,7 +495,7 @@ def learn_one(
         seed=seed,
         estimated_propensities=int(part.estimated.sum()),
     )
-    return Learned.of(part.schema, policy, part.parts, origin, keep_rows)
+    return TrainedPolicy.of(part.schema, policy, part.parts, origin, keep_rows)
 
 
 def without_name(policy: Specification) -> Specification:
@@ -511,7 +511,7 @@ def tempered_table(policy: Policy[Any], temperature: float) -> dict[str, Any]:
     return {"kind": "tempered", "policy": table_of(policy), "temperature": temperature}
 
 
-def variant_of(learned: Learned, temperature: float) -> Learned:
+def variant_of(learned: TrainedPolicy, temperature: float) -> TrainedPolicy:
     """Return the variant of a learned policy; nothing is learned again."""
     return learned._replace(
         policy=Tempered(learned.policy, temperature),
@@ -536,11 +536,11 @@ class Sharpened(TargetPolicy):
 
     @property
     def learns(self) -> bool:
-        return not isinstance(self._policy, (Learned, TargetPolicy))
+        return not isinstance(self._policy, (TrainedPolicy, TargetPolicy))
 
     @property
-    def base(self) -> Learned | None:
-        return self._policy if isinstance(self._policy, Learned) else None
+    def base(self) -> TrainedPolicy | None:
+        return self._policy if isinstance(self._policy, TrainedPolicy) else None
 
     def learned_from(self, log: Log, seed: int) -> TargetPolicy:
         if not self.learns:
@@ -629,4 +629,4 @@ def learns(candidate: Any) -> bool:
     """Return whether a candidate has to learn from a part of the log before it is evaluated."""
     if isinstance(candidate, TargetPolicy):
         return candidate.learns
-    return not isinstance(candidate, Learned)
+    return not isinstance(candidate, TrainedPolicy)

@@ -12,10 +12,9 @@ from submax.core.policy import Policy
 from submax.core.problem import Feedback, Problem
 from submax.core.processes import BACKGROUND
 from submax.core.serialization import modules_of, read_state, state_bytes, stored
-from submax.schema.columns import Columns
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.rows import Columns, Standardization
 from submax.schema.schema import Schema
-from submax.schema.standardization import Standardization
 
 EXPECTED = 100
 """Number of decisions until the next version if it is unknown: the default of ``refit_rows``."""

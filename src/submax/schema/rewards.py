@@ -1,15 +1,17 @@
-"""Reward scales by name."""
+"""Rewards as they are declared: one scale, or several parts by name or by slot."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, get_args
 
 import msgspec
+import numpy as np
 
-from submax.core.checks import one_of
+from submax.core.checks import finite, one_of
 from submax.core.errors import InputError
 from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type, short_repr
 
 SCALES: dict[str, type[Scale]] = {
     "binary": Binary,
@@ -56,3 +58,217 @@ def rewards_of(rewards: object) -> dict[str, Any]:
     raise InputError(
         f"rewards must be a scale such as submax.Binary(), or its name, not {rewards!r:.60}"
     )
+
+
+NAMED, SLOTS = "named", "slots"
+PartCombination = Literal["sum", "max", "first"]
+WORDS = {
+    NAMED: ("kind", "weights", "combination", "each"),
+    SLOTS: ("kind", "combination", "each"),
+}
+"""The words of a declaration of rewards with parts, by its kind."""
+MAX_PARTS = 50
+"""The most names: each is a column of every export."""
+MAX_LEVELS = 16
+"""The most combined rewards that are levels of a discrete scale; every level is a row of tables
+that policies compute for each decision."""
+UNKNOWN_NAME = "unknown-reward-name"
+"""The code of the error for a reward under a name that was not declared."""
+
+
+class RewardParts(msgspec.Struct, frozen=True):
+    """How the parts of a reward become the one reward that is learned from.
+
+    ``weights`` has a number for each part, ``each`` is the scale of every part. With the
+    ``combination`` "sum" the reward is Σ weight × part, and a part that did not come counts as 0;
+    with "max" it is the largest weight × part that came; with "first" that of the first name, in
+    the declared order, that came. ``kind`` is "named", or "slots" if the parts are those of slots.
+
+    >>> parts = RewardParts("named", {"click": 1.0, "purchase": 20.0}, "sum", {"kind": "binary"})
+    >>> parts.combined({"purchase": 1.0})
+    20.0
+    >>> parts.scale.bounds
+    (0.0, 21.0)
+    """
+
+    kind: str
+    weights: dict[str, float]
+    combination: PartCombination
+    each: dict[str, Any]
+
+    @classmethod
+    def of(cls, rewards: Mapping[str, Any], slots: Sequence[str]) -> Self | None:
+        """The parts of rewards as ``declared_rewards`` returns them; None if they have no parts."""
+        if rewards["kind"] not in WORDS:
+            return None
+        weights = rewards.get("weights") or dict.fromkeys(slots, 1.0)
+        return cls(rewards["kind"], dict(weights), rewards["combination"], rewards["each"])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the parts, in the declared order."""
+        return list(self.weights)
+
+    @property
+    def each_scale(self) -> Scale:
+        """The scale of every part."""
+        return scale_of(self.each)
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the combined reward, which follows from the weights.
+
+        It is discrete if there are few possible rewards: then all of them are levels, and policies
+        find the best action sooner than by quantiles of the rewards that came.
+        """
+        possible = sorted(self._possible())
+        if possible == [0.0, 1.0]:
+            return Binary()
+        if len(possible) > 1:
+            return Discrete(tuple(possible))
+        low, high = self._bounds()
+        return Continuous(
+            low=None if math.isinf(low) else low, high=None if math.isinf(high) else high
+        )
+
+    def combined(self, parts: Mapping[str, float]) -> float:
+        """The reward of a decision for which these parts came, at least one."""
+        if self.combination == "sum":
+            # In the declared order, so that the sum is one of the levels to the last bit.
+            came = ((weight, parts[name]) for name, weight in self.weights.items() if name in parts)
+            return float(sum(weight * value for weight, value in came))
+        if self.combination == "max":
+            return max(self.weights[name] * value for name, value in parts.items())
+        first = next(name for name in self.weights if name in parts)
+        return self.weights[first] * parts[first]
+
+    def is_complete(self, parts: Mapping[str, float]) -> bool:
+        """Whether every part came."""
+        return len(parts) == len(self.weights)
+
+    def given(self, value: object, name: object) -> dict[str, Any]:
+        """The parts that a caller gave: a value with a name, a table, or a list for all slots."""
+        word = "slot" if self.kind == SLOTS else "name"
+        if name is not None:
+            table: Mapping[Any, Any] = {name: value}
+        elif isinstance(value, Mapping) and value:
+            table = value
+        elif self.kind == SLOTS and isinstance(value, (list, tuple, np.ndarray)):
+            table = self._listed(list(value))
+        else:
+            example = f"{word}={self.names[0]!r}"
+            raise InputError(
+                f"the reward {short_repr(value)} was given without a {word}, and this bandit has "
+                f"a reward for each of {', '.join(self.names)}: give {example}, or a table",
+                code=UNKNOWN_NAME,
+            )
+        for one in table:
+            if not isinstance(one, str) or one not in self.weights:
+                raise InputError(
+                    f"the reward has the {word} {short_repr(one)}, and this bandit declares "
+                    f"{', '.join(self.names)}: give one of these",
+                    code=UNKNOWN_NAME,
+                )
+        return dict(table)
+
+    def _listed(self, values: Sequence[object]) -> dict[str, object]:
+        if len(values) != len(self.weights):
+            raise InputError(
+                f"{len(values)} rewards were given, and this bandit has {len(self.weights)} slots, "
+                f"{', '.join(self.names)}: give a reward for each of them, or a table"
+            )
+        return dict(zip(self.weights, values, strict=True))
+
+    def _bounds(self) -> tuple[float, float]:
+        """The lowest and the highest combined reward; infinite if unknown."""
+        ends = [_weighted(weight, _ends(self.each_scale)) for weight in self.weights.values()]
+        if self.combination == "sum":
+            return sum(min(*one, 0.0) for one in ends), sum(max(*one, 0.0) for one in ends)
+        return min(min(one) for one in ends), max(max(one) for one in ends)
+
+    def _possible(self) -> set[float]:
+        """All combined rewards, if they are known and not too many; else none."""
+        scale = self.each_scale
+        values = (0.0, 1.0) if isinstance(scale, Binary) else getattr(scale, "values", ())
+        weights = self.weights.values()
+        if self.combination != "sum":
+            found = {weight * value for weight in weights for value in values}
+            return found if len(found) <= MAX_LEVELS else set()
+        found = {0.0} if values else set()
+        for weight in weights:
+            found = {before + weight * value for before in found for value in (0.0, *values)}
+            if len(found) > MAX_LEVELS:
+                return set()
+        return found
+
+
+def declared_rewards(rewards: object) -> dict[str, Any]:
+    """The table of rewards as the store has it: of a scale, or of rewards with parts.
+
+    A table without a "kind" has names and weights: ``{"click": 1, "purchase": 20}``.
+    """
+    if isinstance(rewards, str):
+        rewards = {"kind": rewards}
+    if not isinstance(rewards, Mapping):
+        return rewards_of(rewards)
+    table: Mapping[str, Any] = rewards
+    if "kind" not in rewards:
+        _refuse_scale_without_kind(rewards)
+        table = {"kind": NAMED, "weights": rewards}
+    if table["kind"] not in WORDS:
+        one_of("kind of rewards", str(table["kind"]), [*SCALES, *WORDS])
+        return rewards_of(table)
+    kind = str(table["kind"])
+    for word in table:
+        one_of(f"key of rewards {kind!r}:", str(word), WORDS[kind])
+    combination = str(table.get("combination", "sum"))
+    one_of("combination", combination, get_args(PartCombination))
+    checked: dict[str, Any] = {
+        "kind": kind,
+        "combination": combination,
+        "each": rewards_of(table.get("each", "binary")),
+    }
+    return {**checked, "weights": _weights(table.get("weights"))} if kind == NAMED else checked
+
+
+def _refuse_scale_without_kind(rewards: Mapping[Any, Any]) -> None:
+    known = [word for word in rewards if word in SCALE_PARAMETERS]
+    if known or not rewards:
+        raise InputError(
+            f"the table rewards has no 'kind': give one of {', '.join([*SCALES, *WORDS])}, or a "
+            "table of names and weights such as {'click': 1, 'purchase': 20}"
+        )
+
+
+def _weights(given: object) -> dict[str, float]:
+    if not isinstance(given, Mapping) or not 0 < len(given) <= MAX_PARTS:
+        raise InputError(
+            f"the weights of named rewards are {short_repr(given)}, and a table of 1 to "
+            f"{MAX_PARTS} names is allowed: give weights = {{'click': 1, 'purchase': 20}}"
+        )
+    for name, weight in given.items():
+        if not isinstance(name, str) or not name.isidentifier() or len(name) > 64:
+            raise InputError(
+                f"a reward is named {short_repr(name)}, and a name has up to 64 letters, digits "
+                "and '_' and begins with no digit: give such a name"
+            )
+        finite(f"the weight of the reward {name!r}", weight)
+    if not any(given.values()):
+        raise InputError(
+            "all weights of named rewards are 0, so that nothing could be learned: give at least "
+            "one of them another weight"
+        )
+    return {name: float(weight) for name, weight in given.items()}
+
+
+def _ends(scale: Scale) -> tuple[float, float]:
+    if scale.bounds is not None:
+        return scale.bounds
+    low = 0.0 if isinstance(scale, Counts) else getattr(scale, "low", None)
+    high = getattr(scale, "high", None)
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _weighted(weight: float, ends: tuple[float, float]) -> tuple[float, float]:
+    # Zero times infinity would be undefined.
+    return (weight * ends[0], weight * ends[1]) if weight else (0.0, 0.0)

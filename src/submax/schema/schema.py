@@ -6,8 +6,8 @@ import msgspec
 
 from submax.core.problem import Problem
 from submax.core.rewards import Scale
-from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
+from submax.schema.context import ContextSchema
 from submax.schema.rewards import scale_of
 
 METADATA = "submax"
@@ -22,7 +22,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     ``slot_rewards`` is such a table, too, if every slot has a reward of its own.
     """
 
-    menu: Menu
+    menu: ActionSpec
     context: ContextSchema = ContextSchema()
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
     slot_rewards: dict[str, Any] | None = None

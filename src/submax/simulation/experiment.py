@@ -16,7 +16,7 @@ from submax.core.errors import InputError
 from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS
 from submax.policies.specification import PolicySpecification
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.simulation import DELAYS
 
 PAPER = resources.files("submax.experiments") / "paper"

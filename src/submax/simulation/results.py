@@ -23,7 +23,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.optional import is_installed, require_extra
 from submax.core.serialization import PARTIAL, atomic_write
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.simulation.experiment import Specification
 from submax.simulation.trace import Trace
 

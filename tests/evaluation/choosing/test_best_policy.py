@@ -7,7 +7,7 @@ from refusals import raises_code
 from submax.evaluation import Log, compare, learn, learn_best
 from submax.evaluation.intervals import Terms
 from submax.evaluation.learning import FoldOfRace, Race, standard_candidates
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 
 GIVEN = ["random", "linucb", "linucb@greedy"]
 SIZES = (40, 60, 100)
@@ -68,7 +68,7 @@ def test_the_winner_learns_from_all_rows_and_can_be_written(log, seed, tmp_path)
     assert best.winner == "linucb@greedy"
     assert best.learned.origin.rows == len(log)
     best.learned.write(tmp_path / "best.safetensors")
-    read = Learned.read(tmp_path / "best.safetensors")
+    read = TrainedPolicy.read(tmp_path / "best.safetensors")
     context = log.parts[0].context[:20]
     found = read.probabilities(context)
     assert found.max(axis=1) == pytest.approx(1.0)

@@ -9,7 +9,7 @@ from refusals import raises_code
 
 import submax
 from submax.evaluation import Log
-from submax.schema.context_schema import ContextSchema
+from submax.schema.context import ContextSchema
 
 ACTION = ["B", "A", "C", "A", "B"]
 REWARD = [1.0, 0.0, 1.0, 1.0, 0.0]

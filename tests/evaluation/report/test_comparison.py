@@ -15,8 +15,7 @@ from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.policies.thompson import Thompson
-from submax.schema.choices import Change
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec, Change
 from submax.schema.schema import Schema
 
 ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]
@@ -282,7 +281,7 @@ def retired_log(seed):
     rng = np.random.default_rng(seed)
     names, rows = np.array(["A", "B", "C"]), 3000
     action = rng.integers(3, size=rows)
-    menu = Menu.of(["A", "B", "C"]).changed(Change("retire", "C"))
+    menu = ActionSpec.of(["A", "B", "C"]).changed(Change("retire", "C"))
     table = {
         "action": names[action],
         "reward": (rng.random(rows) < np.array([0.1, 0.5, 0.9])[action]) * 1.0,

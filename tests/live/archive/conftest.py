@@ -6,6 +6,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from submax.bandit.rewards import LateRewardWarning
 from submax.live.archive.compacting import compaction, compactor
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.archive.compacting.compactor import removed_rows
@@ -15,7 +16,6 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.export import Export
 from submax.live.log.rows import training_rows
 from submax.live.operating.doctor import examined
-from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 

@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from refusals import raises_code
 from waiting import wait_until
 
+from submax.bandit.names import new_identifier
 from submax.cli import main
 from submax.live.archive.compacting import compactor
 from submax.live.archive.segments.segment_folder import archive_folder
 from submax.live.bandits.open import open_bandit, open_store
 from submax.live.declaring import delete
-from submax.live.declaring.names import new_identifier
 from submax.live.log.bandits import log_stream
 from submax.live.store.memory_store import MemoryStore
 

@@ -10,7 +10,7 @@ from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
 from submax.live.store.memory_store import MemoryStore
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 
 WAIT, ROWS = 10.0, 120
 POLICY = {"kind": "posterior-submax", "estimator": {"kind": "bayesian-features", "features": 24}}
@@ -130,7 +130,7 @@ def test_an_export_a_learned_policy_and_its_bandit_know_the_features(opened, clo
     log = Log.read(tmp_path / "log.parquet")
     assert log.schema.menu.features == FEATURES
     learn(log, POLICY).write(tmp_path / "policy.safetensors")
-    learned = Learned.read(tmp_path / "policy.safetensors")
+    learned = TrainedPolicy.read(tmp_path / "policy.safetensors")
     assert learned.schema == log.schema
     with open_bandit(":memory:", learned=learned, background=False) as started:
         assert started.menu == learned.schema.menu

@@ -12,13 +12,13 @@ import pytest
 from refusals import raises_code
 from waiting import wait_until
 
+from submax.bandit.decision import Decision
 from submax.core.errors import ConflictError
 from submax.core.rewards import Continuous, Discrete
 from submax.live.bandits.open import open_bandit
 from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
-from submax.live.serving.decision import Decision
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies import make_policy, presets

@@ -24,9 +24,7 @@ from submax.live.log.records import (
 )
 from submax.testing import ManualClock
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::submax.live.serving.late_rewards.LateRewardWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::submax.bandit.rewards.LateRewardWarning")
 
 WAIT, QUARANTINE = 100.0, 300.0
 DAY = 86400.0

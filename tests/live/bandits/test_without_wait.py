@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submax.bandit.rewards import LateRewardWarning
 from submax.live.bandits.open import open_bandit
 from submax.live.log.export import Export
 from submax.live.log.ledger import ledger_of
 from submax.live.log.records import ACTIVATION, DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.log.snapshot import read_snapshot, write_snapshot
-from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
@@ -124,7 +124,7 @@ def rows_of(ledger):
     return [(*action, reward) for action, reward in pairs]
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.serving.late_rewards.LateRewardWarning")
+@pytest.mark.filterwarnings("ignore::submax.bandit.rewards.LateRewardWarning")
 @settings(max_examples=40)
 @given(HISTORIES, st.sampled_from([None, LIMIT]), st.integers(0, 30))
 def test_rows_follow_the_rule_also_from_a_snapshot(history, limit, cut):

@@ -10,10 +10,8 @@ import pytest
 from refusals import raises_code
 
 import submax
-from submax.live.declaring.bandit_options import Declaration
-from submax.live.declaring.declared_types import DECLARED_TYPES
-from submax.live.declaring.names import new_identifier
-from submax.live.declaring.setting_types import MEMORY_ONLY
+from submax.bandit.names import new_identifier
+from submax.bandit.settings import DECLARED_TYPES, MEMORY_ONLY, Declaration
 from submax.web.server.interface import messages
 
 ARMS = ["A", "B"]
@@ -51,7 +49,7 @@ def test_ids_are_unique_and_sort_by_time():
 
 FORKED = """
 import os
-from submax.live.declaring.names import new_identifier
+from submax.bandit.names import new_identifier
 
 new_identifier()
 if os.fork():

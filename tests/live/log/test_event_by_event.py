@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submax.bandit.assignment import GROUP_RECORD, group_record
+from submax.bandit.lift import GroupComparisons
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.bandits.open import open_bandit
 from submax.live.log.bandits import log_stream
 from submax.live.log.export import Export
-from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.ledger import ledger_of
 from submax.live.log.records import (
     ACTIVATION,
@@ -29,7 +30,6 @@ from submax.live.log.records import (
     identifier_of,
 )
 from submax.live.log.rows import training_rows
-from submax.live.monitoring.lift.group_comparisons import GroupComparisons
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 

@@ -17,10 +17,10 @@ from submax.live.log.export import Export
 from submax.live.log.records import HISTORY, History
 from submax.live.operating.doctor import examined
 from submax.policies.thompson import Thompson
-from submax.schema.choices import Change
-from submax.schema.learned import Learned
+from submax.schema.actions import Change
 from submax.schema.model import Model, hash_of
 from submax.schema.schema import Schema
+from submax.schema.trained_policy import TrainedPolicy
 
 ARMS, WAIT = ["A", "B", "C"], 10.0
 CONTEXT = {"age": float, "country": ["de", "fr"]}
@@ -408,7 +408,7 @@ def test_a_bandit_starts_from_a_policy_of_a_file_that_was_read_with_trust(opened
     learn(Log.read(WITHOUT), {"kind": f"{tmp_path / 'own.py'}:Own"}).write(path)
     with raises_code("invalid-input"):
         opened(learned=path)
-    bandit = opened(learned=Learned.read(path, trust=True))
+    bandit = opened(learned=TrainedPolicy.read(path, trust=True))
     assert bandit.version == 1
     assert type(bandit.policy).__name__ == "Own"
 

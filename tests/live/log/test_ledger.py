@@ -11,9 +11,7 @@ from submax.live.log.rows import training_rows
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::submax.live.serving.late_rewards.LateRewardWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::submax.bandit.rewards.LateRewardWarning")
 
 WAIT, QUARANTINE = 100.0, 300.0
 

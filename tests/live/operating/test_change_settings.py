@@ -4,8 +4,8 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.bandit.guard_rails import GuardRailWarning
 from submax.live.operating.audit_log import PYTHON, AuditLog
-from submax.live.operating.guard_rail_warning import GuardRailWarning
 
 RAILS = {"control": "B", "control_share": 0.2}
 MINIMUM = {"minimum": 0.4, "control": None, "control_share": None}

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from refusals import raises_code
 
 import submax
+from submax.bandit.settings import Settings
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.bandits.open import open_bandit
-from submax.live.declaring.settings import Settings
 from submax.live.log.export import Export
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore

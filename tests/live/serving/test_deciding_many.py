@@ -54,7 +54,7 @@ def contexts(seed, count):
 @pytest.mark.parametrize(("count", "most"), [(1, 10**6), (30, 10**6), (30, 7)])
 def test_without_a_holdout_the_same_numbers_are_drawn(seed, rails, count, most, monkeypatch):
     # Many probabilities are computed in parts.
-    monkeypatch.setattr("submax.live.serving.serving.MAX_PROBABILITIES", most)
+    monkeypatch.setattr("submax.bandit.active_version.MAX_PROBABILITIES", most)
     one, many = (opened(seed, guard_rails=rails) for _ in range(2))
     requests = contexts(seed, count)
     single = [one.decide(**request) for request in requests]

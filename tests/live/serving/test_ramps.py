@@ -5,13 +5,12 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.bandit.guard_rails import Limit, within_limits
 from submax.live.bandits.open import open_bandit
-from submax.live.declaring.ramps import Limit
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
-from submax.live.serving.guarded import within_limits
 from submax.live.store.memory_store import MemoryStore
-from submax.schema.choices import Change
+from submax.schema.actions import Change
 
 SIGMAS = 6.0
 

@@ -9,7 +9,7 @@ from waiting import wait_until
 
 from submax.live.log.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
 from submax.web.server.service import Service
 
 from .conftest import created, decided, done
@@ -44,7 +44,7 @@ def test_what_is_decided_and_rewarded_over_http_is_what_the_store_holds(http, st
     created(http, PAGE)
     decision = decided(http, "page", id="d1", context={"country": "fr"})
     made = body_of(store.find("page/log", decision_key("d1")), DecisionMade)
-    assert decision["action"] == Menu.of(PAGE["actions"]).action(made.action)
+    assert decision["action"] == ActionSpec.of(PAGE["actions"]).action(made.action)
     assert (decision["propensity"], decision["version"]) == (made.propensity, made.version)
     assert made.context == ["fr", 40.0]
     assert not decision["repeated"]

@@ -17,7 +17,7 @@ from submax.core.errors import StoreError
 from submax.live.bandits.open import open_bandit
 from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8
@@ -76,7 +76,7 @@ def stored(file):
         page = store.read("page/log", page[-1].position)
     store.close()
     decisions = [event for event in events if event.kind == "decision"]
-    menu = Menu.of(ACTIONS)
+    menu = ActionSpec.of(ACTIONS)
     made = [(e.key, menu.action(body_of(e, DecisionMade).action)) for e in decisions]
     return made, [event.key for event in events if event.kind == "reward"]
 

@@ -22,8 +22,8 @@ from submax.evaluation.targets import (
 )
 from submax.policies import make_policy
 from submax.policies.specification import read_value, table_of, with_values
-from submax.schema.learned import Learned
 from submax.schema.schema import Schema
+from submax.schema.trained_policy import TrainedPolicy
 
 
 def policy_table(text: str) -> str | dict[str, Any]:
@@ -102,7 +102,7 @@ def candidate_of(text: str, trust: bool) -> Candidate:
     if text == REWARD_MODEL or is_columns(text):
         return text
     if text.endswith(SUFFIX):
-        return Learned.read(text, trust=trust)
+        return TrainedPolicy.read(text, trust=trust)
     try:
         return policy_table(text)
     except InputError as error:
@@ -169,12 +169,12 @@ def common_schema(candidates: dict[str, Candidate]) -> Schema | None:
     return schemas[0] if schemas else None
 
 
-def learned_among(candidates: dict[str, Candidate]) -> dict[str, Learned]:
+def learned_among(candidates: dict[str, Candidate]) -> dict[str, TrainedPolicy]:
     """Return the candidates that are learned policies, or variants of them."""
     bases = {
         name: one.base if isinstance(one, TargetPolicy) else one for name, one in candidates.items()
     }
-    return {name: one for name, one in bases.items() if isinstance(one, Learned)}
+    return {name: one for name, one in bases.items() if isinstance(one, TrainedPolicy)}
 
 
 LISTS = ("context", "probability")

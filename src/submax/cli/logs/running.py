@@ -48,7 +48,7 @@ from submax.evaluation.sources import TextFormat
 from submax.evaluation.targets import COLUMNS, REWARD_MODEL, PolicyOfLog
 from submax.research.beyond.rankings import compare_rankings
 from submax.research.beyond.slate_log import Slates
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.figures.plan import ESTIMATES
 from submax.simulation.results import write_csv
 
@@ -311,7 +311,7 @@ def run_score(
     from submax.evaluation.scoring import write_scores
 
     check_folder(out)
-    learned = Learned.read(str(policy), trust=trust)
+    learned = TrainedPolicy.read(str(policy), trust=trust)
     text = TextFormat(separator.replace("\\t", "\t"), decimal)
     with atomic_write(out) as file:
         rows = write_scores(file, learned, path, columns_of(columns), text)

@@ -11,7 +11,7 @@ from submax.live.log.bandits import settings_stream
 from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event
 from submax.live.store.store import Store
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 
 OPEN_SEGMENTS = 2
 """Segments whose bytes are held in memory: a ledger reads the log at two places. Each has about

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.assignment import GROUPS
 from submax.core.arrays import Floats
 from submax.live.archive.segments.segment_schema import ACTION, CONTEXT
 from submax.live.log.decisions.body_layout import (
@@ -18,9 +19,8 @@ from submax.live.log.decisions.body_layout import (
 )
 from submax.live.log.decisions.encoded_decisions import EncodedDecisions
 from submax.live.log.decisions.layout_group import LayoutGroup, units_of
-from submax.live.log.group_draw import GROUPS
-from submax.schema.known_type import known_type
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.names import known_type
 
 ENCODER = msgspec.msgpack.Encoder()
 ELIGIBLE = msgspec.msgpack.Decoder(known_type(ChoiceIndices))

@@ -2,12 +2,12 @@
 
 from threading import Lock
 
+from submax.bandit.settings import Settings
 from submax.live.archive.log_reader import LogReader
-from submax.live.declaring.settings import Settings
 from submax.live.log.ledger import Ledger
 from submax.live.log.rows.row_segments import DamagedRowsError, RowSegments
 from submax.live.store.store import Store
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 
 class DerivedRows(RowSegments):

@@ -7,17 +7,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.live.archive.decision_fields import DecisionFields, Fields
 from submax.live.archive.segments.segment_schema import segment_schema
-from submax.live.declaring.settings import Settings
 from submax.live.log.decisions.encoded_decisions import EncodedDecisions
 from submax.live.log.pages.log_page import places_of
 from submax.live.log.records import DECISION, REWARD, RewardGiven, decoded_bodies
 from submax.live.store.columns.event_kinds import DECISION_KIND
 from submax.live.store.columns.key_column import KeysWithIds
 from submax.live.store.columns.sealed_columns import SealedColumns
-from submax.schema.context_schema import Number
+from submax.schema.context import Number
 
 ENCODER = msgspec.msgpack.Encoder()
 Places = NDArray[np.int64]
@@ -115,7 +115,11 @@ def _given(page: SealedColumns, rewards: Places, keys: KeysWithIds) -> Fields | 
 
 
 def _halves(
-    page: SealedColumns, decisions: Places, rewards: Places, made: KeysWithIds, given: KeysWithIds
+    page: SealedColumns,
+    decisions: Places,
+    rewards: Places,
+    made: KeysWithIds,
+    given: KeysWithIds,
 ) -> tuple[Fields, Fields]:
     """Return the columns of ids, and those that say what rewards are about."""
     events, count = page.columns, len(page)
@@ -148,7 +152,11 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _spread(
-    count: int, places: Places, values: NDArray[Any], missing: NDArray[np.bool_] | None, kind: Any
+    count: int,
+    places: Places,
+    values: NDArray[Any],
+    missing: NDArray[np.bool_] | None,
+    kind: Any,
 ) -> Any:
     """Return an array with values at some places, and nulls at all others."""
     import pyarrow as pa

@@ -8,14 +8,15 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
+from submax.bandit.decision import Decision, Receipt, UnknownDecisionWarning
+from submax.bandit.rewards import LateRewardWarning
+from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.processes import BACKGROUND
 from submax.live.bandits.saved_bandit import SavedBandit, generator_at
 from submax.live.bandits.shadowed_bandit import ShadowedBandit
-from submax.live.declaring.bandit_options import Actions, BanditOptions
-from submax.live.declaring.declare import check_words, declare_in_memory
-from submax.live.declaring.setting_types import STORE_ONLY
+from submax.live.declaring.declare import check_options, declare_in_memory
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
 from submax.live.fitting.training.training_process import (
@@ -26,13 +27,10 @@ from submax.live.monitoring.shadow.shadow_runner import ShadowRunner
 from submax.live.monitoring.shadow.shadow_worker import ShadowWorker
 from submax.live.running.background import Background
 from submax.live.running.scheduler import Scheduler
-from submax.live.serving.decision import Decision, Receipt
-from submax.live.serving.late_rewards import LateRewardWarning
-from submax.live.serving.unknown_decision_warning import UnknownDecisionWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.pending_write import joined
 from submax.live.store.store import Store
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 
 POLL_SECONDS = 0.2
 """Pause between two reads of a store: a change by another process is in force after it."""
@@ -62,7 +60,7 @@ class Bandit(ShadowedBandit):
         self,
         actions: Actions | None = None,
         *,
-        learned: str | Path | Learned | None = None,
+        learned: str | Path | TrainedPolicy | None = None,
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
         **options: Unpack[BanditOptions],
@@ -85,7 +83,7 @@ class Bandit(ShadowedBandit):
                 "numpy.random.default_rng(1)",
                 parameter="rng",
             )
-        check_words(options)
+        check_options(options)
         for word in STORE_ONLY:
             if word in options:
                 raise InputError(
@@ -97,7 +95,7 @@ class Bandit(ShadowedBandit):
         declaration = {"reward_wait": 0.0, **options}
         if actions is not None:
             declaration["actions"] = actions
-        start = None if learned is None else Learned.given(learned)
+        start = None if learned is None else TrainedPolicy.given(learned)
         own = declare_in_memory(store, MEMORY_NAME, declaration, start)
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.errors import StoreError
 from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.live.bandits.bandit_view import bandit_summary
-from submax.live.declaring.settings import Settings
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
@@ -28,7 +28,7 @@ from submax.live.serving.units.unit_draws import UnitDraws
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import Answer, PendingWrite
 from submax.live.store.store import Store
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
 
 LOG = logging.getLogger("submax")
 WRITE_TIMEOUT_SECONDS = 30.0
@@ -66,7 +66,7 @@ class BanditBase:
         return self._live_state.settings
 
     @property
-    def menu(self) -> Menu:
+    def menu(self) -> ActionSpec:
         """The actions with their current status."""
         return self._live_state.projection.menu
 

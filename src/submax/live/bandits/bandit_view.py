@@ -3,21 +3,20 @@
 import math
 from collections.abc import Mapping
 
+from submax.bandit.active_version import ActiveVersion
+from submax.bandit.settings import Settings
 from submax.core.summary import LINES, Summary, counted, number, percentage
-from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally, ChoiceTally, ValueTally
 from submax.live.log.ledger import Ledger
 from submax.live.operating.notices import missing_rails
-from submax.live.serving.serving import Serving
 from submax.policies.specification import PolicySpecification
-from submax.schema.choices import Slot
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec, Slot
 
 COLUMNS = ("decisions", "share", "learned", "mean reward", "± s.e.")
 
 
 def bandit_summary(
-    name: str, serving: Serving, ledger: Ledger | None, failures: Mapping[str, int]
+    name: str, serving: ActiveVersion, ledger: Ledger | None, failures: Mapping[str, int]
 ) -> Summary:
     """Sentences, and a table of actions with counts, mean rewards and shares of decisions.
 
@@ -50,7 +49,9 @@ def bandit_summary(
     return _with_table(sentences, menu, tally if ledger is None else ledger.tally, serving)
 
 
-def _with_table(sentences: list[str], menu: Menu, tally: ActionTally, serving: Serving) -> Summary:
+def _with_table(
+    sentences: list[str], menu: ActionSpec, tally: ActionTally, serving: ActiveVersion
+) -> Summary:
     if menu.plain:
         shares = serving.shares
         rows = _rows(menu.slots[0], tally.choices[0], shares)
@@ -111,7 +112,7 @@ def _policy(settings: Settings) -> str:
     return PolicySpecification(settings.policy).title
 
 
-def _actions(menu: Menu) -> str:
+def _actions(menu: ActionSpec) -> str:
     if menu.plain:
         return counted(len(menu.active[0]), "action")
     slots = counted(len(menu.slots) + len(menu.ranges), "slot")

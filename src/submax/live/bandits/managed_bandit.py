@@ -6,33 +6,27 @@ from typing import Unpack
 
 import msgspec
 
+from submax.bandit.guard_rails import DEFAULT_RAMP, LONGEST_RAMP, GuardRailWarning
+from submax.bandit.lift import LiftReport, lift_reports
+from submax.bandit.names import check_identifier
+from submax.bandit.rewards import DEFAULT_REWARD_KEY
+from submax.bandit.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
 from submax.core.checks import whole_number
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.live.bandits.bandit_base import BanditBase
-from submax.live.declaring.bandit_options import BanditOptions
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
-from submax.live.declaring.names import check_identifier
-from submax.live.declaring.ramps import DEFAULT_RAMP, LONGEST_RAMP
-from submax.live.declaring.setting_types import MEMORY_ONLY, STORE_ONLY
-from submax.live.declaring.settings import Settings
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.log.records import CHOICE, PUBLISHED, DecisionMade, Fitted, Published
 from submax.live.lookup.believed_actions import BelievedAction
 from submax.live.lookup.decision_finder import DecisionFinder
 from submax.live.lookup.found_decision import DecisionRow, FoundDecision
-from submax.live.monitoring.lift.lift_report import LiftReport
-from submax.live.monitoring.lift.lift_reports import lift_reports
 from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
 from submax.live.operating.audit_log import PYTHON, AuditEntry, AuditLog
-from submax.live.operating.guard_rail_warning import GuardRailWarning
 from submax.live.operating.notices import missing_rails, notices
-from submax.live.serving.reward_values import DEFAULT_REWARD_KEY
 from submax.live.store.event import Entry
-from submax.schema.action_features import clean_features
-from submax.schema.choices import ARMS, STATUS, Change
-from submax.schema.menu import LISTED, Menu
+from submax.schema.actions import ARMS, LISTED, STATUS, ActionSpec, Change, clean_features
 
 
 class ManagedBandit(BanditBase):
@@ -136,7 +130,7 @@ class ManagedBandit(BanditBase):
                 "menu, and repeat the call if it is still needed"
             )
 
-    def _with_ramp(self, change: Change, changed: Menu) -> Change:
+    def _with_ramp(self, change: Change, changed: ActionSpec) -> Change:
         """The change with its ramp, and the number of decisions after which this begins."""
         if change.ramp is not None:
             whole_number("ramp", change.ramp, at_least=0, at_most=LONGEST_RAMP)

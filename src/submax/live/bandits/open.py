@@ -7,17 +7,16 @@ from typing import Unpack
 
 import numpy as np
 
+from submax.bandit.names import check_bandit
+from submax.bandit.settings import MEMORY_ONLY, Declaration
 from submax.core.errors import InputError
 from submax.live.bandits.bandit import Bandit
 from submax.live.bandits.saved_bandit import refuse_saved_bandit
-from submax.live.declaring.bandit_options import Declaration
-from submax.live.declaring.declare import check_new, check_words, declare, declare_from
-from submax.live.declaring.names import check_bandit
-from submax.live.declaring.setting_types import MEMORY_ONLY
+from submax.live.declaring.declare import check_new, check_options, declare, declare_from
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 
 MEMORY = ":memory:"
 POSTGRES = ("postgres://", "postgresql://")
@@ -28,7 +27,7 @@ def open_bandit(
     place: str | Path | Store,
     *,
     name: str | None = None,
-    learned: str | Path | Learned | None = None,
+    learned: str | Path | TrainedPolicy | None = None,
     background: bool = True,
     clock: Callable[[], float] = time.time,
     rng: np.random.Generator | None = None,
@@ -37,7 +36,7 @@ def open_bandit(
     """Open the bandit ``name`` in a store, and declare it if it is new.
 
     ``place`` is a file, the address of a PostgreSQL database, ``":memory:"``, or a store. If no
-    name is given, it is that of the file. ``submax.live.declaring.settings`` describes every word
+    name is given, it is that of the file. ``submax.bandit.settings`` describes every word
     of the ``declaration``. If the bandit exists, policy, guard rails and the settings of versions
     may be given anew, and all others must be as they were declared. Without ``background`` versions
     are fitted only by ``refit``.
@@ -45,7 +44,7 @@ def open_bandit(
     With ``learned``, a policy that was learned from a log or its file, a new bandit has the
     actions, context, rewards and policy of the log, decides by the learned policy from the start,
     and goes on learning from the log's rows and its own. If the policy's class is in somebody's own
-    file, read the learned policy by ``Learned.read`` with ``trust=True``.
+    file, read the learned policy by ``TrainedPolicy.read`` with ``trust=True``.
 
     >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60)
     >>> decision = bandit.decide()
@@ -53,7 +52,7 @@ def open_bandit(
     'accepted'
     >>> bandit.close()
     """
-    check_words(declaration)
+    check_options(declaration)
     for word in MEMORY_ONLY:
         if word in declaration:
             raise InputError(
@@ -63,7 +62,7 @@ def open_bandit(
             )
     name = name if name is not None else default_name(place)
     check_bandit(name)
-    before = None if learned is None else Learned.given(learned)
+    before = None if learned is None else TrainedPolicy.given(learned)
     if is_new_file(place):
         # Checked before a file is created.
         check_new(name, declaration, before)

@@ -8,17 +8,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import names_file
 from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes, stored
-from submax.live.declaring.settings import Settings
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
 from submax.policies.specification import PolicySpecification
-from submax.schema.columns import Columns
-from submax.schema.known_type import known_type
 from submax.schema.model import Model
+from submax.schema.names import known_type
+from submax.schema.rows import Columns
 
 KIND = "bandit"
 """The entry in the header of a state file that marks it as the file of a bandit."""

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.settings import Settings
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.live.bandits.managed_bandit import ManagedBandit
 from submax.live.declaring.declare import declare
-from submax.live.declaring.settings import Settings
 from submax.live.fitting.refitter import Refitter
 from submax.live.log.bandits import model_name
 from submax.live.log.records import CHANGED, PROMOTED, PUBLISHED, VERSION, Promoted, Published

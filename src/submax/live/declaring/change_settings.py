@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.guard_rails import GuardRails
+from submax.bandit.settings import SETTING_TYPES, Settings, allows_none
 from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
-from submax.live.declaring.declare import check_words, settings_again
-from submax.live.declaring.declared_types import SETTING_TYPES, allows_none
-from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.settings import Settings
+from submax.live.declaring.declare import check_options, settings_again
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import settings_stream
 from submax.live.log.records import CHANGED
@@ -31,7 +30,7 @@ def change_settings(
     ``own`` is the policy if it is given as an object. All processes that have the bandit open use
     the new settings within a second.
     """
-    check_words(changes)
+    check_options(changes)
     for word in ("actions", "action_features"):
         if word in changes:
             raise InputError(

@@ -6,12 +6,10 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.settings import DECLARED_TYPES, Settings, suggest_option
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, ContextIgnoredWarning, InputError
 from submax.core.policy import Policy
-from submax.live.declaring.declared_types import DECLARED_TYPES
-from submax.live.declaring.misplaced_word import refuse_misplaced
-from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.history import (
@@ -27,14 +25,14 @@ from submax.live.log.history import (
 from submax.live.log.records import CHANGED, DECLARED
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 
 
-def check_words(declaration: Mapping[str, Any]) -> None:
+def check_options(declaration: Mapping[str, Any]) -> None:
     """Refuse unknown words in a declaration."""
     for word, value in declaration.items():
         if word not in DECLARED_TYPES:
-            refuse_misplaced(word, value)
+            suggest_option(word, value)
         one_of("setting of a bandit:", word, DECLARED_TYPES)
 
 
@@ -66,7 +64,7 @@ def declare(
 
 
 def declare_from(
-    store: Store, name: str, learned: Learned, declaration: Mapping[str, Any]
+    store: Store, name: str, learned: TrainedPolicy, declaration: Mapping[str, Any]
 ) -> Policy[Any] | None:
     """Declare a bandit that starts from a learned policy; return what ``declare`` returns.
 
@@ -85,7 +83,7 @@ def declare_from(
 
 
 def declare_in_memory(
-    store: Store, name: str, declaration: Mapping[str, Any], learned: Learned | None
+    store: Store, name: str, declaration: Mapping[str, Any], learned: TrainedPolicy | None
 ) -> Policy[Any] | None:
     """Declare a new bandit in memory, which keeps the learned policy itself, not in its store."""
     if learned is None:
@@ -98,7 +96,7 @@ def declare_in_memory(
     return own
 
 
-def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None) -> None:
+def check_new(name: str, declaration: Mapping[str, Any], learned: TrainedPolicy | None) -> None:
     """Refuse the declaration of a new bandit if it contradicts itself or the learned policy."""
     if learned is None:
         _check(declaration, name)
@@ -109,7 +107,9 @@ def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None
     check_choices(settings.menu, learned)
 
 
-def _check_standing(store: Store, name: str, given: Mapping[str, Any], learned: Learned) -> None:
+def _check_standing(
+    store: Store, name: str, given: Mapping[str, Any], learned: TrainedPolicy
+) -> None:
     """Refuse a learned policy that does not suit a bandit that exists."""
     projection, own = SettingsProjection.of(store, name), _own(given)
     settings = settings_again(projection, given, own)

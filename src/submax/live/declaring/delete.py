@@ -2,8 +2,8 @@
 
 import time
 
+from submax.bandit.names import check_bandit
 from submax.core.errors import NotFoundError
-from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import (
     alarm_stream,
     blob_prefix,

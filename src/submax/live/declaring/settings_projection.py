@@ -5,10 +5,9 @@ from typing import Self
 
 import msgspec
 
+from submax.bandit.guard_rails import Ramp
+from submax.bandit.settings import FIXED, Settings
 from submax.core.errors import InputError, NotFoundError
-from submax.live.declaring.ramps import Ramp
-from submax.live.declaring.setting_types import FIXED
-from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import settings_stream
 from submax.live.log.records import (
     ARCHIVED,
@@ -28,7 +27,7 @@ from submax.live.log.records import (
 )
 from submax.live.store.event import Event
 from submax.live.store.store import Store
-from submax.schema.choices import Change
+from submax.schema.actions import Change
 
 Reader = Callable[[int], list[Event]]
 """Reads the next events after a position."""

@@ -22,8 +22,8 @@ from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore
-from submax.schema.columns import Columns
 from submax.schema.model import Model
+from submax.schema.rows import Columns
 from submax.schema.schema import Schema
 
 FAILED_UPDATES = "updates in which the policy failed"

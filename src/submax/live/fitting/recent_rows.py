@@ -1,6 +1,6 @@
 """The last of the rows that were learned from."""
 
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 MAX_PART_ROWS = 8192
 """Parts are not joined beyond this size, so that the oldest part can be forgotten in time."""

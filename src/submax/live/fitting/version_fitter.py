@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.processes import BACKGROUND
 from submax.core.serialization import modules_of, read_state, state_bytes
-from submax.live.declaring.settings import Settings
 from submax.live.fitting.learning_state import LearningState
 from submax.live.fitting.training.cannot_start_error import CannotStartError
 from submax.live.fitting.training.training_job import TrainingJob

@@ -6,22 +6,21 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.errors import ConflictError, InputError
 from submax.core.policy import Policy
 from submax.core.serialization import state_bytes
-from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
 from submax.live.log.rows.stored_columns import stored_columns
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
-from submax.schema.choices import Change
-from submax.schema.columns import Columns
-from submax.schema.learned import Learned, most_rows
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec, Change
 from submax.schema.model import hash_of
+from submax.schema.rows import Columns
 from submax.schema.schema import Schema
+from submax.schema.trained_policy import TrainedPolicy, most_rows
 
 LOG = logging.getLogger("submax")
 SEGMENT = 65_536
@@ -33,7 +32,7 @@ VERBS: dict[str, Literal["pause", "retire"]] = {"paused": "pause", "retired": "r
 """The verb of the change that gives a choice this status."""
 
 
-def declaration_of(learned: Learned) -> dict[str, Any]:
+def declaration_of(learned: TrainedPolicy) -> dict[str, Any]:
     """The declaration of a bandit that starts from a learned policy, if the caller gives none."""
     schema = learned.schema
     return {
@@ -45,7 +44,9 @@ def declaration_of(learned: Learned) -> dict[str, Any]:
     }
 
 
-def check_start(settings: Settings, menu: Menu, learned: Learned, policy: Policy[Any]) -> None:
+def check_start(
+    settings: Settings, menu: ActionSpec, learned: TrainedPolicy, policy: Policy[Any]
+) -> None:
     """Refuse a learned policy that does not suit a bandit, before anything is written.
 
     ``menu`` has the current choices of the bandit, ``policy`` is the one of its settings.
@@ -56,7 +57,7 @@ def check_start(settings: Settings, menu: Menu, learned: Learned, policy: Policy
     _check_rows(learned)
 
 
-def check_choices(menu: Menu, learned: Learned) -> None:
+def check_choices(menu: ActionSpec, learned: TrainedPolicy) -> None:
     """Refuse a learned policy whose paused and retired choices would leave no active choice.
 
     Guard rails need no check: if they can be kept with all choices, they can with fewer.
@@ -75,7 +76,7 @@ def check_propensities(settings: Settings, policy: Policy[Any], without: int) ->
 
 
 def check_again(
-    projection: SettingsProjection, name: str, learned: Learned, history: History
+    projection: SettingsProjection, name: str, learned: TrainedPolicy, history: History
 ) -> None:
     """Refuse another learned policy than the one that a bandit was started from."""
     before = projection.history
@@ -92,7 +93,7 @@ def check_again(
         )
 
 
-def history_of(learned: Learned) -> History:
+def history_of(learned: TrainedPolicy) -> History:
     """The record of a learned policy in the stream of settings."""
     return History(
         rows=len(learned.rows.reward),
@@ -104,7 +105,9 @@ def history_of(learned: Learned) -> History:
     )
 
 
-def start_from(store: Store, name: str, learned: Learned, own: Policy[Any] | None = None) -> None:
+def start_from(
+    store: Store, name: str, learned: TrainedPolicy, own: Policy[Any] | None = None
+) -> None:
     """Make a learned policy the first version, and fit all later versions to its rows too.
 
     Choices that were paused or retired in the log are so from the start. A second call with the
@@ -146,7 +149,9 @@ def read_segment(store: Store, name: str, number: int, history: History) -> Colu
     return columns
 
 
-def _entries(projection: SettingsProjection, learned: Learned, history: History) -> list[Entry]:
+def _entries(
+    projection: SettingsProjection, learned: TrainedPolicy, history: History
+) -> list[Entry]:
     """The entries that start a bandit from a learned policy.
 
     Each has a key: if two processes start at the same time, the second one changes nothing.
@@ -172,7 +177,7 @@ def _entries(projection: SettingsProjection, learned: Learned, history: History)
     ]
 
 
-def choice_entries(menu: Menu, learned: Learned) -> list[Entry]:
+def choice_entries(menu: ActionSpec, learned: TrainedPolicy) -> list[Entry]:
     """Entries that pause and retire the choices of ``menu`` that were so in the log."""
     return [
         Entry(CHOICE, msgspec.msgpack.encode(one), f"history {one.slot}\n{one.choice}")
@@ -180,7 +185,7 @@ def choice_entries(menu: Menu, learned: Learned) -> list[Entry]:
     ]
 
 
-def _changes(menu: Menu, wanted: Menu) -> list[Change]:
+def _changes(menu: ActionSpec, wanted: ActionSpec) -> list[Change]:
     """The changes that pause and retire choices as they were paused and retired in the log."""
     return [
         Change(VERBS[then.status], then.name, slot.name)
@@ -191,7 +196,7 @@ def _changes(menu: Menu, wanted: Menu) -> list[Change]:
     ]
 
 
-def _agrees(projection: SettingsProjection, learned: Learned, model: str) -> bool:
+def _agrees(projection: SettingsProjection, learned: TrainedPolicy, model: str) -> bool:
     """Whether the version with this model has this policy: two policies may have equal models."""
     # As it is read back from the store, where a tuple has become a list.
     policy = msgspec.msgpack.decode(msgspec.msgpack.encode(learned.specification))
@@ -199,7 +204,7 @@ def _agrees(projection: SettingsProjection, learned: Learned, model: str) -> boo
     return policy in found or not found
 
 
-def _specification(learned: Learned) -> str | dict[str, Any]:
+def _specification(learned: TrainedPolicy) -> str | dict[str, Any]:
     if learned.specification is None:
         raise InputError(
             "the learned policy was given as an object, and a bandit starts from one with a name "
@@ -208,7 +213,7 @@ def _specification(learned: Learned) -> str | dict[str, Any]:
     return learned.specification
 
 
-def _check_schema(settings: Settings, menu: Menu, schema: Schema) -> None:
+def _check_schema(settings: Settings, menu: ActionSpec, schema: Schema) -> None:
     """Refuse other names or types than those of the bandit; the status of choices may differ."""
     same = {
         "actions or action features": schema.menu.revived in (settings.menu.revived, menu.revived),
@@ -223,7 +228,7 @@ def _check_schema(settings: Settings, menu: Menu, schema: Schema) -> None:
             )
 
 
-def _check_rows(learned: Learned) -> None:
+def _check_rows(learned: TrainedPolicy) -> None:
     rows, kept = learned.origin.rows, len(learned.rows.reward)
     needed = min(rows, ENOUGH_ROWS, most_rows(learned.schema.context.width))
     if kept < needed:
@@ -233,17 +238,17 @@ def _check_rows(learned: Learned) -> None:
         )
 
 
-def _warn_if_rows_are_missing(name: str, learned: Learned) -> None:
+def _warn_if_rows_are_missing(name: str, learned: TrainedPolicy) -> None:
     rows, kept = learned.origin.rows, len(learned.rows.reward)
     if kept < rows:
         LOG.warning("%s: later versions learn from the last %d of %d rows", name, kept, rows)
 
 
-def _without_propensity(learned: Learned) -> int:
+def _without_propensity(learned: TrainedPolicy) -> int:
     return int(np.isnan(learned.rows.log_prob).sum())
 
 
-def _parts(learned: Learned) -> list[Columns]:
+def _parts(learned: TrainedPolicy) -> list[Columns]:
     return [
         learned.rows.rows(slice(first, first + SEGMENT))
         for first in range(0, len(learned.rows.reward), SEGMENT)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.lift import GroupComparisons
+from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.processes import BACKGROUND
 from submax.live.archive.log_reader import LogReader
-from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows
@@ -23,13 +24,12 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.monitoring.lift.group_comparisons import GroupComparisons
 from submax.live.monitoring.rollups.counted_columns import CameRewards, LearnedDecisions
 from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
-from submax.schema.columns import Columns
-from submax.schema.reward_parts import SLOTS
+from submax.schema.rewards import SLOTS
+from submax.schema.rows import Columns
 
 Reader = Callable[[int], LogPage]
 """Reads a page with the next events after a position; the page may begin before them."""

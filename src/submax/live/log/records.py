@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from submax.bandit.assignment import ExperimentAssignment
 from submax.core.errors import InputError
-from submax.live.log.group_draw import GroupDraw
 from submax.live.store.event import Event
-from submax.schema.context_schema import Value
-from submax.schema.known_type import known_type
-from submax.schema.menu import ChoiceIndices, EncodedAction
+from submax.schema.actions import ChoiceIndices, EncodedAction
+from submax.schema.context import Value
 from submax.schema.model import EXPECTED
+from submax.schema.names import known_type
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 PIN = "pin"
@@ -53,7 +53,7 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
     activated: bool
     holdout: bool
     unit: str | None = None
-    group: GroupDraw | None = None
+    group: ExperimentAssignment | None = None
     paused: bool = False
 
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import msgspec
 
+from submax.bandit.lift import GroupComparison
 from submax.core.errors import InputError
 from submax.core.serialization import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
@@ -15,11 +16,10 @@ from submax.live.log.collecting.quarantine import WaitingReward
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.rows.row_segments import StoredSegments
-from submax.live.monitoring.lift.group_comparison import GroupComparison
 from submax.live.monitoring.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
-from submax.schema.columns import Columns
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
+from submax.schema.rows import Columns
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from submax.schema.menu import ChoiceIndices, EncodedAction
+from submax.schema.actions import ChoiceIndices, EncodedAction
 
 
-class UnitPin(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class StickyAssignment(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the first decision of a unit in a period was drawn from, as the log holds it.
 
     The fields are those of ``DecisionMade``. As long as the pin lasts, the unit's decisions are

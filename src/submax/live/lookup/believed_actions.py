@@ -12,7 +12,7 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError, NotFoundError
 from submax.live.log.records import DecisionMade
 from submax.live.serving.live_state import LiveState
-from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction
+from submax.schema.actions import LISTED, ChoiceIndices, EncodedAction
 
 SECONDS = 2.0
 """How long a caller waits for a policy; a decision without its belief is better than none."""

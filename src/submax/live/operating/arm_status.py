@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from submax.bandit.active_version import ActiveVersion
 from submax.core.arrays import Floats
 from submax.core.rewards import Binary
 from submax.live.log.action_tally import ChoiceTally
 from submax.live.log.ledger import Ledger
-from submax.live.serving.serving import Serving
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
 
 QUANTILE = 1.96
 """The standard normal quantile of an interval that is right in 95 of 100 cases."""
@@ -46,7 +46,9 @@ def recent_contexts(ledger: Ledger) -> Floats:
     return ledger.rows.last.context[-AVERAGED_CONTEXTS:].astype(np.float64)
 
 
-def arm_statuses(serving: Serving, ledger: Ledger, probabilities: Floats | None) -> list[ArmStatus]:
+def arm_statuses(
+    serving: ActiveVersion, ledger: Ledger, probabilities: Floats | None
+) -> list[ArmStatus]:
     """The choices of all slots with their numbers, in the order of the menu.
 
     ``probabilities`` are those of the active joint actions at the next decision, if known.

@@ -6,7 +6,7 @@ import msgspec
 
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 
 STREAM = "audit"
 """The stream of a store that holds the record."""

@@ -3,8 +3,8 @@
 from concurrent.futures import Future
 from threading import Lock, Thread
 
+from submax.bandit.active_version import ActiveVersion
 from submax.core.arrays import Floats
-from submax.live.serving.serving import Serving
 
 SECONDS = 1.0
 """How long a caller waits for a policy; a page without probabilities is better than none."""
@@ -19,12 +19,12 @@ class CurrentProbabilities:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._serving: Serving | None = None
+        self._serving: ActiveVersion | None = None
         self._found: Future[Floats | None] = Future()
         self._found.set_result(None)
 
-    def of(self, serving: Serving, contexts: Floats) -> Floats | None:
-        """The mean over encoded contexts, as ``Serving.average_probabilities``; None without any.
+    def of(self, serving: ActiveVersion, contexts: Floats) -> Floats | None:
+        """The mean over encoded contexts (``ActiveVersion.average_probabilities``), if any.
 
         It is also None if the policy fails or has not answered yet.
         """
@@ -38,7 +38,7 @@ class CurrentProbabilities:
             return None
 
 
-def _started(serving: Serving, contexts: Floats) -> "Future[Floats | None]":
+def _started(serving: ActiveVersion, contexts: Floats) -> "Future[Floats | None]":
     future: Future[Floats | None] = Future()
 
     def run() -> None:

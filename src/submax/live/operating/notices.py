@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.ramps import limits_at
+from submax.bandit.active_version import ActiveVersion
+from submax.bandit.guard_rails import GuardRails, limits_at
+from submax.bandit.lift import lift_reports
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.ledger import Ledger
-from submax.live.monitoring.lift.lift_reports import lift_reports
 from submax.live.operating.arm_status import ArmStatus, arm_statuses
-from submax.live.serving.serving import Serving
-from submax.schema.action import Action
-from submax.schema.menu import Menu
+from submax.schema.actions import Action, ActionSpec
 
 
-def notices(projection: SettingsProjection, serving: Serving, ledger: Ledger) -> list[str]:
+def notices(projection: SettingsProjection, serving: ActiveVersion, ledger: Ledger) -> list[str]:
     """All notices about a bandit; none if nothing is unusual."""
     settings = projection.settings
     found = []
@@ -36,7 +34,7 @@ def notices(projection: SettingsProjection, serving: Serving, ledger: Ledger) ->
     return found
 
 
-def missing_rails(rails: GuardRails, menu: Menu) -> list[str]:
+def missing_rails(rails: GuardRails, menu: ActionSpec) -> list[str]:
     """Which of control and baseline is not active, and what follows."""
     found = []
     if rails.control is not None and not _is_active(rails.control, menu):
@@ -63,7 +61,7 @@ def _ramped(projection: SettingsProjection, ledger: Ledger) -> Iterator[str]:
         )
 
 
-def _is_active(action: Action, menu: Menu) -> bool:
+def _is_active(action: Action, menu: ActionSpec) -> bool:
     encoded, active = menu.encoded(action), menu.active
     return all(index in indices for indices, index in zip(active, encoded, strict=False))
 

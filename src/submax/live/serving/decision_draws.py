@@ -4,14 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from submax.live.declaring.ramps import Place, Ramp, limits_at
-from submax.live.log.group_draw import GroupDraw
-from submax.live.serving.action_sampler import DrawnAction
-from submax.live.serving.checked_request import CheckedRequest
+from submax.bandit.active_version import ActiveVersion, DrawnAction
+from submax.bandit.assignment import ExperimentAssignment
+from submax.bandit.decision import CheckedRequest
+from submax.bandit.guard_rails import Place, Ramp, limits_at
 from submax.live.serving.drawn_decision import DrawnDecision
-from submax.live.serving.serving import Serving
 from submax.live.serving.units.unit_draws import UnitDraws
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
 
 PAUSED = "paused"
 """The purpose of the numbers by which decisions for units are drawn while a bandit is paused."""
@@ -36,7 +35,7 @@ class DecisionDraws:
         self.decided = decided
         self._starts = {ramp.place: ramp.since for ramp in ramps}
 
-    def ramped(self, serving: Serving) -> Serving:
+    def ramped(self, serving: ActiveVersion) -> ActiveVersion:
         """The version as it decides now, with the limits of choices that are still ramped up.
 
         The ramp of a choice that is added later, here or by another process, begins with the next
@@ -56,7 +55,9 @@ class DecisionDraws:
             self._open_ramps = ()
         return serving.limited(limits) if self._ramped_version == serving.version else serving
 
-    def one(self, serving: Serving, request: CheckedRequest, *, uniform: bool) -> DrawnDecision:
+    def one(
+        self, serving: ActiveVersion, request: CheckedRequest, *, uniform: bool
+    ) -> DrawnDecision:
         """Draw the decision of a request; ``uniform`` within the guard rails if so asked."""
         serving = self.ramped(serving)
         if serving.settings.status == "paused":
@@ -72,7 +73,9 @@ class DecisionDraws:
         drawn = serving.draw(request.values, request.eligible, uniform, self._rng)
         return _decision(serving, request, drawn, is_holdout)
 
-    def together(self, serving: Serving, requests: Sequence[CheckedRequest]) -> list[DrawnDecision]:
+    def together(
+        self, serving: ActiveVersion, requests: Sequence[CheckedRequest]
+    ) -> list[DrawnDecision]:
         """Draw as ``one`` does for each request, with the same probabilities."""
         if self.ramped(serving).limits:
             # Every decision has limits of its own.
@@ -102,7 +105,7 @@ class DecisionDraws:
         self.decided += len(requests)
         return [found[place] for place in range(len(requests))]
 
-    def _while_paused(self, serving: Serving, request: CheckedRequest) -> DrawnDecision:
+    def _while_paused(self, serving: ActiveVersion, request: CheckedRequest) -> DrawnDecision:
         """The control, the baseline, or a uniform draw, which is the same for the same unit."""
         self.decided += 1
         drawn = serving.fixed_action(request.eligible)
@@ -114,13 +117,13 @@ class DecisionDraws:
         return DrawnDecision(drawn, serving.version, paused=True)
 
     def _for_unit(
-        self, serving: Serving, request: CheckedRequest, uniform: bool, is_holdout: bool
+        self, serving: ActiveVersion, request: CheckedRequest, uniform: bool, is_holdout: bool
     ) -> DrawnDecision:
         found = self._units.draw(serving, request, uniform, self._rng)
         decision = _decision(serving, request, found.drawn, is_holdout)
         return decision._replace(version=found.version, pin=found.pin)
 
-    def _held_out(self, serving: Serving, requests: Sequence[CheckedRequest]) -> list[bool]:
+    def _held_out(self, serving: ActiveVersion, requests: Sequence[CheckedRequest]) -> list[bool]:
         """Which decisions belong to the holdout: those of a unit all do, or none."""
         share = serving.settings.guard_rails.holdout
         if not share:
@@ -138,22 +141,22 @@ class DecisionDraws:
 
 
 def _decision(
-    serving: Serving, request: CheckedRequest, drawn: DrawnAction, is_holdout: bool
+    serving: ActiveVersion, request: CheckedRequest, drawn: DrawnAction, is_holdout: bool
 ) -> DrawnDecision:
     group = group_of(serving, request.eligible, drawn, is_holdout)
     return DrawnDecision(drawn, serving.version, is_holdout, group)
 
 
 def group_of(
-    serving: Serving, eligible: ChoiceIndices, drawn: DrawnAction, is_holdout: bool
-) -> GroupDraw | None:
+    serving: ActiveVersion, eligible: ChoiceIndices, drawn: DrawnAction, is_holdout: bool
+) -> ExperimentAssignment | None:
     """The group of a decision; None if guard rails set no decisions apart."""
     rails = serving.settings.guard_rails
     if not rails.holdout and not rails.control_share:
         return None
     has_control = serving.control_place(eligible) is not None and max(map(len, eligible)) > 1
     is_control = has_control and serving.is_control(drawn.row)
-    return GroupDraw(
+    return ExperimentAssignment(
         serving.groups_since,
         "holdout" if is_holdout else "control" if is_control else "bandit",
         rails.holdout if rails.holdout and serving.may_hold_out(eligible) else 0.0,

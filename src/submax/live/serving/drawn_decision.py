@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from submax.live.log.group_draw import GroupDraw
-from submax.live.serving.action_sampler import DrawnAction
+from submax.bandit.active_version import DrawnAction
+from submax.bandit.assignment import ExperimentAssignment
 from submax.live.store.event import Entry
 
 
@@ -16,6 +16,6 @@ class DrawnDecision(NamedTuple):
     drawn: DrawnAction
     version: int
     holdout: bool = False
-    group: GroupDraw | None = None
+    group: ExperimentAssignment | None = None
     paused: bool = False
     pin: Entry | None = None

@@ -5,18 +5,17 @@ from collections import Counter
 from threading import Lock
 from typing import Any
 
+from submax.bandit.active_version import ActiveVersion
+from submax.bandit.rewards import RewardValues
+from submax.bandit.settings import Settings
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.core.rewards import Scale
-from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
-from submax.live.serving.reward_values import RewardValues
-from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.action import Action
-from submax.schema.menu import EncodedAction
+from submax.schema.actions import Action, EncodedAction
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"
@@ -31,7 +30,7 @@ class LiveState:
     ``own`` is the policy object with which the bandit was opened, if any.
     """
 
-    serving: Serving
+    serving: ActiveVersion
     policy: Policy[Any]
     scale: Scale
     rewards: RewardValues
@@ -141,7 +140,7 @@ class LiveState:
         self.scale = settings.scale
         self.rewards = RewardValues(settings)
         version, policy, model = self._best()
-        self.serving = Serving(
+        self.serving = ActiveVersion(
             settings,
             menu,
             policy,

@@ -5,9 +5,12 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.active_version import LATE, ActiveVersion
+from submax.bandit.decision import CheckedRequest, Decision, Receipt
+from submax.bandit.names import check_identifier, new_identifier
+from submax.bandit.rewards import LateRewards
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.archive.archived_ids import ArchivedIds
-from submax.live.declaring.names import check_identifier, new_identifier
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
@@ -21,13 +24,9 @@ from submax.live.log.records import (
     identifier_of,
     reward_key,
 )
-from submax.live.serving.checked_request import CheckedRequest
-from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.decision_draws import DecisionDraws
 from submax.live.serving.drawn_decision import DrawnDecision
-from submax.live.serving.late_rewards import LateRewards
 from submax.live.serving.live_state import LiveState
-from submax.live.serving.serving import LATE, Serving
 from submax.live.serving.units.unit_draws import UnitDraws
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import PendingWrite, joined
@@ -53,7 +52,7 @@ class Requests:
         self.late = LateRewards()
 
     @property
-    def serving(self) -> Serving:
+    def serving(self) -> ActiveVersion:
         """The version and the choices by which decisions are drawn now."""
         return self._live_state.serving
 
@@ -113,7 +112,7 @@ class Requests:
         return self._drawn_together(serving, checked)
 
     def _drawn_together(
-        self, serving: Serving, requests: Sequence[CheckedRequest]
+        self, serving: ActiveVersion, requests: Sequence[CheckedRequest]
     ) -> list[PendingWrite[Decision]]:
         drawn = self.draws.together(serving, requests)
         return [self._pending(*one) for one in zip(requests, drawn, strict=True)]
@@ -136,7 +135,7 @@ class Requests:
 
     def _checked(
         self,
-        serving: Serving,
+        serving: ActiveVersion,
         /,
         context: object = None,
         *,

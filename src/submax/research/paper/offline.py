@@ -13,7 +13,7 @@ from submax.environments.tables import Classification
 from submax.evaluation.comparison import compare
 from submax.evaluation.log import Log
 from submax.evaluation.targets import learn_one
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.results import Row, write_csv
 from submax.simulation.runner import SUMMARY, Cell, make_environment, seed_of
 
@@ -81,7 +81,7 @@ def uniform_log(
 
 
 def true_value(
-    environment: Environment[Any], world: Any, learned: Learned, rng: np.random.Generator
+    environment: Environment[Any], world: Any, learned: TrainedPolicy, rng: np.random.Generator
 ) -> float:
     """The policy's expected reward E[Σ_a π(a | x) E[r | x, a]].
 

@@ -20,7 +20,7 @@ from submax.core.optional import require_extra
 from submax.live.bandits.open import default_name, is_new_file, open_store
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.monitoring.alarms.webhook_options import WebhookOptions
-from submax.schema.learned import Learned
+from submax.schema.trained_policy import TrainedPolicy
 from submax.web.server.access.addresses import is_loopback
 from submax.web.server.access.origins import Origins
 from submax.web.server.access.trusted_proxies import TrustedProxies
@@ -62,7 +62,7 @@ def serve(options: ServeOptions) -> None:
     learned = options.learned
     if options.telemetry:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
-    policy = None if learned is None else Learned.read(learned, trust=options.trust)
+    policy = None if learned is None else TrainedPolicy.read(learned, trust=options.trust)
     service, listening = _opened(options.store, options.host, options.port, policy)
     set_up_log(options.log_format, options.log_level)
     # The writing thread and the answering thread must not wait long for each other.
@@ -148,7 +148,7 @@ def _most_connections() -> int:
 
 
 def _opened(
-    place: str | Path, host: str, port: int, learned: Learned | None
+    place: str | Path, host: str, port: int, learned: TrainedPolicy | None
 ) -> tuple[Service, socket.socket]:
     """The service and its listening socket; anything wrong is refused before a file is written."""
     name = default_name(place)

@@ -7,13 +7,13 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from submax.bandit.names import check_bandit
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from submax.core.registry import names_file
 from submax.live.bandits.bandit import Bandit
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
-from submax.live.declaring.names import check_bandit
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED

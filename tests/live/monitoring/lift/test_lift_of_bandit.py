@@ -6,8 +6,8 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.bandit.lift import LiftTally
 from submax.live.log.export import Export
-from submax.live.monitoring.lift.lift_tally import LiftTally
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 

@@ -4,11 +4,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from submax.live.monitoring.lift import unit_sample
-from submax.live.monitoring.lift.cluster_sums import CLUSTERS, cluster_of
-from submax.live.monitoring.lift.lift_tally import PLANNED_DECISIONS, LiftTally
-from submax.live.monitoring.lift.sample_ratio import SAMPLE_RATIO_ERROR, SampleRatio, log_evidence
-from submax.live.monitoring.lift.unit_sample import UnitSample
+from submax.bandit import lift as unit_sample
+from submax.bandit.lift import (
+    CLUSTERS,
+    PLANNED_DECISIONS,
+    SAMPLE_RATIO_ERROR,
+    LiftTally,
+    SampleRatio,
+    UnitSample,
+    cluster_of,
+    log_evidence,
+)
 from submax.sequential.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
 
 RUNS, DECISIONS, LOOK = 1000, 3000, 100

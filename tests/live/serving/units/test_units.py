@@ -6,8 +6,8 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.bandit.assignment import UnitNumbers
 from submax.live.log.records import DECISION, DecisionMade, body_of
-from submax.live.serving.units.unit_numbers import UnitNumbers
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 

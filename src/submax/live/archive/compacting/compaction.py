@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 import msgspec
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.errors import ConflictError, InputError
 from submax.live.archive.archive import Archive
 from submax.live.archive.page_check import holds_page
@@ -14,7 +15,6 @@ from submax.live.archive.page_table import page_tables
 from submax.live.archive.segments.archived_segment import ArchivedSegment, segment_key
 from submax.live.archive.segments.segment_reader import SegmentReader
 from submax.live.archive.segments.segment_writer import SegmentWriter
-from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
 from submax.live.log.pages.collection_pause import collection_pause

@@ -4,9 +4,9 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError, MissingExtraError
 from submax.live.archive.compacting.compaction import SEGMENT_EVENTS, Compaction
-from submax.live.declaring.settings import Settings
 from submax.live.log.ledger import Ledger
 from submax.live.log.rows.training_rows import SEGMENT
 from submax.live.store.store import Store

@@ -13,7 +13,7 @@ from submax.live.log.records import (
     decision_key,
     reward_key,
 )
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
 
 FLOAT, INTEGER = struct.Struct("<d"), struct.Struct("<q")
 Keys = tuple[str | None, str | None]

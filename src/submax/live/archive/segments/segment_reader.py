@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.assignment import ExperimentAssignment
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.live.archive.archived_page import archived_page
@@ -19,13 +20,12 @@ from submax.live.archive.segments.event_forms import (
 )
 from submax.live.archive.segments.id_halves import halves_of, identifier_from
 from submax.live.archive.segments.segment_schema import ACTION, CONTEXT
-from submax.live.log.group_draw import GroupDraw
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, identifier_of
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import Event
-from submax.schema.known_type import known_type
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.names import known_type
 
 ENCODER = msgspec.msgpack.Encoder()
 Columns = dict[str, list[Any]]
@@ -205,13 +205,13 @@ def give_back_memory() -> None:
         arrow.default_memory_pool().release_unused()
 
 
-def _group(columns: Columns, row: int) -> GroupDraw | None:
+def _group(columns: Columns, row: int) -> ExperimentAssignment | None:
     """The group of a decision; None if it has none."""
     since = columns["group_since"][row]
     if since is None:
         return None
     shares = columns["holdout_share"][row], columns["control_share"][row]
-    return GroupDraw(since, columns["group"][row], *shares)
+    return ExperimentAssignment(since, columns["group"][row], *shares)
 
 
 def _keys(

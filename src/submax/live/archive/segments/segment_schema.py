@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.optional import require_extra
-from submax.live.declaring.settings import Settings
-from submax.schema.context_schema import Number
+from submax.schema.context import Number
 
 ACTION, CONTEXT = "action_", "context_"
 """The beginnings of the names of the columns of actions and contexts, followed by a number."""

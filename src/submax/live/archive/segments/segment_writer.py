@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.assignment import ExperimentAssignment
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.live.archive.page_table import page_tables
 from submax.live.archive.segments.event_forms import (
@@ -22,8 +24,6 @@ from submax.live.archive.segments.segment_schema import (
     segment_schema,
     writer_options,
 )
-from submax.live.declaring.settings import Settings
-from submax.live.log.group_draw import GroupDraw
 from submax.live.log.records import DECISION, REWARD, Body, DecisionMade, RewardGiven, body_of
 from submax.live.store.columns.sealed_columns import SealedColumns
 from submax.live.store.event import Event
@@ -153,7 +153,7 @@ def _decision_columns(decisions: Sequence[DecisionMade]) -> dict[str, Sequence[A
     }
 
 
-def _group_columns(groups: Sequence[GroupDraw | None]) -> dict[str, Sequence[Any]]:
+def _group_columns(groups: Sequence[ExperimentAssignment | None]) -> dict[str, Sequence[Any]]:
     """The values of the groups of decisions; null for a decision without a group."""
     return {
         "group_since": [None if one is None else one.since for one in groups],

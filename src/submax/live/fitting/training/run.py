@@ -21,8 +21,8 @@ from submax.live.fitting.training.training_answer import TrainingAnswer
 from submax.live.fitting.training.training_job import TrainingJob
 from submax.live.fitting.training.worker import READY
 from submax.policies.specification import PolicySpecification
-from submax.schema.columns import Columns
 from submax.schema.model import Model
+from submax.schema.rows import Columns
 
 NICENESS = 10
 """A low priority: if all cores are busy, decisions come before training. It is not the lowest, by

@@ -2,7 +2,7 @@
 
 from submax.live.fitting.training.job_part import JobPart
 from submax.live.log.rows.lazy_rows import RowPart
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 KEPT_NUMBERS = 2**25
 """Numbers in the contexts and actions of the parts that the process keeps: twice as many as the

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from submax.schema.reward_parts import RewardParts
+from submax.schema.rewards import RewardParts
 
 Key = TypeVar("Key", int, str)
 Combine = Callable[[float, float], float]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.assignment import GROUP_RECORD
 from submax.live.log.decisions.decided_rows import DecidedRows
-from submax.live.log.group_draw import GROUP_RECORD
 
 RECENT_DECISIONS = 10_000
 """At least this many decisions are remembered if ``reward_wait`` is 0: some megabytes."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
-from submax.live.declaring.settings import Settings
 from submax.live.log.collecting.early_rewards import EarlyRewards
 from submax.live.log.collecting.given_rewards import GivenRewards
 from submax.live.log.collecting.position_set import PositionSet

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.log.decisions.decision_columns import DecisionColumns
-from submax.schema.context_schema import ContextSchema
+from submax.schema.context import ContextSchema
 
 
 class DecidedRows(NamedTuple):

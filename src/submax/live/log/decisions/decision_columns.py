@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.context import ContextSchema
 
 Eligible = tuple[NDArray[np.int64], list[ChoiceIndices]]
 """For each decision the number of its eligible choices in a list of all that occur."""

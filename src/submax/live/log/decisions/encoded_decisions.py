@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.assignment import GROUP_RECORD, group_record
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.live.log.decisions.body_layout import (
@@ -23,12 +24,11 @@ from submax.live.log.decisions.layout_group import (
     groups_of,
     units_of,
 )
-from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.live.store.columns.byte_column import ByteColumn
-from submax.schema.context_schema import Category, ContextSchema, Number
-from submax.schema.known_type import known_type
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ChoiceIndices
+from submax.schema.context import Category, ContextSchema, Number
+from submax.schema.names import known_type
 
 FEWEST = 32
 """Bodies of one layout that are worth decoding together; fewer are faster one by one."""

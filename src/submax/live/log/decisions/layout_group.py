@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.assignment import GROUP_NUMBERS, GROUP_RECORD
 from submax.core.errors import InputError
 from submax.live.log.decisions.body_layout import BodyLayout, floats_at, texts_at, values_at
-from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD
-from submax.schema.context_schema import Category, ContextSchema, Number
+from submax.schema.context import Category, ContextSchema, Number
 
 Bytes = NDArray[np.uint8]
 

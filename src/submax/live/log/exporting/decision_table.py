@@ -7,16 +7,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.assignment import group_texts
 from submax.core.arrays import Floats
 from submax.live.log.decisions.decision_columns import DecisionColumns
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.times import arrow_times
-from submax.live.log.group_draw import group_texts
 from submax.live.log.outcomes import NEVER_ACTIVATED, PENDING, STATUSES
 from submax.live.log.pages.log_page import LogPage
-from submax.schema.choices import ARMS
-from submax.schema.context_schema import ContextSchema, Number
-from submax.schema.menu import Menu
+from submax.schema.actions import ARMS, ActionSpec
+from submax.schema.context import ContextSchema, Number
 from submax.schema.schema import METADATA, Schema
 
 
@@ -30,7 +29,7 @@ class DecisionTable:
     def __init__(
         self,
         declared: Schema,
-        menu: Menu,
+        menu: ActionSpec,
         context: ContextSchema,
         open_decisions: OpenDecisions,
         parts: Sequence[str] = (),
@@ -129,7 +128,7 @@ def _context_type(field: object) -> Any:
 
 def _schema(
     declared: Schema,
-    menu: Menu,
+    menu: ActionSpec,
     context: ContextSchema,
     parts: Sequence[str],
     more_fields: Sequence[tuple[str, Any]],

@@ -7,8 +7,7 @@ from submax.live.log.bandits import shadow_stream
 from submax.live.log.records import body_of
 from submax.live.monitoring.shadow.shadow_records import OPINIONS, Opinions
 from submax.live.store.store import Store
-from submax.schema.choices import ARMS
-from submax.schema.menu import EncodedAction, Menu
+from submax.schema.actions import ARMS, ActionSpec, EncodedAction
 
 
 class _Opinion(NamedTuple):
@@ -20,7 +19,7 @@ class _Opinion(NamedTuple):
 class ShadowColumns:
     """Reads opinions in the order of decisions; if there never was a shadow, it has no columns."""
 
-    def __init__(self, store: Store, name: str, menu: Menu) -> None:
+    def __init__(self, store: Store, name: str, menu: ActionSpec) -> None:
         self._store, self._stream, self._menu = store, shadow_stream(name), menu
         self._read, self._found = 0, dict[int, _Opinion]()
         self._exists = bool(store.read(self._stream, limit=1))

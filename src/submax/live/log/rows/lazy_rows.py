@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self
 
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 
 class RowPart(NamedTuple):

@@ -9,7 +9,7 @@ from submax.core.errors import InputError
 from submax.core.serialization import state_bytes
 from submax.live.log.rows.stored_columns import stored_columns
 from submax.live.store.store import Store
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 
 class DamagedRowsError(InputError):

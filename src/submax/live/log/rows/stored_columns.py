@@ -4,7 +4,7 @@ from typing import Any
 
 from submax.core.errors import InputError
 from submax.core.serialization import read_state
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 
 def stored_columns(data: bytes | None, expected: str) -> Columns | None:

@@ -5,7 +5,7 @@ from functools import partial
 
 from submax.live.log.rows.lazy_rows import RowPart
 from submax.live.log.rows.row_segments import MemorySegments, RowSegments
-from submax.schema.columns import Columns
+from submax.schema.rows import Columns
 
 SEGMENT = 8192
 """Rows in a segment, which never changes once it is full."""

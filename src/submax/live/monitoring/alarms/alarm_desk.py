@@ -11,7 +11,7 @@ from submax.live.monitoring.alarms.alarm_watch import AlarmWatch, WatchState
 from submax.live.monitoring.alarms.webhook import Webhook
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 
 FAILED_REFITS = 3
 """Refits that fail in a row before it is an alarm: one may fail because the store was away."""

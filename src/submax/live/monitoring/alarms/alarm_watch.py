@@ -7,9 +7,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.active_version import MAX_LOGGED_PROBABILITIES
+from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.processes import BACKGROUND
-from submax.live.declaring.settings import Settings
 from submax.live.log.outcomes import LEARNED, WITHOUT_REWARD, Outcomes
 from submax.live.log.pages.log_page import LogPage
 from submax.live.monitoring.alarms.alarm_records import (
@@ -21,8 +22,7 @@ from submax.live.monitoring.alarms.alarm_records import (
 )
 from submax.live.monitoring.alarms.fall_detector import BLOCK, FallDetector
 from submax.live.monitoring.alarms.range_detector import RangeDetector
-from submax.live.serving.action_sampler import MAX_LOGGED_PROBABILITIES
-from submax.schema.context_schema import Number
+from submax.schema.context import Number
 
 STATED_DECISIONS = 100_000
 """The number of decisions for which the chance of a false alarm is stated."""

@@ -12,7 +12,7 @@ from submax.core.arrays import Floats, Integers
 from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 from submax.live.monitoring.rollups.field_cells import FieldCells
 from submax.live.monitoring.rollups.waiting_rows import WaitingRows
-from submax.schema.context_schema import ContextSchema, Number
+from submax.schema.context import ContextSchema, Number
 
 MOST_FIELDS = 32
 """Fields that are summed by, the first ones of the declaration."""

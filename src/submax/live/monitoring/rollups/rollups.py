@@ -25,7 +25,7 @@ from submax.live.monitoring.rollups.counted_columns import (
 from submax.live.monitoring.rollups.decision_sums import COLUMNS, made, matured
 from submax.live.monitoring.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.monitoring.rollups.tier import RESOLUTIONS, Tier, TierRecord
-from submax.schema.context_schema import ContextSchema
+from submax.schema.context import ContextSchema
 
 MOST_WAITING = 8192
 """Decisions and events that wait until they are added."""

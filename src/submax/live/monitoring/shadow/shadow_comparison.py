@@ -3,14 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.lift import Lift, UnitSample
+from submax.bandit.settings import Settings
 from submax.live.archive.log_reader import LogReader
-from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.ledger import ledger_of
 from submax.live.log.outcomes import LEARNED, Outcomes
 from submax.live.log.rows.row_segments import ForgottenSegments
-from submax.live.monitoring.lift.lift_tally import Lift
-from submax.live.monitoring.lift.unit_sample import UnitSample
 from submax.live.monitoring.shadow.shadow_log import ShadowLog
 from submax.live.monitoring.shadow.shadow_report import ShadowReport, lift_fields
 from submax.live.monitoring.shadow.shadow_tally import ShadowTally

@@ -7,17 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from submax.bandit.active_version import UNIFORM, ActiveVersion, draw_rows
+from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.core.policy import Policy
-from submax.live.declaring.settings import Settings
 from submax.live.log.records import DecisionMade
 from submax.live.monitoring.shadow.shadow_records import Opinions
 from submax.live.monitoring.shadow.shadow_tally import MAX_WEIGHT
-from submax.live.serving.action_sampler import draw_rows
-from submax.live.serving.checked_policy import UNIFORM
-from submax.live.serving.serving import Serving
-from submax.schema.menu import ChoiceIndices, EncodedAction, Menu
+from submax.schema.actions import ActionSpec, ChoiceIndices, EncodedAction
 from submax.schema.model import Model
 
 MAX_PROBABILITIES = 2**18
@@ -38,7 +36,7 @@ class ShadowJudge:
     """Decides as a bandit would whose policy is the shadow, within the same guard rails."""
 
     def __init__(
-        self, settings: Settings, menu: Menu, policy: Policy[Any], model: Model, version: int
+        self, settings: Settings, menu: ActionSpec, policy: Policy[Any], model: Model, version: int
     ) -> None:
         self._seed, self.version = settings.seed, version
         self._settings, self._policy, self._model, self._menu = settings, policy, model, menu
@@ -47,11 +45,11 @@ class ShadowJudge:
     def _begin(self) -> None:
         """Forget probabilities that were computed before."""
         self._failures: Counter[str] = Counter()
-        self._serving = Serving(
+        self._serving = ActiveVersion(
             self._settings, self._menu, self._policy, self._model, self.version, self._failures
         )
 
-    def within(self, settings: Settings, menu: Menu) -> "ShadowJudge":
+    def within(self, settings: Settings, menu: ActionSpec) -> "ShadowJudge":
         """The same version with other guard rails and choices."""
         if settings is self._settings and menu is self._menu:
             return self

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import OrderedDict
 
-from submax.live.declaring.settings import Settings
+from submax.bandit.settings import Settings
 from submax.live.log.bandits import shadow_stream
 from submax.live.log.records import Fitted, body_of
 from submax.live.monitoring.shadow.shadow_records import (

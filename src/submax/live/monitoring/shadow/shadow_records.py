@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from submax.schema.menu import EncodedAction
+from submax.schema.actions import EncodedAction
 
 STARTED, FITTED, OPINIONS, STOPPED = "started", "fitted", "opinions", "stopped"
 ENDED = "ended"

@@ -7,7 +7,7 @@ import msgspec
 
 if TYPE_CHECKING:
     # Clients read reports, and should not need numpy for it.
-    from submax.live.monitoring.lift.lift_tally import Lift
+    from submax.bandit.lift import Lift
 
 State = Literal["none", "running", "stopped"]
 

@@ -6,8 +6,8 @@ from typing import Self
 import msgspec
 import numpy as np
 
+from submax.bandit.lift import PLANNED_DECISIONS, TYPICAL_VARIANCE, Lift
 from submax.core.arrays import Floats
-from submax.live.monitoring.lift.lift_tally import PLANNED_DECISIONS, TYPICAL_VARIANCE, Lift
 from submax.sequential.mixture_boundary import mixture_boundary
 
 MAX_WEIGHT = 10.0

@@ -5,18 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
-from submax.live.log.unit_pin import UnitPin
-from submax.live.serving.action_sampler import (
+from submax.bandit.active_version import (
     MAX_LOGGED_PROBABILITIES,
+    ActiveVersion,
     DrawnAction,
     joint_action,
 )
-from submax.live.serving.checked_request import CheckedRequest
-from submax.live.serving.guarded import find_places
-from submax.live.serving.serving import Serving
-from submax.live.serving.units.action_codes import action_codes
-from submax.live.serving.units.unit_numbers import UnitNumbers
+from submax.bandit.assignment import UnitNumbers, action_codes
+from submax.bandit.decision import CheckedRequest
+from submax.bandit.guard_rails import find_places
+from submax.core.arrays import Floats
+from submax.live.log.unit_pin import StickyAssignment
 from submax.live.serving.units.unit_pins import CachedPin, UnitPins
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.store import Store
@@ -25,7 +24,7 @@ CONTROL, HOLDOUT = "control", "holdout"
 """Purposes for which numbers of a unit are drawn; other purposes are periods."""
 
 
-class UnitDrawn(NamedTuple):
+class AssignedAction(NamedTuple):
     """An action that was drawn for a unit, the version that drew it, and a pin to be written."""
 
     drawn: DrawnAction
@@ -52,16 +51,16 @@ class UnitDraws:
     def __init__(self, store: Store, stream: str, name: str, clock: Callable[[], float]) -> None:
         self._name, self._pins = name, UnitPins(store, stream, clock)
 
-    def is_held_out(self, serving: Serving, unit: str) -> bool:
+    def is_held_out(self, serving: ActiveVersion, unit: str) -> bool:
         """Whether a unit is in the holdout, in which it stays while the share does not fall."""
         share = serving.settings.guard_rails.holdout
         return share > 0 and self._numbers(serving).uniform(HOLDOUT, unit) < share
 
-    def generator(self, serving: Serving, purpose: str, unit: str) -> np.random.Generator:
+    def generator(self, serving: ActiveVersion, purpose: str, unit: str) -> np.random.Generator:
         """A random generator that is the same for the same unit and purpose."""
         return self._numbers(serving).generator(purpose, unit)
 
-    def must_pin(self, serving: Serving) -> bool:
+    def must_pin(self, serving: ActiveVersion) -> bool:
         """Whether probabilities may change while a unit is to get the same action."""
         sticky = serving.settings.sticky
         return not isinstance(sticky, str) or (sticky != "none" and serving.may_vary)
@@ -71,24 +70,30 @@ class UnitDraws:
         self._pins.confirm(written)
 
     def draw(
-        self, serving: Serving, request: CheckedRequest, uniform: bool, rng: np.random.Generator
-    ) -> UnitDrawn:
+        self,
+        serving: ActiveVersion,
+        request: CheckedRequest,
+        uniform: bool,
+        rng: np.random.Generator,
+    ) -> AssignedAction:
         """Draw the action of a request that names a unit."""
         sticky, unit = serving.settings.sticky, request.unit or ""
         if sticky == "none":
-            return UnitDrawn(self._fresh(serving, request, uniform, None, rng), serving.version)
+            return AssignedAction(
+                self._fresh(serving, request, uniform, None, rng), serving.version
+            )
         must_pin = self.must_pin(serving)
         found = self._pins.find(unit, sticky, serving.version) if must_pin else None
         if found is not None:
             repeated = self._repeated(serving, request, found)
             if repeated is not None:
-                return UnitDrawn(repeated, found.pin.version, self._unwritten(unit, found))
+                return AssignedAction(repeated, found.pin.version, self._unwritten(unit, found))
         period = self._pins.period(sticky, serving.version)
         drawn = self._fresh(serving, request, uniform, period, rng)
         if not must_pin or found is not None:
-            return UnitDrawn(drawn, serving.version)
-        pin = UnitPin(*drawn[:2], serving.version, request.eligible, drawn.probabilities)
-        return UnitDrawn(drawn, serving.version, self._pins.entry(unit, pin, period))
+            return AssignedAction(drawn, serving.version)
+        pin = StickyAssignment(*drawn[:2], serving.version, request.eligible, drawn.probabilities)
+        return AssignedAction(drawn, serving.version, self._pins.entry(unit, pin, period))
 
     def _unwritten(self, unit: str, found: CachedPin) -> Entry | None:
         """The entry of a pin that an earlier decision has made and that may not be durable."""
@@ -96,7 +101,7 @@ class UnitDraws:
 
     def _fresh(
         self,
-        serving: Serving,
+        serving: ActiveVersion,
         request: CheckedRequest,
         uniform: bool,
         period: str | None,
@@ -111,7 +116,7 @@ class UnitDraws:
         return serving.draw(request.values, request.eligible, uniform, rng)
 
     def _repeated(
-        self, serving: Serving, request: CheckedRequest, found: CachedPin
+        self, serving: ActiveVersion, request: CheckedRequest, found: CachedPin
     ) -> DrawnAction | None:
         """Draw from a pin; None if nothing that the pin knows is eligible."""
         pin = found.pin
@@ -124,7 +129,7 @@ class UnitDraws:
 
     def _chosen(
         self,
-        serving: Serving,
+        serving: ActiveVersion,
         request: CheckedRequest,
         probabilities: Floats,
         period: str | None,
@@ -148,12 +153,12 @@ class UnitDraws:
             joint_action(index, request.eligible), float(probabilities[index]), listed
         )
 
-    def _numbers(self, serving: Serving) -> UnitNumbers:
+    def _numbers(self, serving: ActiveVersion) -> UnitNumbers:
         return UnitNumbers(self._name, serving.settings.seed)
 
 
 def _pinned(
-    serving: Serving, request: CheckedRequest, pin: UnitPin, probabilities: Floats
+    serving: ActiveVersion, request: CheckedRequest, pin: StickyAssignment, probabilities: Floats
 ) -> Floats | None:
     """The probabilities of a pin among the actions that are eligible now; None if all are 0.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from submax.live.log.records import PIN, body_of, pin_key
-from submax.live.log.unit_pin import UnitPin
+from submax.live.log.unit_pin import StickyAssignment
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.store import Store
 
@@ -22,7 +22,7 @@ class CachedPin(NamedTuple):
     ``durable`` is false until it is known that the store has it.
     """
 
-    pin: UnitPin
+    pin: StickyAssignment
     period: str
     at: float
     durable: bool
@@ -67,11 +67,11 @@ class UnitPins:
             event = self._store.find(self._stream, key)
             if event is None:
                 return None
-            found = CachedPin(body_of(event, UnitPin), period, event.at, durable=True)
+            found = CachedPin(body_of(event, StickyAssignment), period, event.at, durable=True)
             self._remember(key, found)
         return found
 
-    def entry(self, unit: str, pin: UnitPin, period: str) -> Entry:
+    def entry(self, unit: str, pin: StickyAssignment, period: str) -> Entry:
         """The entry that makes a pin durable; later decisions of the unit use it at once."""
         key = pin_key(period, unit)
         if key not in self._cached:
@@ -82,7 +82,7 @@ class UnitPins:
         """Note that a pin is durable; if another process was first, its pin counts."""
         event = written.event
         period = (event.key or "").split(" ")[1]
-        pin = CachedPin(body_of(event, UnitPin), period, event.at, durable=True)
+        pin = CachedPin(body_of(event, StickyAssignment), period, event.at, durable=True)
         self._remember(event.key or "", pin)
 
     def _remember(self, key: str, pin: CachedPin) -> None:

@@ -8,12 +8,12 @@ from threading import Lock
 
 import msgspec
 
+from submax.bandit.names import check_bandit
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError, NotFoundError
-from submax.live.declaring.names import check_bandit
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.web.server.access.key import BROWSER_SCOPES, SCOPES, Key, check_name
 
 STREAM = "keys"

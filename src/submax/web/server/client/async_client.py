@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.lift import LiftReport
 from submax.core.errors import StoreError
-from submax.live.monitoring.lift.lift_report import LiftReport
 from submax.live.monitoring.shadow.shadow_report import ShadowReport
-from submax.live.serving.decision import Decision, Receipt
 from submax.web.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.web.server.client.batching.item import Item
 from submax.web.server.client.loop_state import LoopState

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
-from submax.live.monitoring.lift.lift_report import LiftReport
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.lift import LiftReport
 from submax.live.monitoring.shadow.shadow_report import ShadowReport
-from submax.live.serving.decision import Decision, Receipt
 from submax.web.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.web.server.client.batching.queued_rewards import QueuedRewards
 from submax.web.server.client.batching.shared_decisions import SharedDecisions

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from submax.live.serving.decision import Decision
+from submax.bandit.decision import Decision
 from submax.live.store.pending_write import PendingWrite
 from submax.web.server.interface.messages import Decide
 

@@ -5,10 +5,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from submax.bandit.active_version import ActiveVersion
+from submax.bandit.decision import Decision
 from submax.core.errors import InputError
 from submax.live.bandits.bandit import Bandit
-from submax.live.serving.decision import Decision
-from submax.live.serving.serving import Serving
 from submax.live.store.pending_write import PendingWrite
 from submax.web.server.deciding.draw_job import DrawJob
 from submax.web.server.deciding.draw_thread import DrawThread
@@ -39,7 +39,7 @@ class TimedDraws:
     def __init__(self, bandit: Bandit) -> None:
         self._bandit = bandit
         self._thread = DrawThread(bandit.name)
-        self._quick: Serving | None = None
+        self._quick: ActiveVersion | None = None
 
     @property
     def is_quick(self) -> bool:
@@ -80,7 +80,7 @@ class TimedDraws:
         self._note(serving, time.thread_time() - begin, len(requests))
         return drawn
 
-    def _note(self, serving: Serving, seconds: float, count: int) -> None:
+    def _note(self, serving: ActiveVersion, seconds: float, count: int) -> None:
         self._quick = serving if seconds < QUICK_SECONDS * count else None
 
     def _uniform(self, request: Decide) -> PendingWrite[Decision]:

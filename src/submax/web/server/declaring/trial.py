@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError, SubmaxError, one_line
 from submax.core.rewards import Scale
 from submax.live.bandits.bandit import Bandit
 from submax.live.bandits.open import open_bandit
-from submax.live.declaring.settings import Settings
 from submax.live.store.memory_store import MemoryStore
-from submax.schema.context_schema import ContextSchema, Number
+from submax.schema.context import ContextSchema, Number
 
 ROWS = 20
 """Rows that the trial learns from: enough to train a network, few enough to be quick."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from submax.bandit.rewards import LateRewardWarning
 from submax.live.bandits.open import open_bandit
-from submax.live.serving.late_rewards import LateRewardWarning
 from submax.web.server.demo.world import DemoWorld
 
 PAST_SECONDS = 1800.0

@@ -16,7 +16,7 @@ from submax.core.processes import end_without_collection
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
 from submax.policies import make_policy
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.web.server.evaluations.evaluation_result import EvaluationResult, evaluation_result
 
 if TYPE_CHECKING:

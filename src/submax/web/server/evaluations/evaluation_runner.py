@@ -18,7 +18,7 @@ from submax.core.errors import NotFoundError, StoreError, SubmaxError
 from submax.core.processes import SINGLE_THREAD
 from submax.live.log.export import Export
 from submax.live.store.store import Store
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 from submax.web.server.evaluations.evaluation import Evaluation, Status
 from submax.web.server.evaluations.evaluation_job import STEPS, EvaluationJob, JobProgress
 from submax.web.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError

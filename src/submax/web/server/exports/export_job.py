@@ -12,7 +12,7 @@ from submax.core.errors import StoreError, SubmaxError
 from submax.core.processes import end_without_collection
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 
 NICENESS = 19
 """The lowest priority: the process runs when decisions leave a core idle."""

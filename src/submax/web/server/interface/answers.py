@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from submax.live.declaring.guard_rails import GuardRails
-from submax.live.monitoring.lift.lift_report import LiftReport
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.guard_rails import GuardRails
+from submax.bandit.lift import LiftReport
 from submax.live.operating.arm_status import ArmStatus
-from submax.live.serving.decision import Decision, Receipt
 
 
 class Failure(msgspec.Struct, frozen=True):

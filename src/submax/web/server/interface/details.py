@@ -7,7 +7,7 @@ import msgspec
 from submax.live.bandits.bandit import Bandit
 from submax.live.log.records import Fitted
 from submax.live.operating.audit_log import AuditEntry
-from submax.schema.context_schema import Field, Number
+from submax.schema.context import Field, Number
 from submax.web.server.access.key import Key, time_text
 from submax.web.server.interface.answers import (
     AuditedChange,

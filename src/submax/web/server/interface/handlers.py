@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.settings import allows_none
 from submax.live.bandits.bandit import Bandit
-from submax.live.declaring.declared_types import allows_none
 from submax.live.operating.notices import missing_rails
-from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import Answer
-from submax.schema.choices import Change
+from submax.schema.actions import Change
 from submax.web.server.access.key import parsed_time
 from submax.web.server.exports.export_file import exported
 from submax.web.server.interface import answers

@@ -5,10 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from submax.live.declaring.declared_types import DECLARED_TYPES
-from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.ramps import LONGEST_RAMP
-from submax.live.declaring.setting_types import MEMORY_ONLY, ChoiceFeatures, Name
+from submax.bandit.guard_rails import LONGEST_RAMP, GuardRails
+from submax.bandit.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
 from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.web.server.access.key import MAX_NAME_LENGTH, Scope
 

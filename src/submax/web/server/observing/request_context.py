@@ -4,7 +4,7 @@ import re
 from contextvars import ContextVar
 from typing import Any
 
-from submax.live.declaring.names import new_identifier
+from submax.bandit.names import new_identifier
 
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 """A request id that is taken over from a caller or a proxy; others are replaced."""

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from submax.bandit.lift import LiftReport
 from submax.core.errors import InputError, NotFoundError
 from submax.live.bandits.bandit import Bandit
-from submax.live.monitoring.lift.lift_report import LiftReport
 from submax.live.monitoring.rollups.decision_sums import DecisionSums
 from submax.live.monitoring.rollups.delay_bins import BINS, bounds
 from submax.live.monitoring.rollups.rollups import Rollups
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
 from submax.web.server.interface.alarm_handlers import alarm_details
 from submax.web.server.pages.alerts import alerts
 from submax.web.server.pages.arms.arm_notes import arm_notes
@@ -227,7 +227,7 @@ def _json(value: Any) -> str:
 
 def _control(bandit: Bandit) -> tuple[str, int] | None:
     """The name and the number of the control, if arms are plain and there is one."""
-    menu: Menu = bandit.menu
+    menu: ActionSpec = bandit.menu
     control = bandit.settings.guard_rails.control
     if control is None or not menu.plain:
         return None

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from submax.live.monitoring.lift.lift_report import LiftReport
+from submax.bandit.lift import LiftReport
 from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.web.server.interface.answers import AlarmDetails

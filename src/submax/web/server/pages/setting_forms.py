@@ -5,10 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from submax.live.declaring.declared_types import SETTING_TYPES
-from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY
-from submax.live.declaring.settings import Settings
-from submax.schema.menu import Menu
+from submax.bandit.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
+from submax.schema.actions import ActionSpec
 
 Kind = Literal["number", "text", "choice", "flag", "value"]
 SINGLE = {
@@ -48,7 +46,7 @@ class SettingForm(msgspec.Struct, frozen=True):
     fields: list[SettingField]
 
 
-def setting_forms(settings: Settings, menu: Menu) -> list[SettingForm]:
+def setting_forms(settings: Settings, menu: ActionSpec) -> list[SettingForm]:
     """All forms for the settings that may change at any time."""
     policy = SettingField("policy", "policy", "value", _text(settings.policy))
     single = [
@@ -71,7 +69,7 @@ def fixed_settings(settings: Settings) -> dict[str, Any]:
     return {name: table[name] for name in FIXED if name not in MEMORY_ONLY}
 
 
-def _rail_forms(settings: Settings, menu: Menu) -> list[SettingForm]:
+def _rail_forms(settings: Settings, menu: ActionSpec) -> list[SettingForm]:
     rails = settings.guard_rails
     return [
         SettingForm(
@@ -138,7 +136,7 @@ def _flag(name: str, value: bool) -> SettingField:
     return SettingField(name, "switched on", "flag", "true" if value else "")
 
 
-def _action(name: str, value: Any, menu: Menu) -> SettingField:
+def _action(name: str, value: Any, menu: ActionSpec) -> SettingField:
     """The choice of an action: from a list if there are plain arms, else as JSON."""
     if not menu.plain:
         return SettingField(f"guard_rails.{name}", name, "value", _text(value))

@@ -3,10 +3,9 @@
 import math
 from typing import NamedTuple
 
+from submax.bandit.lift import PLANNED_DECISIONS, LiftReport
 from submax.live.log.action_tally import ActionTally, ChoiceTally
-from submax.live.monitoring.lift.lift_report import LiftReport
-from submax.live.monitoring.lift.lift_tally import PLANNED_DECISIONS
-from submax.schema.menu import Menu
+from submax.schema.actions import ActionSpec
 from submax.sequential.mixture_boundary import mixture_boundary
 from submax.web.dashboard.formats import interval, reward, roughly_percent
 
@@ -26,7 +25,7 @@ class ArmComparison(NamedTuple):
     high: float
 
 
-def comparison(menu: Menu, tally: ActionTally) -> ArmComparison | None:
+def comparison(menu: ActionSpec, tally: ActionTally) -> ArmComparison | None:
     """Compare the two active arms that earn most; None if one was chosen too rarely.
 
     Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
@@ -50,13 +49,13 @@ def comparison(menu: Menu, tally: ActionTally) -> ArmComparison | None:
     return ArmComparison(ahead, behind, difference - half, difference + half)
 
 
-def leader(menu: Menu, tally: ActionTally) -> str:
+def leader(menu: ActionSpec, tally: ActionTally) -> str:
     """The arm that is surely ahead of all others, empty if none is."""
     found = comparison(menu, tally) if menu.plain else None
     return found.ahead if found is not None and found.low > 0 else ""
 
 
-def arm_sentence(menu: Menu, tally: ActionTally, *, percent: bool) -> str:
+def arm_sentence(menu: ActionSpec, tally: ActionTally, *, percent: bool) -> str:
     """Which arm is ahead; ``percent`` if rewards are 0 or 1."""
     if not menu.plain:
         return "The action has several parts, which are shown one by one on the page Arms."

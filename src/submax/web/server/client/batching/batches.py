@@ -8,8 +8,8 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from submax.bandit.decision import Decision, Receipt
 from submax.core.errors import ForbiddenError, InputError, StoreError, SubmaxError
-from submax.live.serving.decision import Decision, Receipt
 from submax.web.server.client.batching.item import Item, settle
 from submax.web.server.client.messages.bodies import joined
 from submax.web.server.client.messages.call import Call

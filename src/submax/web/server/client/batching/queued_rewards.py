@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Condition, Thread
 
+from submax.bandit.decision import Receipt
 from submax.core.errors import StoreError
-from submax.live.serving.decision import Receipt
 from submax.web.server.client.batching.batches import next_batch
 from submax.web.server.client.batching.item import Item, settle
 

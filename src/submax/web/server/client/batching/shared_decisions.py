@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Event, Lock
 
+from submax.bandit.decision import Decision
 from submax.core.errors import StoreError
-from submax.live.serving.decision import Decision
 from submax.web.server.client.batching.batches import next_batch
 from submax.web.server.client.batching.item import Item, settle
 from submax.web.server.client.messages.deadline_error import GRACE_SECONDS, DeadlineError

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from submax.bandit.names import check_bandit
 from submax.core.errors import InputError
-from submax.live.declaring.names import check_bandit
 
 
 class Address(NamedTuple):

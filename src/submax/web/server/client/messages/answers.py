@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
-from submax.schema.known_type import known_type
+from submax.schema.names import known_type
 
 RETRIED = (429, 503)
 """Statuses after which the same request is sent again: too many requests, or unavailable."""

@@ -6,8 +6,8 @@ from typing import Any, SupportsFloat, SupportsInt
 
 import msgspec
 
+from submax.bandit.names import new_identifier
 from submax.core.errors import InputError
-from submax.live.declaring.names import new_identifier
 
 RewardValue = float | Mapping[str, float] | Sequence[float]
 """A reward, a table of rewards by their names or slots, or a list of a reward for each slot."""

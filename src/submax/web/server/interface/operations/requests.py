@@ -1,6 +1,6 @@
 """The operations that applications call: decisions, rewards and activations."""
 
-from submax.live.serving.decision import Decision, Receipt
+from submax.bandit.decision import Decision, Receipt
 from submax.web.server.interface import answers, handlers
 from submax.web.server.interface import messages as m
 from submax.web.server.interface.operation import Operation

@@ -6,9 +6,9 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.arrays import Booleans, Floats
 from submax.live.bandits.bandit import Bandit
-from submax.live.declaring.settings import Settings
 from submax.live.monitoring.rollups.choice_delays import MOST_CHOICES, DelaySums
 from submax.live.monitoring.rollups.delay_bins import median_delays
 from submax.live.monitoring.rollups.rollups import Rollups

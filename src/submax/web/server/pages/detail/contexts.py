@@ -14,7 +14,7 @@ from submax.live.monitoring.rollups.context_sums import WARM_UP, ContextSums
 from submax.live.monitoring.rollups.field_cells import FieldCells
 from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.operating.arm_status import weighted_rate
-from submax.schema.context_schema import Category
+from submax.schema.context import Category
 from submax.web.dashboard.formats import number, percent
 from submax.web.server.pages.detail.context_messages import (
     ChoiceShare,

@@ -1,33 +1,284 @@
-"""The named actions of a bandit."""
+"""Actions by name: arms, slots with choices, ranges of numbers, and their features."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeGuard
 
 import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError
 from submax.core.problem import ActionFeatures
-from submax.core.spaces import Arms, Box, Mixed, Slots, Space
-from submax.schema.action import Action
-from submax.schema.action_features import check_new_features, described, encoded_features
-from submax.schema.choices import (
-    ARMS,
-    MOST_CHOICES,
-    STATUS,
-    Change,
-    Choice,
-    NumberRange,
-    Slot,
-    active_names,
-    check_status_change,
-    is_list,
-    is_number_range,
-    number_range_of,
-    of_slot,
-    slot_of,
-)
-from submax.schema.names import check_name
+from submax.core.spaces import Arms, Box, Mixed, Slots, Space, check_bounds
+from submax.schema.context import LARGEST, as_number
+from submax.schema.names import check_name, short_repr
+
+Action = str | dict[str, str | float]
+"""The name of an arm, or the chosen value of every slot and range by its name."""
+
+
+ARMS = ""
+"""The name of the only slot if the actions are plain arms."""
+MOST_CHOICES = 10_000
+"""Largest number of choices of a slot, retired ones included; it bounds the cost of a decision."""
+Features = dict[str, float | str]
+"""The features of a choice by name: numbers, and categories as strings."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A named choice. Its position in its slot, its name and its features never change."""
+
+    name: str
+    status: Literal["active", "paused", "retired"] = "active"
+    features: Features = {}
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A part of an action for which one of several named choices is chosen."""
+
+    name: str
+    choices: tuple[Choice, ...]
+
+
+class NumberRange(msgspec.Struct, frozen=True):
+    """A part of an action that is a number between ``low`` and ``high``, such as a price."""
+
+    name: str
+    low: float
+    high: float
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of a choice: its ``verb``, and the ``features`` of a choice that is added.
+
+    A choice that is added is ramped up over ``ramp`` decisions, counted after the first ``since``
+    of the log. In a request, a ramp of None stands for the default.
+    """
+
+    verb: Literal["add", "pause", "resume", "retire"]
+    choice: str
+    slot: str = ARMS
+    features: Features = {}
+    ramp: int | None = None
+    since: int = 0
+
+
+STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
+"""The status of a choice after each verb."""
+
+
+def check_status_change(choices: list[Choice], index: int, change: Change) -> None:
+    """Raise a ``ConflictError`` if a choice is retired, or the last active one of its slot."""
+    choice = choices[index]
+    if choice.status == "retired":
+        raise ConflictError(f"{choice.name!r} is retired for good: add a choice with another name")
+    others = any(one.status == "active" for one in choices if one is not choice)
+    if change.verb != "resume" and not others:
+        raise ConflictError(
+            f"{choice.name!r} is the last active choice{of_slot(change.slot)}: add another first"
+        )
+
+
+def slot_of(name: str, names: object) -> Slot:
+    """Return a slot with these names of choices."""
+    if not is_list(names) or not 0 < len(names) <= MOST_CHOICES:
+        raise InputError(
+            f"the choices{of_slot(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
+            f"numbers (low, high), not {names!r:.60}"
+        )
+    for one in names:
+        check_name(f"a choice{of_slot(name)}", one)
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
+        raise InputError(f"the choice {twice!r}{of_slot(name)} is named twice")
+    return Slot(name, tuple(Choice(one) for one in names))
+
+
+def number_range_of(name: str, low: float, high: float) -> NumberRange:
+    """Return a range of numbers, after checking its bounds."""
+    check_bounds((low,), (high,))
+    return NumberRange(name, float(low), float(high))
+
+
+def is_number_range(given: object) -> bool:
+    """Return whether this is a pair of numbers."""
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) == 2
+        and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in given)
+    )
+
+
+def is_list(given: object) -> TypeGuard[list[Any]]:
+    """Return whether this is a list or a tuple."""
+    return isinstance(given, (list, tuple))
+
+
+def active_names(slot: Slot) -> list[str]:
+    """Return the names of the active choices."""
+    return [choice.name for choice in slot.choices if choice.status == "active"]
+
+
+def of_slot(slot: str) -> str:
+    """Return " of 'slot'" for use in messages, or "" for plain arms."""
+    return f" of {slot!r}" if slot else ""
+
+
+MOST_FEATURES = 100
+"""Largest number of features of a choice: more than any described catalogue needs."""
+MOST_COLUMNS = 256
+"""Largest number of columns that encode the features of a choice. A number takes one column, a
+category one column per value that several choices share. Every stored policy holds all columns of
+all choices, so their number is limited."""
+EXAMPLE = "{'A': {'price': 3.0, 'genre': 'rock'}, 'B': {'price': 2.5, 'genre': 'jazz'}}"
+
+
+def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
+    """Return the slots with the features of their choices.
+
+    ``given`` maps choices to their features; with named slots, it maps slots to such tables. All
+    choices of a slot in ``given`` must have the same features.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"action_features must be a table such as {EXAMPLE}, not {short_repr(given)}",
+            parameter="action_features",
+        )
+    tables = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
+    for name in tables:
+        one_of("slot in action_features:", str(name), [slot.name for slot in slots])
+    return tuple(
+        _described(slot, tables[slot.name]) if slot.name in tables else slot for slot in slots
+    )
+
+
+def _described(slot: Slot, table: object) -> Slot:
+    if not isinstance(table, Mapping):
+        raise InputError(
+            f"the action_features{of_slot(slot.name)} must be a table such as {EXAMPLE}, not "
+            f"{short_repr(table)}",
+            parameter="action_features",
+        )
+    known = {choice.name for choice in slot.choices}
+    for name in table:
+        if name not in known:
+            one_of(f"choice{of_slot(slot.name)} in action_features:", str(name)[:80], known)
+    choices = tuple(_with_features(slot, choice, table) for choice in slot.choices)
+    _check_same(slot.name, choices)
+    return msgspec.structs.replace(slot, choices=choices)
+
+
+def _with_features(slot: Slot, choice: Choice, table: Mapping[Any, Any]) -> Choice:
+    if choice.name not in table:
+        raise InputError(
+            f"the choice {choice.name!r}{of_slot(slot.name)} is missing in action_features: give "
+            "its features too, since every choice must have the same ones",
+            parameter="action_features",
+        )
+    return msgspec.structs.replace(choice, features=clean_features(choice.name, table[choice.name]))
+
+
+def clean_features(choice: str, given: object) -> Features:
+    """Return the features of a choice as plain floats and strings, or raise an ``InputError``."""
+    if not isinstance(given, Mapping) or len(given) > MOST_FEATURES:
+        raise InputError(
+            f"the features of {choice!r} must be a table of at most {MOST_FEATURES} numbers and "
+            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}",
+            parameter="features",
+        )
+    return {name: _value(choice, name, value) for name, value in given.items()}
+
+
+def check_new_features(slot: Slot, choice: str, given: object) -> Features:
+    """Return the features of a choice that is added to a slot; they must match the others'."""
+    found = clean_features(choice, given)
+    _check_same(slot.name, [*slot.choices, Choice(choice, features=found)])
+    return found
+
+
+def encoded_features(slot: Slot, indices: Sequence[int]) -> tuple[tuple[float, ...], ...]:
+    """Return a row of numbers for each of these choices; no rows if they have no features."""
+    choices = [slot.choices[index] for index in indices]
+    columns: list[Sequence[float]] = []
+    for name in sorted(slot.choices[0].features):
+        values: list[Any] = [choice.features[name] for choice in choices]
+        columns += _category(values) if isinstance(values[0], str) else [values]
+    return tuple(zip(*columns, strict=True))
+
+
+def _category(values: Sequence[str]) -> list[list[float]]:
+    """Encode a category: one column per value that several choices have, 1 for them and 0 else.
+
+    A value that only one choice has does not relate this choice to others, so it gets no column.
+    The choice itself gets the mean of the other choices in each column.
+    """
+    counts = Counter(values)
+    several = sorted(_shared(values))
+    total = sum(counts[value] for value in several)
+    return [
+        [float(one == value) if counts[one] > 1 else counts[value] / total for one in values]
+        for value in several
+    ]
+
+
+def _shared(values: Iterable[object]) -> list[Any]:
+    """Return the values that occur more than once."""
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+def _value(choice: str, name: object, value: object) -> float | str:
+    check_name(f"the name of a feature of {choice!r}", name)
+    if isinstance(value, str):
+        check_name(f"the feature {name!r} of {choice!r}", value)
+        return value
+    number = as_number(value)
+    if number is None:
+        raise InputError(
+            f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
+            f"{LARGEST:g}, or a text, not {short_repr(value)}",
+            parameter=str(name),
+        )
+    return number
+
+
+def _check_same(slot: str, choices: Sequence[Choice]) -> None:
+    """Raise an ``InputError`` unless all choices have the same features, of the same kind."""
+    owner = {name: choice for choice in reversed(choices) for name in choice.features}
+    for choice in choices:
+        for name, other in owner.items():
+            if name not in choice.features:
+                raise InputError(
+                    f"the choice {choice.name!r}{of_slot(slot)} has no feature {name!r}, and "
+                    f"{other.name!r} has: give every choice every feature, or leave {name!r} out",
+                    parameter=name,
+                )
+            _check_kind(name, choice, other)
+    width = 0
+    for name, other in owner.items():
+        category = isinstance(other.features[name], str)
+        width += len(_shared(one.features[name] for one in choices)) if category else 1
+    if width > MOST_COLUMNS:
+        raise InputError(
+            f"the features of the choices{of_slot(slot)} take {width} numbers, one for each number "
+            f"and for each text that several choices have, and at most {MOST_COLUMNS} are "
+            "possible: leave features out, or use fewer different texts",
+            parameter="features",
+        )
+
+
+def _check_kind(name: str, choice: Choice, other: Choice) -> None:
+    value, before = choice.features[name], other.features[name]
+    if isinstance(value, str) != isinstance(before, str):
+        raise InputError(
+            f"the feature {name!r} of {choice.name!r} is {_kind(value)}, and that of "
+            f"{other.name!r} is {_kind(before)}: give numbers to all choices, or texts to all",
+            parameter=name,
+        )
+
+
+def _kind(value: float | str) -> str:
+    return f"the text {value!r}" if isinstance(value, str) else f"the number {value:g}"
+
 
 LISTED = 65_536
 """Largest number of joint actions whose probabilities a live bandit lists: half a megabyte."""
@@ -40,7 +291,7 @@ ChoiceIndices = tuple[tuple[int, ...], ...]
 """The indices of some choices of each slot, such as the active or the eligible ones."""
 
 
-class Menu(msgspec.Struct, frozen=True):
+class ActionSpec(msgspec.Struct, frozen=True):
     """All actions: slots with named choices, and ranges of numbers.
 
     Plain arms are a menu with a single slot, whose name is ``ARMS``.
@@ -50,7 +301,7 @@ class Menu(msgspec.Struct, frozen=True):
     ranges: tuple[NumberRange, ...] = ()
 
     @classmethod
-    def of(cls, actions: object, features: object = None) -> "Menu":
+    def of(cls, actions: object, features: object = None) -> "ActionSpec":
         """Return the menu for a list of names, or for a table of slots.
 
         A slot is a list of names, or a pair (low, high) for a range of numbers. ``features`` maps
@@ -62,7 +313,7 @@ class Menu(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(menu, slots=described(menu.slots, features))
 
     @classmethod
-    def _named(cls, actions: object) -> "Menu":
+    def _named(cls, actions: object) -> "ActionSpec":
         if isinstance(actions, Mapping):
             return cls._of_slots(actions)
         if not is_list(actions):
@@ -74,7 +325,7 @@ class Menu(msgspec.Struct, frozen=True):
         return cls((slot_of(ARMS, actions),))
 
     @classmethod
-    def _of_slots(cls, actions: Mapping[Any, Any]) -> "Menu":
+    def _of_slots(cls, actions: Mapping[Any, Any]) -> "ActionSpec":
         if not 0 < len(actions) <= MOST_SLOTS:
             raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
         for name in actions:
@@ -121,13 +372,13 @@ class Menu(msgspec.Struct, frozen=True):
         return (found[ARMS] if self.plain else found) if found else None
 
     @property
-    def revived(self) -> "Menu":
+    def revived(self) -> "ActionSpec":
         """The same menu with every choice active."""
         slots = tuple(
             Slot(slot.name, tuple(Choice(one.name, features=one.features) for one in slot.choices))
             for slot in self.slots
         )
-        return Menu(slots, self.ranges)
+        return ActionSpec(slots, self.ranges)
 
     def action_features(self, choices: ChoiceIndices) -> ActionFeatures:
         """Return the features of these choices as numbers, for a ``Problem``."""
@@ -235,7 +486,7 @@ class Menu(msgspec.Struct, frozen=True):
         one_of(f"choice{of_slot(slot.name)}", str(name)[:80], names)
         return names.index(str(name))
 
-    def changed(self, change: Change) -> "Menu":
+    def changed(self, change: Change) -> "ActionSpec":
         """Return the menu after adding, pausing, resuming or retiring a choice."""
         check_name("the name of a choice", change.choice)
         slot = self._slot_of(change)

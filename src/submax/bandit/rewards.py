@@ -1,15 +1,15 @@
-"""Checks the values of rewards that callers give."""
+"""Rewards that callers give: checked against the declaration, and counted if they are late."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.core.rewards import Scale
-from submax.live.declaring.settings import Settings
-from submax.schema.context_schema import LARGEST, as_number
+from submax.schema.context import LARGEST, as_number
 from submax.schema.names import short_repr
-from submax.schema.reward_parts import SLOTS, UNKNOWN_NAME, RewardParts
+from submax.schema.rewards import SLOTS, UNKNOWN_NAME, RewardParts
 
 DEFAULT_REWARD_KEY = "reward"
 """The key of a reward if the caller gives none, since most decisions have one reward."""
@@ -88,3 +88,41 @@ class RewardValues:
                 "a bandit with another one, such as rewards='continuous'"
             ) from error
         return number
+
+
+class LateRewardWarning(UserWarning):
+    """Many rewards come after their decisions were learned from without them."""
+
+
+class LateRewards:
+    """Counts late rewards, and says when a warning is due.
+
+    A warning is due at the 1st, 10th, 100th, … late reward, if at least one reward in ten was late.
+    """
+
+    def __init__(self) -> None:
+        self.rewards, self.late = 0, 0
+        self._next, self._due = 1, False
+
+    def count(self, late: bool) -> None:
+        """Count a reward that was not stored before."""
+        self.rewards += 1
+        self.late += late
+        if late and self.late >= self._next:
+            self._next = 10 * self._next
+            self._due = 10 * self.late >= self.rewards
+
+    def sentence(self, settings: Settings) -> str | None:
+        """The text of a warning that is due; None if none is due."""
+        if not self._due:
+            return None
+        self._due = False
+        word = "reward_wait" if settings.reward_wait > 0 else "no_reward_after"
+        default = settings.default_reward
+        instead = "not learned from" if default is None else f"learned from as {default:g}"
+        return (
+            f"{self.late} of {self.rewards} rewards came later than {word} = "
+            f"{settings.longest_wait:g} seconds after their decisions, which were {instead}; a "
+            f"reward that late is stored and not learned: declare a bandit with a longer {word}, "
+            "or with reward_wait=0, to learn when the reward comes"
+        )

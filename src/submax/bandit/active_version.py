@@ -1,41 +1,247 @@
-"""Draws decisions by one version, within the guard rails."""
+"""The version that decides: its policy with a fallback, within guard rails, and the draw."""
 
+import logging
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import copy
 from functools import lru_cache
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
-from submax.core.errors import InputError
-from submax.core.policy import Policy
-from submax.live.declaring.ramps import Limit, Ramp
-from submax.live.declaring.settings import Settings
-from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
-from submax.live.serving.checked_policy import CheckedPolicy
-from submax.live.serving.guarded import (
-    Places,
+from submax.bandit.guard_rails import (
+    ActionIndex,
+    Limit,
+    Ramp,
+    adds_up,
     find_places,
     with_new_choices,
     within_limits,
     within_rails,
 )
-from submax.live.serving.unlisted_actions import uniform_action
-from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
+from submax.bandit.settings import Settings
+from submax.core.arrays import Floats
+from submax.core.errors import InputError, counted_fallbacks, one_line
+from submax.core.numerics import TOLERANCE
+from submax.core.policy import Policy, probabilities_by
+from submax.core.processes import ONE_THREAD
+from submax.core.spaces import Space
+from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
 from submax.schema.model import Model
+
+MAX_LOGGED_PROBABILITIES = 256
+"""With more joint actions, a decision is logged without the probabilities of all of them: they
+would make up most of the log."""
+
+
+class DrawnAction(NamedTuple):
+    """An action that was drawn and its probability.
+
+    ``probabilities`` are those of all eligible joint actions; None if there are too many to log.
+    """
+
+    row: EncodedAction
+    propensity: float
+    probabilities: list[float] | None
+
+
+class ActionSampler:
+    """Draws joint actions of the eligible choices with given ``probabilities [M]``.
+
+    The joint actions are listed so that the choice of the last slot changes first.
+    """
+
+    def __init__(self, probabilities: Floats, eligible: ChoiceIndices) -> None:
+        self._eligible = eligible
+        self._logged = (
+            probabilities.tolist() if len(probabilities) <= MAX_LOGGED_PROBABILITIES else None
+        )
+        # For few numbers Python lists are faster than numpy.
+        self._probabilities: list[float] | Floats = self._logged or probabilities
+        self._cumulated: list[float] | Floats = (
+            list(accumulate(self._logged)) if self._logged else np.cumsum(probabilities)
+        )
+
+    def draw(self, rng: np.random.Generator) -> DrawnAction:
+        """Draw by inversion: the first action whose cumulative probability exceeds U(0, 1)."""
+        index = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
+        return DrawnAction(
+            joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
+        )
+
+    def draw_many(self, count: int, rng: np.random.Generator) -> list[DrawnAction]:
+        """Draw several times, independently."""
+        points = (rng.random(count) * self._cumulated[-1]).tolist()
+        return [
+            DrawnAction(
+                joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
+            )
+            for index in (bisect_right(self._cumulated, point) for point in points)
+        ]
+
+
+def draw_rows(
+    probabilities: Floats, eligible: ChoiceIndices, rng: np.random.Generator
+) -> list[DrawnAction]:
+    """Draw one joint action for each row of ``probabilities [n, M]``."""
+    count, size = probabilities.shape
+    cumulated = np.cumsum(probabilities, axis=1)
+    points = rng.random(count) * cumulated[:, -1]
+    index = np.add.reduce(cumulated <= points[:, None], axis=1, dtype=np.int64)
+    propensities = probabilities[np.arange(count), index].tolist()
+    logged: list[list[float]] | list[None] = (
+        probabilities.tolist() if size <= MAX_LOGGED_PROBABILITIES else [None] * count
+    )
+    return [
+        DrawnAction(joint_action(place, eligible), propensity, row)
+        for place, propensity, row in zip(index.tolist(), propensities, logged, strict=True)
+    ]
+
+
+def joint_action(index: int, eligible: ChoiceIndices) -> EncodedAction:
+    """Return the joint action at an index of the list."""
+    action: EncodedAction = []
+    for indices in reversed(eligible):
+        index, place = divmod(index, len(indices))
+        action.append(indices[place])
+    return action[::-1]
+
+
+def uniform_action(space: Space, eligible: ChoiceIndices, rng: np.random.Generator) -> DrawnAction:
+    """Draw an action uniformly; the propensity is its density."""
+    action = space.uniform((1, 1), rng)
+    return DrawnAction(encoded_action(action[0, 0], eligible), math.exp(-space.log_measure), None)
+
+
+def encoded_action(action: Any, eligible: ChoiceIndices) -> EncodedAction:
+    """Return an action of a policy with the indices that its choices have in the menu."""
+    parts = action.tolist()
+    return [
+        *(indices[int(part)] for indices, part in zip(eligible, parts, strict=False)),
+        *parts[len(eligible) :],
+    ]
+
+
+SIMPLER = "decisions taken more simply than asked"
+"""The name under which fallbacks inside a policy are counted among the failures of a bandit."""
+UNIFORM = "decisions by a policy that failed"
+"""The name under which decisions are counted that were uniform because the policy failed."""
+LOG = logging.getLogger("submax")
+MAX_CACHED_STATES = 32
+"""The number of different sets of eligible choices whose states are cached: with a context, each
+may take half a megabyte."""
+
+
+class PolicyWithFallback:
+    """A policy with the model of a version; what the policy returns is checked.
+
+    If the policy fails, decisions are uniform, because callers wait for an answer. This is counted
+    in ``failures``, and its reason is logged once.
+    """
+
+    def __init__(
+        self, policy: Policy[Any], model: Model, version: int, failures: Counter[str]
+    ) -> None:
+        self.policy, self.model, self._version = policy, model, version
+        self._failures, self._has_failed = failures, False
+        self._restricted = lru_cache(MAX_CACHED_STATES)(
+            lambda eligible: policy.restricted(model.state, eligible)
+        )
+
+    def probabilities(self, context: Floats, eligible: ChoiceIndices | None = None) -> Floats:
+        """The probabilities of all joint actions of the model, ``[1, n, D] -> [n, M]``.
+
+        If choices are ``eligible``, by their indices in the model, the policy decides among the
+        joint actions of these alone, and M is their number.
+        """
+        rows, size = context.shape[1], math.prod(map(len, eligible or self.model.active))
+        try:
+            # One decision needs no limit of threads, and would take half as long again with it.
+            with counted_fallbacks() as simpler, ONE_THREAD if rows > 1 else nullcontext():
+                listed = self._listed(context, eligible)
+            if simpler:
+                self._failures[SIMPLER] += sum(simpler)
+            found = self._with_shape(listed, (1, rows, size))
+            if rows == 1 and adds_up(found[0]):
+                return found
+            # The comparisons are also false for NaN.
+            sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
+            valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
+            if valid.all():
+                return found
+            self._count_failures(
+                f"the probabilities of {self.policy!r:.80} must be 0 or more and sum to 1, and "
+                f"they are {found[~valid][0]}: test the policy with submax.testing.policies",
+                int((~valid).sum()),
+            )
+            return np.where(valid[:, None], found, 1 / size)
+        except Exception as error:
+            self._count_failures(one_line(error), rows)
+        return np.full((rows, size), 1 / size)
+
+    def _listed(self, context: Floats, eligible: ChoiceIndices | None) -> Floats:
+        if eligible is None:
+            return self.policy.probabilities(self.model.state, context)
+        smaller = self._restricted(eligible)
+        return probabilities_by(self.policy, smaller, self.model.state, context, eligible)
+
+    def draw(
+        self, context: Floats, space: Space, eligible: ChoiceIndices, rng: np.random.Generator
+    ) -> DrawnAction:
+        """Let the policy draw an action of ``space`` in a context ``[1, 1, D]``."""
+        try:
+            with counted_fallbacks() as simpler:
+                drawn = self._drawn(context, eligible, rng)
+            self._failures[SIMPLER] += sum(simpler)
+            return drawn
+        except Exception as error:
+            self._count_failures(one_line(error))
+            return uniform_action(space, eligible, rng)
+
+    def _drawn(
+        self, context: Floats, eligible: ChoiceIndices, rng: np.random.Generator
+    ) -> DrawnAction:
+        decision = self.policy.act(self.model.state, context, rng)
+        found = decision.log_prob
+        if found is None:
+            found = self.policy.log_prob(self.model.state, context, decision.action)
+        propensity = math.exp(found[0, 0])
+        if not 0 < propensity < math.inf:
+            raise InputError(f"the probability of an action that was drawn is {propensity}")
+        return DrawnAction(encoded_action(decision.action[0, 0], eligible), propensity, None)
+
+    def _with_shape(self, listed: Any, shape: tuple[int, ...]) -> Floats:
+        """The probabilities of all rows; an ``InputError`` if they have another shape."""
+        if np.shape(listed) != shape:
+            raise InputError(
+                f"the probabilities of {self.policy!r:.80} must be an array of shape {shape}, "
+                f"and they have shape {np.shape(listed)}: test the policy with "
+                "submax.testing.policies"
+            )
+        found: Floats = np.asarray(listed)[0]
+        return found
+
+    def _count_failures(self, reason: str, count: int = 1) -> None:
+        """Count failures; log only the first, since there may be a thousand in a second."""
+        if not self._has_failed:
+            LOG.error("version %d could not decide, so this was uniform: %s", self._version, reason)
+        self._has_failed = True
+        self._failures[UNIFORM] += count
+
 
 LATE = "decisions after the deadline"
 """The name under which decisions are counted that were uniform because the policy took too long."""
 MAX_PROBABILITIES = 2**18
 """Probabilities that are computed at once for several decisions: 2 MB for each array of them."""
 MAX_CACHED_SETS = 256
-"""The number of different sets of eligible choices whose ``Places`` are cached."""
+"""The number of different sets of eligible choices whose ``ActionIndex`` are cached."""
 
 
-class Serving:
+class ActiveVersion:
     """One version and one menu, ready to decide; it is replaced, and never changed.
 
     Choices that were added after the version was fitted have the probability that a uniform policy
@@ -47,7 +253,7 @@ class Serving:
     def __init__(
         self,
         settings: Settings,
-        menu: Menu,
+        menu: ActionSpec,
         policy: Policy[Any],
         model: Model,
         version: int,
@@ -61,7 +267,7 @@ class Serving:
         self._is_ramped = False
         self.active = menu.active
         self._failures = failures
-        self._checked = CheckedPolicy(policy, model, version, failures)
+        self._checked = PolicyWithFallback(policy, model, version, failures)
         self._lists = menu.can_list
         self._same = not policy.traits.uses_context or settings.context.width == 0
         self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
@@ -103,12 +309,12 @@ class Serving:
         """The model that decides."""
         return self._checked.model
 
-    def with_model(self, policy: Policy[Any], model: Model, version: int) -> "Serving":
+    def with_model(self, policy: Policy[Any], model: Model, version: int) -> "ActiveVersion":
         """A copy with another model, of this policy."""
         new = copy(self)
         if policy is not self._checked.policy:
             new._same = not policy.traits.uses_context or self.settings.context.width == 0
-        new._checked = CheckedPolicy(policy, model, version, self._failures)
+        new._checked = PolicyWithFallback(policy, model, version, self._failures)
         new.version = version
         new._shared_sampler = new._shared_probabilities = None
         new._context_free = lru_cache(MAX_CACHED_SETS)(new._without_context)
@@ -116,7 +322,7 @@ class Serving:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
 
-    def limited(self, limits: Sequence[Limit]) -> "Serving":
+    def limited(self, limits: Sequence[Limit]) -> "ActiveVersion":
         """A copy that decides within these limits of new choices, which may soon be others."""
         new = copy(self)
         new.limits, new._is_ramped = limits, True
@@ -254,7 +460,7 @@ class Serving:
             return found
         return within_limits(found, eligible, self.limits, rails.minimum, control)
 
-    def _find_places(self, eligible: ChoiceIndices) -> Places | None:
+    def _find_places(self, eligible: ChoiceIndices) -> ActionIndex | None:
         """The places of the eligible actions; None if the version lists the same actions."""
         known = self.model.active
         return None if eligible == known else find_places(eligible, known)

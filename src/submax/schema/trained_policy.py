@@ -1,4 +1,4 @@
-"""Policies learned from a log, for offline evaluation and as the start of a live bandit."""
+"""A policy that was trained on a log, as a file."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,18 +11,108 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.errors import InputError
+from submax.core.errors import InputError, one_line
 from submax.core.policy import Policy, probabilities_among
 from submax.core.registry import names_file
 from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes
 from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
-from submax.schema.columns import Columns
-from submax.schema.known_type import known_type
-from submax.schema.learned_checks import check_contents, check_schema
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import ActionSpec, ChoiceIndices
+from submax.schema.context import ContextSchema
 from submax.schema.model import Model
+from submax.schema.names import known_type
+from submax.schema.rewards import rewards_of
+from submax.schema.rows import Columns, Standardization
 from submax.schema.schema import Schema
+
+
+def check_schema(schema: Schema) -> None:
+    """Raise an ``InputError`` unless a user could declare this schema, and can decide with it.
+
+    A file can hold a schema that no declaration gives, such as one with two slots of one name. So
+    actions and context are declared again and compared. To decide, every slot needs an active
+    choice.
+    """
+    menu, context = schema.menu, schema.context
+    if ActionSpec.of(menu.declaration, menu.features) != menu.revived:
+        raise InputError("its actions could not be declared: a slot is named twice or not at all")
+    if not all(menu.active):
+        raise InputError("its actions have a slot without any active choice")
+    table = dict(zip(context.names, context.fields, strict=False))
+    if len(context.names) != len(context.fields) or ContextSchema.of(table) != context:
+        raise InputError("its context could not be declared: each field has a name of its own")
+    rewards_of(schema.rewards)
+
+
+def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[Model, Columns]:
+    """Return the model and the rows, which ``contents`` must be a pair of.
+
+    Raise an ``InputError`` if they do not fit the schema, or if the policy cannot decide with the
+    state of the model.
+    """
+    pair = contents if isinstance(contents, tuple) and len(contents) == 2 else (None, None)
+    model, rows = pair
+    if not isinstance(model, Model) or not isinstance(rows, Columns):
+        raise InputError("it does not hold a model and rows")
+    _check_shapes(rows, schema)
+    _check_values(rows, schema)
+    _check_standardization(model.standardization, schema.context.width)
+    if model.active != schema.menu.active:
+        raise InputError("its model is of other choices than the active ones")
+    try:
+        _check_state(model.state, schema, policy)
+    except InputError:
+        raise
+    except Exception as error:
+        # Arrays of wrong shapes can fail anywhere, also in a user-defined policy.
+        raise InputError(f"its policy cannot decide: {one_line(error)}") from error
+    return model, rows
+
+
+def _check_shapes(rows: Columns, schema: Schema) -> None:
+    count = rows.reward.size if isinstance(rows.reward, np.ndarray) else 0
+    slots = len(schema.menu.slots) + len(schema.menu.ranges)
+    wanted = ((count, schema.context.width), (count, slots), (count,), (count,))
+    for name, shape in zip(rows._fields[: len(wanted)], wanted, strict=True):
+        column: Any = getattr(rows, name)
+        floats = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+        if not floats or column.shape != shape:
+            raise InputError(f"the column {name} of its rows must have the shape {shape}")
+
+
+def _check_values(rows: Columns, schema: Schema) -> None:
+    if not np.isfinite(rows.context).all():
+        raise InputError("a context of its rows is not finite")
+    menu = schema.menu
+    limits = [(0.0, len(slot.choices) - 1.0) for slot in menu.slots]
+    limits += [(one.low, one.high) for one in menu.ranges]
+    low, high = np.array(limits).T
+    whole = rows.action[:, : len(menu.slots)]
+    if not ((rows.action >= low) & (rows.action <= high)).all() or (whole % 1).any():
+        raise InputError("an action of its rows is not among its actions")
+    schema.scale.check(rows.reward)
+
+
+def _check_standardization(given: object, width: int) -> None:
+    arrays = given if isinstance(given, Standardization) else ()
+    good = [
+        isinstance(one, np.ndarray) and one.shape == (width,) and np.isfinite(one).all()
+        for one in arrays
+    ]
+    if not good or not all(good):
+        raise InputError(f"its contexts must be standardized by {width} numbers")
+
+
+def _check_state(state: Any, schema: Schema, policy: Policy[Any]) -> None:
+    """Raise an ``InputError`` unless the state fits policy and problem, and can decide."""
+    rng, problem = np.random.default_rng(0), schema.problem
+    fresh = policy.init(problem, 1, rng)
+    if type(state) is not type(fresh) or state.problem != fresh.problem:
+        raise InputError("its state is of another policy or problem than it says")
+    action = policy.act(state, np.zeros((1, 1, schema.context.width)), rng).action
+    if not problem.space.contains(action[0]):
+        raise InputError("its policy chooses an action that is not among its actions")
+
 
 MOST_ROWS = 1_000_000
 """Largest number of rows that are stored with a policy; later versions learn from them again."""
@@ -36,7 +126,7 @@ def most_rows(width: int) -> int:
     return min(MOST_ROWS, MOST_NUMBERS // max(width, 1))
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Where a policy was learned from.
 
     ``log`` is the hash of the log, ``log_rows`` its number of rows, and ``rows`` the number of rows
@@ -53,7 +143,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     estimated_propensities: int = 0
 
 
-class Learned(NamedTuple):
+class TrainedPolicy(NamedTuple):
     """A policy with the model that it learned from a log.
 
     ``specification`` is the name or table of the policy; None if no table can describe it.
@@ -65,7 +155,7 @@ class Learned(NamedTuple):
     policy: Policy[Any]
     model: Model
     rows: Columns
-    origin: Origin
+    origin: Provenance
 
     def __repr__(self) -> str:
         policy = self.specification or self.policy
@@ -77,9 +167,9 @@ class Learned(NamedTuple):
         schema: Schema,
         policy: object,
         parts: Sequence[Columns],
-        origin: Origin,
+        origin: Provenance,
         keep_rows: int = MOST_ROWS,
-    ) -> "Learned":
+    ) -> "TrainedPolicy":
         """Learn from all parts of a log; the last ``keep_rows`` rows are stored with the policy."""
         written = PolicySpecification.of(policy)
         made = written.build(policy if isinstance(policy, Policy) else None)
@@ -148,12 +238,12 @@ class Learned(NamedTuple):
         return state_bytes((self.model, self.rows), {"learned": facts})
 
     @classmethod
-    def given(cls, learned: "str | Path | Learned") -> "Learned":
+    def given(cls, learned: "str | Path | TrainedPolicy") -> "TrainedPolicy":
         """A learned policy, or the one in the file of this name."""
-        return learned if isinstance(learned, Learned) else cls.read(learned)
+        return learned if isinstance(learned, TrainedPolicy) else cls.read(learned)
 
     @classmethod
-    def read(cls, path: Path | str, *, trust: bool = False) -> "Learned":
+    def read(cls, path: Path | str, *, trust: bool = False) -> "TrainedPolicy":
         """Read a file that ``write`` wrote.
 
         A file whose policy is user-defined code is refused without ``trust``, since reading it runs
@@ -166,7 +256,7 @@ class Learned(NamedTuple):
         return cls.from_bytes(data, str(path), trust=trust)
 
     @classmethod
-    def from_bytes(cls, data: bytes, name: str, *, trust: bool = False) -> "Learned":
+    def from_bytes(cls, data: bytes, name: str, *, trust: bool = False) -> "TrainedPolicy":
         """Read what ``to_bytes`` returned; ``name`` is used in messages."""
         facts = _state(data, name, facts_only=True)[1]
         if not isinstance(facts, dict) or "learned" not in facts:
@@ -176,7 +266,7 @@ class Learned(NamedTuple):
             )
         try:
             schema = msgspec.convert(facts["learned"]["schema"], known_type(Schema))
-            origin = msgspec.convert(facts["learned"]["origin"], known_type(Origin))
+            origin = msgspec.convert(facts["learned"]["origin"], known_type(Provenance))
             specification = facts["learned"]["policy"]
         except (msgspec.ValidationError, LookupError, TypeError) as error:
             raise InputError(f"{name!r} is from another version of submax: {error}") from error

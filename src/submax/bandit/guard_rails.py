@@ -1,21 +1,144 @@
-"""Probabilities of the actions that are eligible, within the guard rails."""
+"""Guard rails and ramps: what is declared, and what they do to probabilities."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.checks import below_one, whole_number
+from submax.core.errors import InputError
 from submax.core.numerics import TOLERANCE
-from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.ramps import Limit
-from submax.schema.menu import ChoiceIndices
+from submax.schema.actions import LISTED, Action, ActionSpec, ChoiceIndices
+
+
+class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits that hold whatever the policy decides.
+
+    Every eligible action has at least the probability ``minimum``. The action ``control`` has
+    exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
+    drawn uniformly within these two limits; each process on a shared store counts its own
+    decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
+    from, so that the policy can be compared with the baseline. With ``aa_test`` the holdout is
+    decided by the policy as well, so that both groups are alike and every difference is an error.
+    """
+
+    minimum: float = 0.0
+    control: Action | None = None
+    control_share: float = 0.0
+    burn_in: int = 0
+    holdout: float = 0.0
+    baseline: Action | None = None
+    aa_test: bool = False
+
+    def check(self, menu: ActionSpec) -> None:
+        """Refuse limits that contradict each other or the actions, with the code `guard-rail`."""
+        try:
+            self._check(menu)
+        except InputError as error:
+            raise InputError(str(error), code="guard-rail", parameter=error.parameter) from error
+
+    def _check(self, menu: ActionSpec) -> None:
+        below_one("minimum", self.minimum)
+        below_one("control_share", self.control_share)
+        below_one("holdout", self.holdout)
+        whole_number("burn_in", self.burn_in, at_least=0)
+        if (self.control is None) != (self.control_share == 0):
+            raise InputError(
+                "control and control_share belong together: give both or neither",
+                parameter="control_share",
+            )
+        if (self.baseline is None) != (self.holdout == 0):
+            raise InputError(
+                "holdout and baseline belong together: give both or neither", parameter="holdout"
+            )
+        if self.aa_test and not self.holdout:
+            raise InputError(
+                "aa_test was given without a holdout, and it compares the holdout with the other "
+                "decisions: give holdout and baseline too",
+                parameter="aa_test",
+            )
+        for action in (self.control, self.baseline):
+            if action is not None:
+                menu.encoded(action)
+        if self.control is not None and self.control_share < self.minimum:
+            raise InputError(
+                f"control_share {self.control_share} is below minimum {self.minimum}, which holds "
+                "for the control too: raise control_share or lower minimum",
+                parameter="control_share",
+            )
+        if menu.can_list and self.minimum * (size := menu.space(menu.active).size) > 1:
+            raise InputError(
+                f"minimum {self.minimum} is more than each of {size} joint actions can have: give "
+                f"at most {1 / size:.4g}, one over their number",
+                parameter="minimum",
+            )
+        if not menu.can_list and (self.minimum or self.control_share):
+            raise InputError(
+                f"minimum and control are for up to {LISTED} joint actions without real-valued "
+                "parts; burn_in and holdout work for all",
+                parameter="minimum" if self.minimum else "control_share",
+            )
+
+
+DEFAULT_RAMP = 1_000
+"""Decisions over which a new choice is ramped up unless its caller says otherwise; fewer if the
+bandit is younger, because then its other choices are hardly known either."""
+LONGEST_RAMP = 1_000_000_000
+"""The longest ramp that can be asked for, in decisions."""
+
+Place = tuple[int, int]
+"""The slot of a choice, and its index there."""
+
+
+class Limit(NamedTuple):
+    """The largest ``share`` of the next decisions that a choice may have, and what is left.
+
+    ``left`` is the number of decisions until there is no limit.
+    """
+
+    place: Place
+    share: float
+    left: int
+
+
+class Ramp(NamedTuple):
+    """A ramp over the first ``decisions`` after a choice was added.
+
+    ``since`` is the number of decisions that the log had when the choice was added.
+    """
+
+    place: Place
+    decisions: int
+    since: int
+
+
+def limits_at(
+    ramps: Iterable[Ramp], decided: int, starts: Mapping[Place, int] | None = None
+) -> tuple[Limit, ...]:
+    """Return the limits of the choices that are still ramped up after ``decided`` decisions.
+
+    After n of the N decisions of its ramp, a choice has at most the probability (n + 1) / N. The
+    ramp of a choice begins at ``since``, or where ``starts`` says.
+
+    >>> limits_at([Ramp((0, 3), decisions=1000, since=500)], decided=599)
+    (Limit(place=(0, 3), share=0.1, left=901),)
+    """
+    found = []
+    for ramp in ramps:
+        done = max(0, decided - (starts or {}).get(ramp.place, ramp.since))
+        if done < ramp.decisions:
+            share = (done + 1) / ramp.decisions
+            found.append(Limit(ramp.place, share, ramp.decisions - done))
+    return tuple(found)
+
 
 FEW_ACTIONS = 50
 """Up to this number of probabilities, a list of Python is summed faster than an array of numpy."""
 
 
-class Places(NamedTuple):
+class ActionIndex(NamedTuple):
     """Where the M eligible joint actions are in a version's list of joint actions.
 
     ``place [M]`` is the index of each action in that list, ``fresh [M]`` marks the actions that the
@@ -29,7 +152,7 @@ class Places(NamedTuple):
     known: ChoiceIndices | None
 
 
-def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
+def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> ActionIndex:
     """The places of the eligible joint actions in the list of the joint actions of ``known``.
 
     Joint actions are listed so that the choice of the last slot changes first, in both lists.
@@ -42,7 +165,7 @@ def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
         place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
         fresh = (fresh[:, None] | (where < 0)).ravel()
         kept.append(tuple(where[where >= 0].tolist()))
-    return Places(place, fresh, float(fresh.mean()), tuple(kept) if all(kept) else None)
+    return ActionIndex(place, fresh, float(fresh.mean()), tuple(kept) if all(kept) else None)
 
 
 def adds_up(probabilities: Floats) -> bool:
@@ -60,7 +183,7 @@ def adds_up(probabilities: Floats) -> bool:
     return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
 
 
-def with_new_choices(probabilities: Floats, places: Places) -> Floats:
+def with_new_choices(probabilities: Floats, places: ActionIndex) -> Floats:
     """The probabilities ``[n, M]`` of all eligible actions, from those of the known ones.
 
     An action that the version does not know has the probability of a uniform draw.
@@ -141,3 +264,7 @@ def within_limits(
     shares = np.where(has_any, weights / np.where(has_any, total, 1.0), takers / takers.sum())
     moved: Floats = limited + lost * shares
     return moved
+
+
+class GuardRailWarning(UserWarning):
+    """A choice was paused or retired that is the control or the baseline."""

@@ -1,12 +1,55 @@
-"""Random numbers that belong to a unit, and are not stored."""
+"""Assignment of requests and units to groups and actions, by numbers that follow from the unit."""
 
 import hashlib
 import math
+from functools import lru_cache
+from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.schema.actions import ChoiceIndices
+
+Group = Literal["bandit", "holdout", "control"]
+GROUPS = (None, "bandit", "holdout", "control")
+"""The groups by number; 0 is that of a decision without a group."""
+GROUP_NUMBERS = {group: number for number, group in enumerate(GROUPS)}
+GROUP_RECORD = np.dtype(
+    [("since", "i8"), ("group", "u1"), ("holdout_share", "f8"), ("control_share", "f8")]
+)
+"""An ``ExperimentAssignment`` as a record of an array, with the number of its group; all bytes of
+a decision without a group are 0."""
+
+
+class ExperimentAssignment(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The group into which a decision was drawn, and the probabilities of the groups.
+
+    ``since`` is the position of the settings by which the groups were drawn: decisions with
+    different values must not be compared. ``holdout_share`` is the probability of the holdout; 0 if
+    the baseline was not eligible. ``control_share`` is the probability of the control among the
+    decisions that are not held out; 0 if there was nothing to choose between it and others.
+    """
+
+    since: int
+    group: Group
+    holdout_share: float
+    control_share: float
+
+
+def group_record(group: ExperimentAssignment | None) -> tuple[int, int, float, float]:
+    """The group of a decision as a record."""
+    if group is None:
+        return (0, 0, 0.0, 0.0)
+    number = GROUP_NUMBERS[group.group]
+    return (group.since, number, group.holdout_share, group.control_share)
+
+
+def group_texts(records: NDArray[np.void]) -> list[str | None]:
+    """The names of the groups of records; None for a decision without a group."""
+    return [GROUPS[number] for number in records["group"].tolist()]
+
 
 WORD = 2**64
 """The number of values of a hash of 8 bytes."""
@@ -86,3 +129,22 @@ def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
     return bits ^ (bits >> np.uint64(31))
+
+
+CACHED_SETS = 256
+"""Sets of eligible choices whose codes are cached."""
+
+
+@lru_cache(CACHED_SETS)
+def action_codes(eligible: ChoiceIndices) -> NDArray[np.uint64]:
+    """A code for each joint action, listed so that the choice of the last slot changes first.
+
+    The code of a joint action depends on its choices only, so that a unit compares the same numbers
+    when other choices come or go.
+    """
+    codes = np.zeros(1, dtype=np.uint64)
+    for indices in eligible:
+        own = np.array(indices, dtype=np.uint64)
+        # Mixed before the next slot is added, since sums of indices would coincide.
+        codes = (mixed(codes)[:, None] + own).ravel()
+    return mixed(codes)

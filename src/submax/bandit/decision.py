@@ -1,8 +1,10 @@
-"""The answers to callers: decisions, and receipts for rewards."""
+"""Decisions and receipts, which callers get, and the checked request for a decision."""
+
+from typing import Any, NamedTuple
 
 import msgspec
 
-from submax.schema.action import Action
+from submax.schema.actions import Action, ChoiceIndices
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -44,3 +46,30 @@ class Receipt(msgspec.Struct, frozen=True):
     id: str
     status: str
     repeated: bool = False
+
+
+class UnknownDecisionWarning(UserWarning):
+    """A bandit in memory got a reward for an id that none of its decisions has."""
+
+    @classmethod
+    def about(cls, identifier: str) -> "UnknownDecisionWarning":
+        """Return the warning for a reward with this id."""
+        return cls(
+            f"this bandit has no decision with the id {identifier!r:.80} or has forgotten it, so "
+            "that the reward is not learned from unless such a decision follows: pass the id of a "
+            "decision, as in bandit.reward(decision.id, 1.0)"
+        )
+
+
+class CheckedRequest(NamedTuple):
+    """The id of a decision that is to be made, and what it is made from.
+
+    ``values`` are those of the context, in the order of its fields. ``unit`` is the visitor or
+    customer for whom it is made, None if the caller named none.
+    """
+
+    identifier: str
+    values: list[Any]
+    eligible: ChoiceIndices
+    activate: bool
+    unit: str | None = None

@@ -1,0 +1,1 @@
+"""A bandit that decides, receives rewards and learns from them."""
