@@ -60,7 +60,7 @@ def run(
     """
     from recalled_best import recalling
 
-    from submax.simulation.runner import make_environment
+    from submax.simulation.experiment import make_environment
 
     met = recalling(make_environment(environment), folder)
     trace = simulated(table, met, replicas, observations)
@@ -73,7 +73,7 @@ def store_best(
     """Store the best rewards of joint choices in one block of decisions."""
     from recalled_best import BestOfBlock, recalling
 
-    from submax.simulation.runner import make_environment
+    from submax.simulation.experiment import make_environment
 
     met = recalling(make_environment(environment), folder)
     one = BestOfBlock(**dataclasses.asdict(met), block=block)
@@ -84,7 +84,7 @@ def store_best(
 def simulated(table: dict[str, Any], environment: Any, replicas: int, observations: int) -> Any:
     """Return the trace of a policy, with the seed and the delay of all candidates."""
     from submax.simulation.delays import BatchedRewards
-    from submax.simulation.runner import policy_of
+    from submax.simulation.experiment import policy_of
     from submax.simulation.simulate import simulate
 
     return simulate(

@@ -34,13 +34,19 @@ def measure(experiment: str, place: int) -> None:
 
     import jax  # noqa: F401  # random choice must have the memory of JAX, too
 
-    from submax.simulation.experiment import load_named, policy_name
-    from submax.simulation.runner import configurations, make_delay, make_environment, policy_of
+    from submax.simulation.experiment import (
+        configurations,
+        load_named,
+        make_delay,
+        make_environment,
+        policy_name,
+        policy_of,
+    )
     from submax.simulation.simulate import simulate
 
     warnings.simplefilter("ignore")
     specification = load_named(experiment)
-    environment, delay = next(configurations(specification))
+    environment, delay = configurations(specification)[0]
     row = specification.policies[place]
     simulate(
         make_environment(environment),

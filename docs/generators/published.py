@@ -10,12 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from submax.simulation.experiment import (
-    bakeoff_experiments,
-    beyond_experiments,
-    paper_experiments,
-    rival_experiments,
-)
+from submax.simulation.experiment import GROUPS, experiment_groups
 from submax.simulation.results import read_manifest
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -27,13 +22,7 @@ Rows = list[dict[str, str]]
 
 def group_of(name: str) -> str:
     """The folder of docs/results that has this experiment."""
-    groups = {
-        "paper": paper_experiments(),
-        "beyond": beyond_experiments(),
-        "bakeoff": bakeoff_experiments(),
-        "rivals": rival_experiments(),
-    }
-    return next(group for group, names in groups.items() if name in names)
+    return next(GROUPS[group] for group, names in experiment_groups().items() if name in names)
 
 
 def folder_of(name: str) -> Path:

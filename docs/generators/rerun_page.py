@@ -6,12 +6,7 @@ from pathlib import Path
 from markdown_tables import table
 from published import RESULTS, group_of, is_published, rows_of, settings_of
 
-from submax.simulation.experiment import (
-    bakeoff_experiments,
-    beyond_experiments,
-    paper_experiments,
-    rival_experiments,
-)
+from submax.simulation.experiment import experiment_groups
 
 PAGE = RESULTS / "rerun.md"
 PAGES = {
@@ -26,12 +21,7 @@ HEAD = ("page", "command", "replicas × decisions", "minutes", "date", "machine"
 
 def experiments() -> list[str]:
     """The experiments whose results are published."""
-    every = (
-        *paper_experiments(),
-        *beyond_experiments(),
-        *bakeoff_experiments(),
-        *rival_experiments(),
-    )
+    every = [name for names in experiment_groups().values() for name in names]
     return [name for name in every if is_published(name)]
 
 

@@ -16,7 +16,7 @@ from markdown_tables import number, table, with_error
 from rivals_differences import differences_of, is_paired, publish_differences, recommended
 from rivals_tables import against_plain, of_all_tables, overview
 
-from submax.simulation.experiment import load_named, rival_experiments
+from submax.simulation.experiment import experiment_groups, load_named
 
 INTRODUCTION = """# Methods of the related work
 
@@ -52,13 +52,13 @@ REGIMES = {
 
 def main(results: Path, accelerator: str = "") -> None:
     """Copy the tables of finished experiments, then write the page from the copies."""
-    for name in rival_experiments():
+    for name in experiment_groups()["rivals"]:
         published.publish(results, name, {}, accelerator)
         publish_differences(results, name)
     folder = published.RESULTS / "rivals"
     if (results.parent / MEMORY).is_file():
         shutil.copy(results.parent / MEMORY, folder / MEMORY)
-    if not any(map(published.is_published, rival_experiments())):
+    if not any(map(published.is_published, experiment_groups()["rivals"])):
         print(
             "The page of rivals is left as it is: there are no results of submax reproduce rivals."
         )
@@ -68,11 +68,13 @@ def main(results: Path, accelerator: str = "") -> None:
 
 def page() -> str:
     """Return the page from the published tables."""
-    names = [name for name in rival_experiments() if published.is_published(name)]
+    names = [name for name in experiment_groups()["rivals"] if published.is_published(name)]
     alone = ", ".join(f"`{name}`" for name in names if not is_paired(name))
     pairs = PAIRS.format(names=alone) if alone else "It is computed replica by replica."
     parts = [INTRODUCTION.format(pairs=pairs), *(section(name) for name in names)]
-    parts += [MISSING.format(name=name) for name in rival_experiments() if name not in names]
+    parts += [
+        MISSING.format(name=name) for name in experiment_groups()["rivals"] if name not in names
+    ]
     on_tables = [name for name in names if name in REGIMES]
     parts += [against_plain(on_tables)] if on_tables else []
     remarks = published.RESULTS / "rivals" / "remarks.md"

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from waiting import wait_until
 
-from submax.simulation.experiment import beyond_experiments, paper_experiments, rival_experiments
+from submax.simulation.experiment import experiment_groups
 
 from .conftest import SMALL
 
@@ -21,6 +21,7 @@ COLUMNS = [
     "final_reward_mean", "final_reward_standard_error", "fallbacks",
 ]  # fmt: skip
 
+GROUPS = experiment_groups()
 together = pytest.mark.xdist_group("bernoulli")
 """Tests that share the results of the small run, in one process."""
 
@@ -209,10 +210,13 @@ def test_only_leaves_out_experiments_without_a_match(done, tmp_path):
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (["all"], paper_experiments()),
-        (["rivals"], rival_experiments()),
-        (["ratings", "beyond", "bernoulli"], ["ratings", *beyond_experiments(), "bernoulli"]),
-        (["all", "beyond", "all"], [*paper_experiments(), *beyond_experiments()]),
+        (["all"], GROUPS["all"]),
+        (["rivals"], GROUPS["rivals"]),
+        (
+            ["ratings", "beyond", "bernoulli"],
+            ["ratings", *GROUPS["beyond"], "bernoulli"],
+        ),
+        (["all", "beyond", "all"], [*GROUPS["all"], *GROUPS["beyond"]]),
     ],
     ids=" ".join,
 )

@@ -6,19 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from submax.simulation.experiment import (
-    bakeoff_experiments,
-    beyond_experiments,
-    load_named,
-    paper_experiments,
-    policy_name,
-    rival_experiments,
-)
-from submax.simulation.runner import configurations
+from submax.simulation.experiment import configurations, experiment_groups, load_named, policy_name
 
 GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
-RIVALS = rival_experiments()
-EXPERIMENTS = [*paper_experiments(), *beyond_experiments(), *bakeoff_experiments(), *RIVALS]
+RIVALS = experiment_groups()["rivals"]
+EXPERIMENTS = [name for names in experiment_groups().values() for name in names]
 WITHOUT_CURVES = {"illustration", "offline"}
 """Experiments whose summary has no row for every policy in every configuration."""
 

@@ -11,8 +11,8 @@ import submax
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.experiment import parse
-from submax.simulation.runner import cells, run_cell
+from submax.simulation.experiment import cells, parse
+from submax.simulation.runner import run_cell
 from submax.web.server.service import refuse_files
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "any-classifier.md"

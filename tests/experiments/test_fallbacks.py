@@ -5,9 +5,9 @@ import pytest
 from rich.console import Console
 
 from submax.cli.tables import print_sweep
-from submax.simulation.experiment import parse
+from submax.simulation.experiment import cells, parse
 from submax.simulation.results import CellStore
-from submax.simulation.runner import FinishedCell, cells, run_cell, write_results
+from submax.simulation.runner import FinishedCell, run_cell, write_results
 
 BATCH, REPLICAS = 60, 4
 

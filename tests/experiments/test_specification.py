@@ -4,8 +4,15 @@ from refusals import raises_code
 from submax.estimators.network import CVAE
 from submax.models.training import Training
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.simulation.experiment import load_file, load_named, parse, policy_name
-from submax.simulation.runner import cells, make_environment, policy_of, select
+from submax.simulation.experiment import (
+    cells,
+    load_file,
+    load_named,
+    make_environment,
+    parse,
+    policy_name,
+    policy_of,
+)
 
 OWN = """
 observations = 20
@@ -72,14 +79,52 @@ def test_key_changes_with_everything_that_changes_the_result():
 
 
 def test_selection():
-    every = cells(parse(OWN, "own"))
-    assert select(every, []) == every
-    chosen = select(every, ["arms=3", "beta=9.50", "policy=deep"])
+    own = parse(OWN, "own")
+    chosen = cells(own, ["arms=3", "beta=9.50", "policy=deep"])
     assert [cell.labels["delay"] for cell in chosen] == [0, 5]
-    either = select(every, ["arms=3", "arms=4.0", "delay=0"])
-    assert len(either) == 2 * 2 * 2
+    assert {cell.key for cell in chosen} < {cell.key for cell in cells(own)}
+    for only in (["arms=3", "arms=4.0", "delay=0"], ["steps=0"]):
+        assert len(cells(own, only)) == 2 * 2 * 2
+    for only in ("beta=2", "step=0", "beta", "policy=none"):
+        with raises_code("invalid-input"):
+            cells(own, [only])
+
+
+def test_nothing_is_built_that_is_not_selected():
+    text = OWN.replace('"random"', '"random", "no such policy"').replace(
+        "arms = [3, 4]", "arms = [3, -4]"
+    )
+    assert len(cells(parse(text, "own"), ["arms=3", "policy=random"])) == 4
     with raises_code("invalid-input"):
-        select(every, ["beta=2"])
+        cells(parse(text, "own"), ["arms=3"])
+
+
+def test_environments_of_several_kinds_share_a_file():
+    text = OWN.replace('kind = "bernoulli"', 'kind = ["bernoulli", "sparse-bernoulli"]')
+    every = cells(parse(text.replace("beta = [1, 9.5]", ""), "own"))
+    assert len(every) == 2 * 2 * 2 * 2
+    assert every[0].labels == {
+        "environment": "bernoulli",
+        "arms": 3,
+        "alpha": 1,
+        "beta": 1,
+        "delay": 0,
+    }
+    several = text.replace("[environment]", "[[environment]]") + "\n"
+    several += "[[environment]]\nkind = 'gaussian'\nmeans = [0.1, 0.2]\n"
+    several = several.replace('["bernoulli", "sparse-bernoulli"]', '"bernoulli"')
+    chosen = cells(parse(several, "own"), ["kind=gaussian"])
+    assert [cell.labels["means"] for cell in chosen] == ["0.1x0.2"] * 4
+
+
+def test_delays_of_the_same_length_are_told_apart():
+    text = OWN.replace(
+        'kind = "lag"\nsteps = [0, 5]', 'kind = "geometric"\nmean = 5\nmissing = [0.0, 0.5]'
+    )
+    found = [
+        cell.labels for cell in cells(parse(text, "own"), ["arms=3", "beta=1", "policy=random"])
+    ]
+    assert [(one["delay"], one["delay_missing"]) for one in found] == [(5, 0), (5, 0.5)]
 
 
 def test_own_classes_are_found_beside_the_file(tmp_path):

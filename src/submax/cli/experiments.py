@@ -85,20 +85,9 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     To resume a run that was stopped, give the same command again.
     """
     from submax.cli.running import RunOptions, run_experiments
-    from submax.simulation.experiment import (
-        bakeoff_experiments,
-        beyond_experiments,
-        load_named,
-        paper_experiments,
-        rival_experiments,
-    )
+    from submax.simulation.experiment import experiment_groups, load_named
 
-    groups = {
-        "all": paper_experiments(),
-        "beyond": beyond_experiments(),
-        "bakeoff": bakeoff_experiments(),
-        "rivals": rival_experiments(),
-    }
+    groups = experiment_groups()
     for name in names:
         one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])
     wanted = dict.fromkeys(one for name in names for one in groups.get(name, [name]))

@@ -15,6 +15,7 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     TextColumn,
@@ -28,22 +29,17 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.research.paper.reproduce import run_illustration, run_offline, write_claims
-from submax.simulation.experiment import Specification
+from submax.simulation.experiment import Cell, Specification, cells, policy_of
 from submax.simulation.figures.plan import DrawnFigures, SweepFigure, sweep_figures
 from submax.simulation.results import MANIFEST, check_directory, read_manifest, read_specification
 from submax.simulation.runner import (
-    Cell,
     Meter,
     available_cores,
-    cells,
     dask_executor,
     dry_run,
     local_executor,
-    policy_of,
     run_sweep,
-    select,
     unfinished,
-    without_more,
 )
 
 
@@ -102,6 +98,10 @@ def _columns() -> list[ProgressColumn]:
     ]
 
 
+def _figure_columns() -> list[ProgressColumn]:
+    return [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+
+
 def _short(rate: float) -> str:
     return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k"
 
@@ -155,7 +155,8 @@ class RunPlan:
     @property
     def trains_networks(self) -> bool:
         """Whether any of its policies trains networks."""
-        return any(policy_of(cell.policy).traits.trains_models for cell in self.chosen)
+        policies = {cell.policy_name: cell.policy for cell in self.chosen}
+        return any(policy_of(one).traits.trains_models for one in policies.values())
 
 
 def run_experiments(specifications: Sequence[Specification], options: RunOptions) -> None:
@@ -207,11 +208,8 @@ def _plans(
     for specification in specifications:
         small = specification.quickly(options.replicas) if options.quick else specification
         changed = small.changed(replicas=options.replicas, seed=options.seed)
-        every = cells(changed)
         try:
-            chosen = select(every, options.only)
-            if not options.all:
-                chosen = without_more(changed, chosen, options.only)
+            chosen = cells(changed, options.only, more=options.all)
         except InputError as error:
             refusals.append((changed.name, error))
             continue
@@ -292,9 +290,11 @@ def _draw_figures(
         # Figures that were asked for by policies are drawn in any case, as others may be there.
         drawn = DrawnFigures(directory)
         figures = drawn.outdated(sweep_figures(directory), everything=everything or bool(policies))
-        console.print(f"{specification.name}: figures to draw: {len(figures)}.")
         draw = partial(_draw, directory, policies)
-        list(executor.map(draw, reversed(figures)))
+        with Progress(*_figure_columns(), console=console, disable=not figures) as bar:
+            task = bar.add_task(f"{specification.name}: figures", total=len(figures))
+            for _ in executor.map(draw, reversed(figures)):
+                bar.advance(task)
         drawn.note([] if policies else figures)
 
 

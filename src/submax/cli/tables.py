@@ -34,13 +34,7 @@ from submax.simulation.compare import (
     mean_ranks,
 )
 from submax.simulation.experiment import Specification
-from submax.simulation.figures.plan import Labels, configurations_in
-from submax.simulation.figures.study import (
-    COLUMN_INCHES,
-    StudyStyle,
-    selected_configurations,
-    study_figure,
-)
+from submax.simulation.figures.plan import Labels, configurations_in, varying_labels
 from submax.simulation.results import read_specification
 
 WIDTH = 80
@@ -141,19 +135,14 @@ def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, An
 
     Each group is printed as a table of its own, which is then narrow.
     """
-    varying = _varying(configurations)
+    varying = varying_labels(configurations)
     groups: dict[str, list[dict[str, Any]]] = {}
     for labels in configurations:
-        title = ", ".join(f"{key} = {labels[key]}" for key in varying[:-1])
+        title = ", ".join(
+            f"{key} = {labels[key]}" for key in varying[:-1] if labels[key] is not None
+        )
         groups.setdefault(title, []).append(labels)
     return groups
-
-
-def _varying(configurations: list[dict[str, Any]]) -> list[str]:
-    """Return the labels that have more than one value."""
-    return [
-        key for key in configurations[0] if len({str(labels[key]) for labels in configurations}) > 1
-    ]
 
 
 class _Column(NamedTuple):
@@ -186,7 +175,7 @@ class _Column(NamedTuple):
 
 
 def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
-    varying = _varying(group)
+    varying = varying_labels(group)
     where = f", {title}" if title else ""
     table = Table(
         title=f"Final {measure} ± standard error{where}",
@@ -204,7 +193,7 @@ def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measur
 
 def _best_table(configurations: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
     """Return a table with the best policy of each configuration, if these are too many for all."""
-    varying = _varying(configurations)
+    varying = varying_labels(configurations)
     table = Table(
         title=f"Lowest final {measure} ± standard error"
         if measure == "regret"
@@ -218,7 +207,7 @@ def _best_table(configurations: list[dict[str, Any]], finals: Finals, measure: s
         table.add_column(heading, justify="left" if heading == "best" else "right")
     for labels in configurations:
         column = _Column.of(finals, measure, labels)
-        values = [str(labels[key]) for key in varying]
+        values = ["" if labels[key] is None else str(labels[key]) for key in varying]
         best = _with_error(column.sides[column.best])
         table.add_row(*values, escape(column.best), best, str(len(column.tied)))
     return table
@@ -322,7 +311,7 @@ def print_comparison(
 
 def latex_table(found: Sequence[PairedDifference], confidence: float) -> str:
     """Return the differences as a table for LaTeX with the package booktabs."""
-    varying = _varying_labels(found)
+    varying = varying_labels([one.configuration for one in found])
     heads = [*varying, "policies", "difference", f"{confidence:.0%} interval", "$p$ (Holm)"]
     lines = [
         rf"\begin{{tabular}}{{{'l' * (len(varying) + 1)}rrr}}",
@@ -364,13 +353,14 @@ def _print_table(found: Sequence[PairedDifference], measure: str, confidence: fl
     table = Table(
         title=f"Paired differences of the final {measure.replace('_', ' ')}",
         caption=f"p: paired t-test, corrected by Holm for {len(found)} comparisons; * below "
-        f"{SIGNIFICANT}. Replicas: those there are, of those that one comparison alone needs to "
-        f"decide a difference of this size with a probability of {POWER:.0%}.",
+        f"{SIGNIFICANT}. Needed: the replicas that one comparison alone needs to decide a "
+        f"difference of this size with a probability of {POWER:.0%}.",
     )
-    varying = _varying_labels(found)
+    varying = varying_labels([one.configuration for one in found])
     for key in varying:
         table.add_column(key, justify="right")
-    for heading in ("left − right", "difference", f"{confidence:.0%} interval", "p", "replicas"):
+    interval = f"{confidence:.0%} interval"
+    for heading in ("left − right", "difference", interval, "p", "replicas", "needed"):
         table.add_column(heading, justify="left" if heading == "left − right" else "right")
     for one in found:
         star = "*" if one.corrected < SIGNIFICANT else " "
@@ -381,7 +371,8 @@ def _print_table(found: Sequence[PairedDifference], measure: str, confidence: fl
             f"{one.difference:.4g} ± {one.error:.2g}",
             f"{one.low:.4g} … {one.high:.4g}",
             f"{_p(one.corrected)}{star}",
-            f"{one.replicas} of {needed}",
+            f"{one.replicas:,}",
+            needed,
         )
     _wide(Console(), LONG_LINE).print(table)
 
@@ -392,12 +383,6 @@ def _print_csv(found: Sequence[PairedDifference]) -> None:
     writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-
-
-def _varying_labels(found: Sequence[PairedDifference]) -> list[str]:
-    """Return the labels that have more than one value."""
-    keys = list(found[0].configuration)
-    return [key for key in keys if len({str(one.configuration[key]) for one in found}) > 1]
 
 
 def _p(value: float) -> str:
@@ -444,6 +429,14 @@ def draw_columns(
     latex: bool,
 ) -> Iterator[Path]:
     """Draw the figures and yield their files; what is not given has the default of `StudyStyle`."""
+    # Imported here because matplotlib takes its time.
+    from submax.simulation.figures.study import (
+        COLUMN_INCHES,
+        StudyStyle,
+        selected_configurations,
+        study_figure,
+    )
+
     specification = read_specification(directory)
     style = StudyStyle(
         policies=tuple(policies),
@@ -454,7 +447,7 @@ def draw_columns(
         serif=latex,
     )
     every = configurations_in(directory)
-    varying = [key for key in every[0] if len({str(one[key]) for one in every}) > 1]
+    varying = varying_labels(every)
     folder = directory / "figures"
     folder.mkdir(exist_ok=True)
     for labels in selected_configurations(directory, _wanted(only, every)):

@@ -1,28 +1,37 @@
-"""An experiment in a TOML file: environments, policies, and the values that are combined."""
+"""An experiment in a TOML file, and its cells: one policy in one configuration each."""
 
 import dataclasses
+import hashlib
 import itertools
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from submax._version import __version__
 from submax.core.checks import one_of, whole_number
+from submax.core.environment import Environment
 from submax.core.errors import InputError
+from submax.core.policy import Policy
 from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS
 from submax.policies.specification import PolicySpecification
 from submax.schema.names import known_type
 from submax.simulation import DELAYS
+from submax.simulation.delays import Delay
 
-PAPER = resources.files("submax.experiments") / "paper"
-BEYOND = resources.files("submax.experiments") / "beyond"
-BAKEOFF = resources.files("submax.experiments") / "bakeoff"
-RIVALS = resources.files("submax.experiments") / "rivals"
+EXPERIMENTS = resources.files("submax.experiments")
+"""The folder of the experiments that come with submax, with one folder for each group."""
+GROUPS = {"all": "paper", "beyond": "beyond", "bakeoff": "bakeoff", "rivals": "rivals"}
+"""The folder of each group of experiments."""
+PAPER_ORDER = ["illustration", "bernoulli", "contextual", "contextual-wide", "combinatorial"]
+"""The order of the paper's sections; its other experiments follow."""
 QUICK_REPLICAS = 10
 """The most replicas of a quick look whose specification gives no other number."""
 TYPE_WORDS = {
@@ -51,10 +60,11 @@ DATA_ENDINGS = (".csv", ".parquet")
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment: a sweep of configurations × policies, the paper's illustration, or logs.
 
-    In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
-    of a preset, or a table with its ``kind``, its parameters and, optionally, a ``name`` for the
-    results. ``define`` has tables by name; ``"$name"`` in ``policies`` or ``quick`` is replaced by
-    the table. ``more_policies`` are only run if they are asked for, by ``--all`` or ``--only
+    In ``environment`` and ``delay`` a list stands for several configurations, also a list of
+    kinds. Environments with different keys are several tables, ``[[environment]]``. A policy is the
+    name of a preset, or a table with its ``kind``, its parameters and, optionally, a ``name`` for
+    the results. ``define`` has tables by name; ``"$name"`` in ``policies`` or ``quick`` is replaced
+    by the table. ``more_policies`` are only run if they are asked for, by ``--all`` or ``--only
     policy=NAME``. ``quick`` has values that replace those of the experiment in a quick look.
 
     Every configuration is simulated in ``replicas`` worlds for ``observations`` decisions; curves
@@ -77,7 +87,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int = 100
     seed: int = 0
     points: int = 500
-    environment: dict[str, Any]
+    environment: dict[str, Any] | list[dict[str, Any]]
     delay: dict[str, Any] = msgspec.field(
         default_factory=lambda: {"kind": "batched-rewards", "size": 1}
     )
@@ -108,31 +118,19 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
 
 
-def policy_name(policy: str | dict[str, Any]) -> Any:
+def policy_name(policy: str | dict[str, Any]) -> str:
     """The name of a policy in results: its ``name``, else that of the preset, else its kind."""
     return PolicySpecification.of(policy).label
 
 
-def paper_experiments() -> list[str]:
-    """The names of the paper's experiments."""
-    order = ["illustration", "bernoulli", "contextual", "contextual-wide", "combinatorial"]
-    names = {path.name.removesuffix(".toml") for path in PAPER.iterdir()}
-    return [name for name in order if name in names] + sorted(names - set(order))
-
-
-def beyond_experiments() -> list[str]:
-    """The names of the experiments on questions beyond the paper."""
-    return sorted(path.name.removesuffix(".toml") for path in BEYOND.iterdir())
-
-
-def bakeoff_experiments() -> list[str]:
-    """The names of the experiments that compare with other libraries on classification tables."""
-    return sorted(path.name.removesuffix(".toml") for path in BAKEOFF.iterdir())
-
-
-def rival_experiments() -> list[str]:
-    """The names of the experiments with methods of the related work that are not in the paper."""
-    return sorted(path.name.removesuffix(".toml") for path in RIVALS.iterdir())
+def experiment_groups() -> dict[str, list[str]]:
+    """The names of the experiments that come with submax, by group: ``all`` are the paper's."""
+    groups = {
+        group: sorted(path.name.removesuffix(".toml") for path in (EXPERIMENTS / folder).iterdir())
+        for group, folder in GROUPS.items()
+    }
+    later = [name for name in groups["all"] if name not in PAPER_ORDER]
+    return {**groups, "all": [*PAPER_ORDER, *later]}
 
 
 def load_named(name: str) -> Specification:
@@ -181,12 +179,9 @@ def parse(text: str, name: str) -> Specification:
 
 def _named_text(name: str) -> str:
     """The TOML file of an experiment that comes with submax."""
-    found = dict.fromkeys(paper_experiments(), PAPER)
-    found |= dict.fromkeys(beyond_experiments(), BEYOND)
-    found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
-    found |= dict.fromkeys(rival_experiments(), RIVALS)
-    one_of("experiment", name, found)
-    return (found[name] / f"{name}.toml").read_text(encoding="utf-8")
+    folders = {one: GROUPS[group] for group, names in experiment_groups().items() for one in names}
+    one_of("experiment", name, folders)
+    return (EXPERIMENTS / folders[name] / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _table(text: str, name: str) -> dict[str, Any]:
@@ -199,7 +194,11 @@ def _table(text: str, name: str) -> dict[str, Any]:
     if extended is None:
         return table
     base = _table(_named_text(extended), extended)
-    merged = {key: base[key] | table[key] for key in MERGED if key in base and key in table}
+    merged = {
+        key: base[key] | table[key]
+        for key in MERGED
+        if isinstance(base.get(key), dict) and isinstance(table.get(key), dict)
+    }
     return base | table | merged
 
 
@@ -270,36 +269,47 @@ def _own_classes(value: Any, folder: Path) -> Any:
     return value
 
 
-def configurations(
-    specification: Specification,
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+class Configuration(NamedTuple):
+    """The tables of an environment and a delay, each with a single value for each key."""
+
+    environment: dict[str, Any]
+    delay: dict[str, Any]
+
+
+def configurations(specification: Specification) -> list[Configuration]:
     """Every combination of the values that are listed for the environment and the delay."""
-    yield from itertools.product(
-        _combinations(specification.environment, ENVIRONMENTS),
-        _combinations(specification.delay, DELAYS),
-    )
-
-
-def _combinations(table: Mapping[str, Any], folder: Registry[Any]) -> Iterator[dict[str, Any]]:
-    lists = _tuple_fields(table, folder)
-    choices = [
-        value if isinstance(value, list) and not _is_one_value(key, value, lists) else [value]
-        for key, value in table.items()
+    tables = specification.environment
+    environments = [
+        one
+        for table in (tables if isinstance(tables, list) else [tables])
+        for one in _combinations(table, ENVIRONMENTS)
     ]
+    delays = list(_combinations(specification.delay, DELAYS))
+    return list(itertools.starmap(Configuration, itertools.product(environments, delays)))
+
+
+def _combinations(table: Mapping[str, Any], registry: Registry[Any]) -> Iterator[dict[str, Any]]:
     for key, value in table.items():
         if value == []:
             raise InputError(
                 f"{key} = [] has no value, and a list must have at least one; an empty list as "
                 "the value itself is written [[]]"
             )
-    for values in itertools.product(*choices):
-        yield dict(zip(table, values, strict=True))
+    kinds = table.get("kind")
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        depths = _tuple_fields(kind, registry)
+        one_kind = {**table, "kind": kind} if "kind" in table else table
+        choices = [
+            value if _list_depth(value) > depths.get(key, 0) else [value]
+            for key, value in one_kind.items()
+        ]
+        for values in itertools.product(*choices):
+            yield dict(zip(table, values, strict=True))
 
 
-def _tuple_fields(table: Mapping[str, Any], folder: Registry[Any]) -> dict[str, int]:
+def _tuple_fields(kind: object, registry: Registry[Any]) -> dict[str, int]:
     """The fields whose value is itself a list, with the depth of the list, such as 1 for means."""
-    kind = table.get("kind")
-    found = folder.find(kind) if isinstance(kind, str) else None
+    found = registry.find(kind) if isinstance(kind, str) else None
     if not dataclasses.is_dataclass(found):
         return {}
     return {name: depth for name, hint in get_type_hints(found).items() if (depth := _depth(hint))}
@@ -311,13 +321,276 @@ def _depth(hint: Any) -> int:
     return max(inner, default=0) + (get_origin(hint) is tuple)
 
 
-def _is_one_value(key: str, value: Any, lists: Mapping[str, int]) -> bool:
-    """Whether a list is the value of a field and does not stand for several configurations."""
-    return value != [] and _list_depth(value) <= lists.get(key, 0)
-
-
 def _list_depth(value: Any) -> int:
     """How many lists are within each other in a value."""
     if not isinstance(value, list):
         return 0
     return 1 + max(map(_list_depth, value), default=0)
+
+
+Labels: TypeAlias = dict[str, Any]
+"""The columns of a result that describe its configuration, by name."""
+PolicyData: TypeAlias = str | dict[str, Any]
+"""The name of a preset, or a table with a ``kind`` and parameters."""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One configuration with one policy, as plain data that can be sent to any process.
+
+    ``own_code`` is a digest of the user's own files that the cell uses. ``first_replica`` is above
+    0 if the replicas were added to others.
+    """
+
+    labels: Labels
+    policy_name: str
+    environment: dict[str, Any]
+    delay: dict[str, Any]
+    policy: PolicyData
+    observations: int
+    replicas: int
+    seed: int
+    points: int
+    own_code: str = ""
+    first_replica: int = 0
+    version: str = __version__
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the cell: equal on every machine for the same work by the same code."""
+        return digest_of(portable(msgspec.to_builtins(self)))[:24]
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions in all replicas."""
+        return self.observations * self.replicas
+
+
+def cells(
+    specification: Specification, only: Iterable[str] = (), *, more: bool = True
+) -> list[Cell]:
+    """The cells of an experiment that ``only`` selects; a value that is not allowed is refused.
+
+    ``only`` has texts such as ``arms=100``, with a key of the environment or the delay as it is in
+    the file, ``delay`` (its length, as in the results) or ``policy``; if a key is given several
+    times, any of its values. Nothing else is built. Without ``more``, ``more_policies`` are left
+    out, unless ``only`` names policies.
+
+    If an environment allows fewer decisions than ``observations``, its cells take as many as it
+    allows.
+    """
+    every = configurations(specification)
+    chosen, policies = _selected(specification, every, only, more)
+    further = _further_labels(every)
+    found: list[Cell] = []
+    for environment, delay in chosen:
+        made = make_environment(environment)
+        labels = _labels(made, environment, delay, further)
+        for name, policy in policies.items():
+            found.append(
+                Cell(
+                    labels=labels,
+                    policy_name=name,
+                    environment=environment,
+                    delay=delay,
+                    policy=policy,
+                    observations=at_most(specification.observations, made),
+                    replicas=specification.replicas,
+                    seed=specification.seed,
+                    points=specification.points,
+                    own_code=own_code([environment, delay, policy]),
+                )
+            )
+    known = dict.fromkeys(key for cell in found for key in cell.labels)
+    for key in specification.reference:
+        one_of("key of reference:", key, known)
+    if len({str(cell.labels) for cell in found}) < len(chosen):
+        raise InputError(
+            "a list in [environment] or [delay] has the same value twice, and every configuration "
+            "must be there once: remove the repeated value"
+        )
+    return found
+
+
+def _selected(
+    specification: Specification,
+    every: Sequence[Configuration],
+    only: Iterable[str],
+    more: bool,
+) -> tuple[Sequence[Configuration], dict[str, PolicyData]]:
+    """The configurations and the policies that ``only`` selects."""
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        key, sign, value = text.partition("=")
+        if not sign or not value:
+            raise InputError(f"--only must be KEY=VALUE, such as arms=100, not {text!r}")
+        wanted.setdefault(key, []).append(value)
+    keys = dict.fromkeys(key for one in every for key in (*one.environment, *one.delay))
+    chosen = every
+    policies = named_policies(specification)
+    for key, values in wanted.items():
+        one_of("key of --only", key, [*keys, "delay", "policy"])
+        if key == "policy":
+            policies = {
+                name: policies[name] for name in policies if name in _allowed(key, values, policies)
+            }
+            continue
+        texts = [_text(one, key) for one in every]
+        allowed = _allowed(key, values, [text for text in texts if text is not None])
+        chosen = [one for one in chosen if _text(one, key) in allowed]
+    if not more and "policy" not in wanted:
+        left_out = set(map(policy_name, specification.more_policies))
+        policies = {name: one for name, one in policies.items() if name not in left_out}
+    for policy in policies.values():
+        policy_of(policy)
+    return chosen, policies
+
+
+def _allowed(key: str, values: Sequence[str], known: Iterable[str]) -> set[str]:
+    """The selected values with one spelling for equal numbers; one that no cell has is refused."""
+    known = dict.fromkeys(known)
+    for text in values:
+        if _normal(text) not in known:
+            raise InputError(
+                f"no configuration has {key}={text}: allowed values of {key} are {', '.join(known)}"
+            )
+    return set(map(_normal, values))
+
+
+def _text(configuration: Configuration, key: str) -> str | None:
+    """The value of a key as a text; None if the configuration does not have the key."""
+    environment, delay = configuration
+    if key == "delay":
+        return _normal(str(make_delay(delay).length))
+    table = environment if key in environment else delay
+    return _normal(str(_plain(table[key]))) if key in table else None
+
+
+def _normal(text: str) -> str:
+    """The text with one spelling for equal numbers: 9 for 9.0, 0.1 for 1e-1."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+def named_policies(specification: Specification) -> dict[str, PolicyData]:
+    """The policies by the names they have in results; none of them is built."""
+    found: dict[str, PolicyData] = {}
+    for policy in [*specification.policies, *specification.more_policies]:
+        name = policy_name(policy)
+        if not name.strip() or len(name) > 100:
+            raise InputError(
+                f"the name of a policy must be a text of 1 to 100 characters, not {name!r}"
+            )
+        if name in found:
+            raise InputError(
+                f"two policies are called {name!r}, and names must be unique: give one of them "
+                'another name, such as { name = "mine", kind = ... }'
+            )
+        found[name] = policy
+    return found
+
+
+def make_environment(table: Mapping[str, Any]) -> Environment[Any]:
+    """An environment from its table."""
+    return ENVIRONMENTS.build(table, {})
+
+
+def make_delay(table: Mapping[str, Any]) -> Delay:
+    """A delay from its table."""
+    return DELAYS.build(table, {})
+
+
+def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
+    """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
+    return PolicySpecification.of(specification).build()
+
+
+def at_most(observations: int, environment: Environment[Any]) -> int:
+    """The number of decisions, reduced to what the environment allows."""
+    most = environment.most_decisions
+    return observations if most is None else min(observations, most)
+
+
+OTHER_COLUMNS = ("environment", "delay", "policy")
+"""Columns of the results that no field of an environment may be called."""
+
+
+class _FurtherLabels(NamedTuple):
+    """What tells configurations apart besides the environment's fields and the delay's length."""
+
+    kind: bool
+    delay_keys: tuple[str, ...]
+
+
+def _further_labels(every: Sequence[Configuration]) -> _FurtherLabels:
+    delays = {digest_of(one.delay): one.delay for one in every}.values()
+    lengths = {make_delay(one).length for one in delays}
+    keys = dict.fromkeys(key for one in delays for key in one)
+    varying = [key for key in keys if len({str(one.get(key)) for one in delays}) > 1]
+    kinds = {one.environment.get("kind") for one in every}
+    return _FurtherLabels(len(kinds) > 1, tuple(varying) if len(lengths) < len(delays) else ())
+
+
+def _labels(
+    environment: Environment[Any],
+    table: Mapping[str, Any],
+    delay: Mapping[str, Any],
+    further: _FurtherLabels,
+) -> Labels:
+    """The configuration as columns of a result: the environment's fields and the delay."""
+    if not dataclasses.is_dataclass(environment):
+        raise InputError(
+            f"the environment {environment} must be a dataclass: write @dataclass(frozen=True) "
+            "above its class"
+        )
+    fields = dataclasses.asdict(environment)
+    for name in OTHER_COLUMNS:
+        if name in fields:
+            raise InputError(
+                f"the environment {environment} has a field {name!r}, which is the name of a "
+                "column of the results: rename the field"
+            )
+    # A field that is None, such as given means, is not used, and needs no column.
+    used = {key: _plain(value) for key, value in fields.items() if value is not None}
+    labels = {"environment": _plain(table["kind"]), **used} if further.kind else used
+    more = {f"delay_{key}": _plain(delay.get(key)) for key in further.delay_keys}
+    return {**labels, "delay": make_delay(delay).length, **more}
+
+
+def _plain(value: Any) -> Any:
+    """The value as a number or text for a table."""
+    if isinstance(value, tuple | list):
+        return "x".join(str(_plain(one)) for one in value) or "none"
+    if own_file(value) is not None:
+        return Path(value).name
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def own_code(value: Any) -> str:
+    """The digests of the user's own files in a specification; a change of a file changes them."""
+    if isinstance(value, Mapping):
+        return own_code([one for key, one in value.items() if key != "name"])
+    if isinstance(value, list):
+        return "".join(map(own_code, value))
+    path = own_file(value)
+    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def portable(value: Any) -> Any:
+    """The value with paths of the user's own files replaced by their names and digests."""
+    if isinstance(value, Mapping):
+        return {key: portable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [portable(one) for one in value]
+    path = own_file(value)
+    if path is None:
+        return value
+    name = str(value)[len(str(path.parent)) + 1 :]
+    return [name, hashlib.sha256(path.read_bytes()).hexdigest()]
+
+
+def digest_of(value: Any) -> str:
+    """A digest of plain data."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

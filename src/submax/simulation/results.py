@@ -219,14 +219,21 @@ def _csv_columns(path: Path) -> dict[str, NDArray[Any]]:
 
 def _typed(texts: Sequence[str]) -> NDArray[Any]:
     """Return the values of a column: integers, floats or booleans if all of them are; or texts."""
+    present = [text for text in texts if text]
+    values: Sequence[Any] = present
     for kind in (np.int64, np.float64):
         try:
-            return np.array(texts, dtype=kind)
+            values = np.array(present, dtype=kind).tolist()
+            break
         except (ValueError, OverflowError):
             continue
-    if set(texts) <= BOOLEANS.keys():
-        return np.array([BOOLEANS[text] for text in texts])
-    return np.array([text or None for text in texts], dtype=object)
+    if present and set(present) <= BOOLEANS.keys():
+        values = [BOOLEANS[text] for text in present]
+    if len(present) == len(texts):
+        return np.array(values, dtype=object if values is present else None)
+    # Environments of another kind do not have this label.
+    rest = iter(values)
+    return np.array([next(rest) if text else None for text in texts], dtype=object)
 
 
 QUANTILES = (0.025, 0.975)
@@ -371,6 +378,10 @@ class CellStore:
         """Whether the cell has a complete result file."""
         path = self._path(key)
         return path.is_file() and zipfile.is_zipfile(path)
+
+    def keys(self) -> set[str]:
+        """The keys of all cells in the folder, of whatever experiment."""
+        return {path.stem for path in self._directory.glob("*.npz")}
 
     def write(self, key: str, result: CellResult) -> None:
         """Store a result; after a crash the file is the old or the new one, never a partial one."""

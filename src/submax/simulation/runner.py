@@ -1,9 +1,6 @@
 """Runs the cells of an experiment, in processes or on a Dask cluster, and stores each result."""
 
-import dataclasses
-import hashlib
 import itertools
-import json
 import multiprocessing
 import os
 import sys
@@ -17,8 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 import numpy as np
 
-from submax._version import __version__
-from submax.core.checks import one_of, whole_number
+from submax.core.checks import whole_number
 from submax.core.environment import Environment
 from submax.core.errors import (
     InputError,
@@ -29,19 +25,22 @@ from submax.core.errors import (
 )
 from submax.core.numerics import standard_error
 from submax.core.optional import require_extra
-from submax.core.policy import Policy
 from submax.core.processes import SINGLE_THREAD, end_with_parent
-from submax.environments import ENVIRONMENTS
-from submax.policies.specification import PolicySpecification
-from submax.simulation import DELAYS
-from submax.simulation.delays import BatchedRewards, Delay
+from submax.simulation.delays import BatchedRewards
 from submax.simulation.experiment import (
+    Cell,
+    Labels,
     Specification,
-    configurations,
+    at_most,
+    cells,
+    digest_of,
     load_file,
     load_named,
-    own_file,
-    policy_name,
+    make_delay,
+    make_environment,
+    own_code,
+    policy_of,
+    portable,
 )
 from submax.simulation.results import (
     PARQUET,
@@ -49,7 +48,6 @@ from submax.simulation.results import (
     STORED_NUMBERS,
     CellResult,
     CellStore,
-    Part,
     RowsStore,
     Seconds,
     check_directory,
@@ -219,78 +217,6 @@ def sweep(
         raise
 
 
-Labels = dict[str, Any]
-"""The columns of a result that describe its configuration, by name."""
-
-
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration with one policy, as plain data that can be sent to any process.
-
-    ``own_code`` is a digest of the user's own files that the cell uses. ``first_replica`` is above
-    0 if the replicas were added to others.
-    """
-
-    labels: Labels
-    policy_name: str
-    environment: dict[str, Any]
-    delay: dict[str, Any]
-    policy: str | dict[str, Any]
-    observations: int
-    replicas: int
-    seed: int
-    points: int
-    own_code: str = ""
-    first_replica: int = 0
-    version: str = __version__
-
-    @property
-    def key(self) -> str:
-        """A digest of the cell: equal on every machine for the same work by the same code."""
-        return _digest(_portable(msgspec.to_builtins(self)))[:24]
-
-    @property
-    def decisions(self) -> int:
-        """The number of decisions in all replicas."""
-        return self.observations * self.replicas
-
-
-def cells(specification: Specification) -> list[Cell]:
-    """All cells of an experiment; a value that is not allowed anywhere is refused here.
-
-    If an environment allows fewer decisions than ``observations``, its cells take as many as it
-    allows.
-    """
-    policies = dict(named_policies(specification))
-    found: list[Cell] = []
-    for environment, delay in configurations(specification):
-        made = make_environment(environment)
-        labels = _labels(made, make_delay(delay))
-        observations = _at_most(specification.observations, made)
-        for name, policy in policies.items():
-            found.append(
-                Cell(
-                    labels=labels,
-                    policy_name=name,
-                    environment=environment,
-                    delay=delay,
-                    policy=policy,
-                    observations=observations,
-                    replicas=specification.replicas,
-                    seed=specification.seed,
-                    points=specification.points,
-                    own_code=_own_code([environment, delay, policy]),
-                )
-            )
-    for key in specification.reference:
-        one_of("key of reference:", key, found[0].labels)
-    if len({cell.key for cell in found}) < len(found):
-        raise InputError(
-            "a list in [environment] or [delay] has the same value twice, and every configuration "
-            "must be there once: remove the repeated value"
-        )
-    return found
-
-
 def dry_run(cells: Iterable[Cell]) -> list[str]:
     """Let every policy take four decisions in every environment, to find errors before the sweep.
 
@@ -303,7 +229,7 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
     # Making an environment can mean reading a file, so it is made once for all its policies.
     for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
         environment = make_environment(table)
-        for cell in {_digest(cell.policy): cell for cell in group}.values():
+        for cell in {digest_of(cell.policy): cell for cell in group}.values():
             _rehearse_policy(cell, environment)
             facts = policy_of(cell.policy).traits
             if environment.problem.context_width and facts.learns and not facts.uses_context:
@@ -313,8 +239,8 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
 
 def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     policy = policy_of(cell.policy)
-    delay = BatchedRewards(2 if _own_code([cell.policy]) else 5)
-    observations = _at_most(4, environment)
+    delay = BatchedRewards(2 if own_code([cell.policy]) else 5)
+    observations = at_most(4, environment)
     try:
         with ignored_contexts_allowed():
             # Four decisions fill two batches of 2, but no batch of 5.
@@ -326,12 +252,6 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
             f"policy {cell.policy_name!r} failed in a trial run in {environment}: "
             f"{one_line(error)}; correct the policy, or leave it out of policies"
         ) from error
-
-
-def _at_most(observations: int, environment: Environment[Any]) -> int:
-    """The number of decisions, reduced to what the environment allows."""
-    most = environment.most_decisions
-    return observations if most is None else min(observations, most)
 
 
 def run_cell(cell: Cell) -> CellResult:
@@ -358,7 +278,7 @@ def run_cell(cell: Cell) -> CellResult:
 
 def seed_of(cell: Cell) -> list[int]:
     """The seed of a cell, which is the same for all policies and delays of one environment."""
-    seed = [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
+    seed = [cell.seed, int(digest_of(portable(cell.environment))[:16], 16)]
     return [*seed, cell.first_replica] if cell.first_replica else seed
 
 
@@ -366,143 +286,6 @@ def _compiling_seconds() -> float:
     """The seconds that this process has spent on compiling networks; 0 if it trained none."""
     module = sys.modules.get("submax.models.nn.training")
     return 0.0 if module is None else float(module.compiling_seconds())
-
-
-def named_policies(
-    specification: Specification,
-) -> Iterator[tuple[str, str | dict[str, Any]]]:
-    """The policies by the names they have in results; each is built once to check it."""
-    seen = set()
-    for policy in [*specification.policies, *specification.more_policies]:
-        policy_of(policy)
-        name = policy_name(policy)
-        if not isinstance(name, str) or not name.strip() or len(name) > 100:
-            raise InputError(
-                f"the name of a policy must be a text of 1 to 100 characters, not {name!r}"
-            )
-        if name in seen:
-            raise InputError(
-                f"two policies are called {name!r}, and names must be unique: give one of them "
-                'another name, such as { name = "mine", kind = ... }'
-            )
-        seen.add(name)
-        yield name, policy
-
-
-def make_environment(table: Mapping[str, Any]) -> Environment[Any]:
-    """An environment from its table."""
-    return ENVIRONMENTS.build(table, {})
-
-
-def make_delay(table: Mapping[str, Any]) -> Delay:
-    """A delay from its table."""
-    return DELAYS.build(table, {})
-
-
-def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
-    """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
-    return PolicySpecification.of(specification).build()
-
-
-def _labels(environment: Environment[Any], delay: Delay) -> Labels:
-    """The configuration as columns of a result: the environment's fields and the delay."""
-    if not dataclasses.is_dataclass(environment):
-        raise InputError(
-            f"the environment {environment} must be a dataclass: write @dataclass(frozen=True) "
-            "above its class"
-        )
-    fields = dataclasses.asdict(environment)
-    for name in ("delay", "policy"):
-        if name in fields:
-            raise InputError(
-                f"the environment {environment} has a field {name!r}, which is the name of a "
-                "column of the results: rename the field"
-            )
-    # A field that is None, such as given means, is not used, and needs no column.
-    used = {key: _plain(value) for key, value in fields.items() if value is not None}
-    return {**used, "delay": delay.length}
-
-
-def _plain(value: Any) -> Any:
-    """The value as a number or text for a table."""
-    if isinstance(value, tuple):
-        return "x".join(str(_plain(one)) for one in value) or "none"
-    if own_file(value) is not None:
-        return Path(value).name
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _own_code(value: Any) -> str:
-    """The digests of the user's own files in a specification; a change of a file changes them."""
-    if isinstance(value, Mapping):
-        return _own_code([one for key, one in value.items() if key != "name"])
-    if isinstance(value, list):
-        return "".join(_own_code(one) for one in value)
-    path = own_file(value)
-    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _portable(value: Any) -> Any:
-    """The value with paths of the user's own files replaced by their names and digests."""
-    if isinstance(value, Mapping):
-        return {key: _portable(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_portable(one) for one in value]
-    path = own_file(value)
-    if path is None:
-        return value
-    name = str(value)[len(str(path.parent)) + 1 :]
-    return [name, hashlib.sha256(path.read_bytes()).hexdigest()]
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
-    """The cells that match every key; if a key is given several times, any of its values."""
-    wanted: dict[str, list[str]] = {}
-    for text in only:
-        key, sign, value = text.partition("=")
-        if not sign or not value:
-            raise InputError(f"--only must be KEY=VALUE, such as arms=100, not {text!r}")
-        wanted.setdefault(key, []).append(value)
-    chosen = list(cells)
-    for key, values in wanted.items():
-        one_of("key of --only", key, [*cells[0].labels, "policy"])
-        allowed = list(dict.fromkeys(_text(cell, key) for cell in cells))
-        normal = [_normal(value) for value in values]
-        for value, text in zip(normal, values, strict=True):
-            if value not in allowed:
-                raise InputError(
-                    f"no configuration has {key}={text}: allowed values of {key} are "
-                    f"{', '.join(allowed)}"
-                )
-        chosen = [cell for cell in chosen if _text(cell, key) in normal]
-    return chosen
-
-
-def without_more(
-    specification: Specification, cells: Sequence[Cell], only: Iterable[str]
-) -> list[Cell]:
-    """The cells without those of ``more_policies``, unless ``--only`` names policies."""
-    if any(text.startswith("policy=") for text in only):
-        return list(cells)
-    more = {policy_name(policy) for policy in specification.more_policies}
-    return [cell for cell in cells if cell.policy_name not in more]
-
-
-def _text(cell: Cell, key: str) -> str:
-    return _normal(str(cell.policy_name if key == "policy" else cell.labels[key]))
-
-
-def _normal(text: str) -> str:
-    """The text with one spelling for equal numbers: 9 for 9.0, 0.1 for 1e-1."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return str(int(number)) if number.is_integer() else str(number)
 
 
 CURVE_TABLE, FINAL_TABLE = "results", "finals"
@@ -522,37 +305,43 @@ class FinishedCell(NamedTuple):
 
 def write_results(directory: Path, finished: Sequence[FinishedCell]) -> None:
     """Write the curves, the final values of all replicas, and one summary row for each cell."""
-    write_table(directory, CURVE_TABLE, [_curves(*one) for one in finished])
-    write_table(directory, FINAL_TABLE, [_finals(*one) for one in finished])
-    write_csv(directory / SUMMARY, [_summary(*one) for one in finished])
+    # Environments of several kinds have different labels; delay stays the last one.
+    names = dict.fromkeys(name for one in finished for name in one.cell.labels if name != "delay")
+    columns: list[Labels] = [
+        {
+            **{name: cell.labels.get(name) for name in (*names, "delay")},
+            "policy": cell.policy_name,
+        }
+        for cell, _ in finished
+    ]
+    for table, content in ((CURVE_TABLE, _curves), (FINAL_TABLE, _finals)):
+        parts = [content(one.result) for one in finished]
+        write_table(directory, table, [a | b for a, b in zip(columns, parts, strict=True)])
+    summaries = [_summary(*one) for one in finished]
+    write_csv(directory / SUMMARY, [a | b for a, b in zip(columns, summaries, strict=True)])
 
 
-def _curves(cell: Cell, result: CellResult) -> Part:
+def _curves(result: CellResult) -> dict[str, Any]:
     columns: dict[str, Any] = {"step": result.steps}
     for measure in ("regret", "reward"):
         for name, values in getattr(result, measure)._asdict().items():
             columns[f"{measure}_{name}"] = values
-    return _labelled(cell, columns)
+    return columns
 
 
-def _finals(cell: Cell, result: CellResult) -> Part:
-    return _labelled(
-        cell,
-        {
-            "replica": np.arange(len(result.final_regret)),
-            "regret": result.final_regret,
-            "reward": result.final_reward,
-            "late_slope": result.late_slope,
-        },
-    )
+def _finals(result: CellResult) -> dict[str, Any]:
+    return {
+        "replica": np.arange(len(result.final_regret)),
+        "regret": result.final_regret,
+        "reward": result.final_reward,
+        "late_slope": result.late_slope,
+    }
 
 
-def _summary(cell: Cell, result: CellResult) -> Labels:
+def _summary(cell: Cell, result: CellResult) -> dict[str, Any]:
     final = result.final_regret
     low, high = np.quantile(final, QUANTILES)
     return {
-        **cell.labels,
-        "policy": cell.policy_name,
         "replicas": len(final),
         "observations": cell.observations,
         "final_mean": float(final.mean()),
@@ -567,11 +356,6 @@ def _summary(cell: Cell, result: CellResult) -> Labels:
         "training_seconds": round(result.seconds.training, 4),
         "compiling_seconds": round(result.seconds.compiling, 4),
     }
-
-
-def _labelled(cell: Cell, columns: dict[str, Any]) -> Part:
-    """The columns, after those of the configuration and the policy."""
-    return {**cell.labels, "policy": cell.policy_name, **columns}
 
 
 BLOCKS = "replica_blocks"
@@ -657,19 +441,15 @@ def run_sweep(
     store = CellStore(directory / CELLS)
     blocks = all_in_blocks(chosen, counts)
     sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
-    write_results(directory, _stored(specification, counts, store))
+    if store.keys() - {cell.key for cell in blocks}:
+        # The folder has further cells, which an earlier run may have selected.
+        chosen = cells(specification)
+    results = ((cell, merged_result(cell, counts, store)) for cell in chosen)
+    write_results(directory, [FinishedCell(cell, one) for cell, one in results if one is not None])
     if write_more is not None:
         write_more(specification, directory)
     seconds = round(time.perf_counter() - begin, 2)
     close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
-
-
-def _stored(
-    specification: Specification, counts: Sequence[int], store: CellStore
-) -> list[FinishedCell]:
-    """All finished cells with all their replicas, in the order of the experiment."""
-    results = ((cell, merged_result(cell, counts, store)) for cell in cells(specification))
-    return [FinishedCell(cell, result) for cell, result in results if result is not None]
 
 
 def run_study(
@@ -679,6 +459,7 @@ def run_study(
     executor: Executor | None = None,
     replicas: int | None = None,
     seed: int | None = None,
+    only: Iterable[str] = (),
     part: tuple[int, int] = (0, 1),
     finished: Callable[[str, Any], None] | None = None,
 ) -> Path:
@@ -687,7 +468,8 @@ def run_study(
     ``experiment`` is a TOML file, the name of an experiment that comes with submax, or a
     `Specification`. ``executor`` is any executor of `concurrent.futures`, whose workers have submax
     installed; without one, cells are run one after the other in this process. Cells that are
-    finished are not run again. ``finished`` is called with the key and the result of each cell.
+    finished are not run again. ``only`` selects cells, such as ``["arms=100", "policy=ucb1"]``.
+    ``finished`` is called with the key and the result of each cell.
 
     ``part`` = (i, n) runs every n-th cell from the i-th on, so that n jobs share the work in one
     folder. Each job writes the result files from all cells that are finished when it ends; a
@@ -702,7 +484,7 @@ def run_study(
     first, step = part
     whole_number("the number of parts", step, at_least=1)
     whole_number("part", first, at_least=0, at_most=step - 1)
-    chosen = cells(specification)[first::step]
+    chosen = cells(specification, only)[first::step]
     directory = Path(out) / specification.name
     check_directory(directory, specification)
     dry_run(chosen)
@@ -711,7 +493,7 @@ def run_study(
         ThreadPoolExecutor(1) if executor is None else nullcontext(executor)
     )
     with workers as running:
-        run_sweep(specification, chosen, directory, running, finished or _ignore)
+        run_sweep(specification, chosen, directory, running, finished or (lambda key, result: None))
     return directory
 
 
@@ -721,7 +503,3 @@ def _specification(experiment: Specification | Path | str) -> Specification:
     if isinstance(experiment, Path) or str(experiment).endswith(".toml"):
         return load_file(Path(experiment))
     return load_named(experiment)
-
-
-def _ignore(key: str, result: Any) -> None:
-    """Do nothing when a cell is finished."""

@@ -238,15 +238,31 @@ def progress_bar(name: str, decisions: int) -> Iterator[Progress]:
     ``decisions`` is their number in all replicas.
     """
     # Imported here because most simulations show no bar.
+    from rich.console import Console
     from rich.progress import Progress as Bar
 
+    if Console().is_jupyter:
+        # In a notebook, the bar of rich needs ipywidgets.
+        yield from _printed_progress(name, decisions)
+        return
     with Bar() as bar:
         task = bar.add_task(name, total=decisions)
+        yield lambda taken, updates: bar.advance(task, taken)
 
-        def advance(taken: int, updates: int) -> None:
-            bar.advance(task, taken)
 
-        yield advance
+def _printed_progress(name: str, decisions: int) -> Iterator[Progress]:
+    """Yield a function that writes the percentage of decisions taken over its last line."""
+    done, shown = 0, -1
+
+    def advance(taken: int, updates: int) -> None:
+        nonlocal done, shown
+        done += taken
+        if (percent := 100 * done // decisions) > shown:
+            shown = percent
+            print(f"\r{name}: {percent} % of {decisions:,} decisions", end="", flush=True)
+
+    yield advance
+    print()
 
 
 DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance", "regret")

@@ -6,8 +6,7 @@ from scipy import stats
 
 from submax import Bernoulli, Gaussian, HeavyTailed, Poisson, Ratings, make_policy, simulate
 from submax.environments.arms import SparseBernoulli
-from submax.simulation.experiment import parse
-from submax.simulation.runner import cells
+from submax.simulation.experiment import cells, parse
 
 TOML = """
 observations = 10

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from submax import DescribedArms, LinearContextual, LogisticContextual
-from submax.simulation.experiment import parse
-from submax.simulation.runner import cells
+from submax.simulation.experiment import cells, parse
 
 TABLE = ((1.0, -2.0), (0.5, 3.0), (0.0, 0.25))
 

@@ -9,8 +9,7 @@ from refusals import raises_code
 from submax.core.problem import Problem
 from submax.core.spaces import Arms
 from submax.environments.tables import Classification
-from submax.simulation.experiment import load_file
-from submax.simulation.runner import cells, make_environment
+from submax.simulation.experiment import cells, load_file, make_environment
 from submax.testing import check_environment
 
 FEATURES = [[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [4.0, 5.0], [1.0, 5.0]]

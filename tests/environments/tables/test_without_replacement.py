@@ -9,8 +9,8 @@ from refusals import raises_code
 from submax.environments.tables import Classification
 from submax.policies import make_policy
 from submax.simulation.delays import BatchedRewards, Lag
-from submax.simulation.experiment import load_file
-from submax.simulation.runner import cells, dry_run, run_cell
+from submax.simulation.experiment import cells, load_file
+from submax.simulation.runner import dry_run, run_cell
 from submax.simulation.simulate import simulate
 
 

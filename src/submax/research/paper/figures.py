@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
 from submax.simulation.figures.plan import CURVES, read_estimates
-from submax.simulation.figures.style import figure_style, look_of, saved
+from submax.simulation.figures.style import Figure, figure_style, look_of, saved
 from submax.simulation.results import ResultTable
 
 PANEL_TITLES = {

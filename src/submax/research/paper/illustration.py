@@ -13,16 +13,15 @@ from submax.core.numerics import standard_error
 from submax.core.policy import Policy
 from submax.core.problem import Feedback
 from submax.policies.epsilon_greedy import Random
-from submax.simulation.experiment import Specification, configurations
-from submax.simulation.results import Part, write_csv, write_table
-from submax.simulation.runner import (
-    CURVE_TABLE,
-    FINAL_TABLE,
-    SUMMARY,
+from submax.simulation.experiment import (
+    Specification,
+    configurations,
     make_environment,
     named_policies,
     policy_of,
 )
+from submax.simulation.results import Part, write_csv, write_table
+from submax.simulation.runner import CURVE_TABLE, FINAL_TABLE, SUMMARY
 
 ENVIRONMENTS_AT_ONCE = 500
 """The number of environments that are simulated together, which limits the memory."""
@@ -79,7 +78,7 @@ def compute(specification: Specification) -> dict[str, PolicyPanel]:
             f"make {len(tables)}: give each key a single value"
         )
     environment = make_environment(tables[0][0])
-    policies = {name: policy_of(policy) for name, policy in named_policies(specification)}
+    policies = {name: policy_of(policy) for name, policy in named_policies(specification).items()}
     chunks = list(_chunks(specification, environment, policies))
     return {
         name: PolicyPanel(

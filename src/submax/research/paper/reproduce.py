@@ -14,9 +14,9 @@ from submax.research.paper.claims import (
 from submax.research.paper.illustration import illustrate
 from submax.research.paper.statements import write_statements
 from submax.simulation.compare import Finals
-from submax.simulation.experiment import Specification
+from submax.simulation.experiment import Cell, Specification, cells
 from submax.simulation.results import RowsStore, claim_directory, close_directory
-from submax.simulation.runner import CELLS, Cell, cells, sweep
+from submax.simulation.runner import CELLS, sweep
 
 
 def write_claims(specification: Specification, directory: Path) -> None:

@@ -6,10 +6,9 @@ from itertools import cycle
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from submax.simulation.figures.plan import read_estimates
-from submax.simulation.figures.style import figure_style, saved
+from submax.simulation.figures.style import Figure, figure_style, saved
 
 COLOURS = {
     "ips": "#a00000",

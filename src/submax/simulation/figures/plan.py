@@ -83,6 +83,19 @@ def configurations_in(directory: Path) -> list[Labels]:
     return [dict(zip(labels, values, strict=True)) for values in table.distinct(*labels)]
 
 
+def varying_labels(panels: Sequence[Labels]) -> list[str]:
+    """The labels with more than one value among environments of the same kind, and the kind."""
+    kinds: dict[Any, list[Labels]] = {}
+    for panel in panels:
+        kinds.setdefault(panel.get("environment"), []).append(panel)
+    return [
+        key
+        for key in panels[0]
+        if (key == "environment" and len(kinds) > 1)
+        or any(len({str(panel[key]) for panel in group}) > 1 for group in kinds.values())
+    ]
+
+
 def final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
     """The final reward of every replica by policy, in one configuration."""
     table = ResultTable.read(directory, FINALS).where(panel)
@@ -111,15 +124,15 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
     """The figures that can be drawn from the results in a directory."""
     specification = specification_in(directory)
     panels = configurations_in(directory)
-    varying = [key for key in panels[0] if len({panel[key] for panel in panels}) > 1]
+    varying = varying_labels(panels)
     singles = [SweepFigure(_panel_name(panel, varying), [panel], 1) for panel in panels]
     reference = _nearest(panels, specification.get("reference", {}))
-    rows = [_row(panels, key, reference) for key in varying]
+    rows = [_row(panels, key, {one: reference[one] for one in varying}) for key in varying]
     figures = [*singles, *[row for row in rows if len(row.panels) > 1]]
     if len(panels) > 1:
         columns = min(len({panel[varying[0]] for panel in panels}), MOST_COLUMNS)
-        rest = [key for key in panels[0] if key != varying[0]]
-        ordered = sorted(panels, key=lambda panel: [panel[key] for key in (*rest, varying[0])])
+        keys = (*varying[1:], varying[0])
+        ordered = sorted(panels, key=lambda panel: [_rank(panel[key]) for key in keys])
         figures.append(SweepFigure("all-configurations", ordered, columns))
     if specification.get("measure", "regret") == "regret":
         return [*figures, *_paper_figures(specification, figures, "regret")]
@@ -131,6 +144,11 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
         *(figure._replace(measure="reward") for figure in figures),
         *(figure._replace(name=f"{figure.name}-regret") for figure in figures),
     ]
+
+
+def _rank(value: Any) -> tuple[bool, bool, Any]:
+    """A key to sort labels by: an environment of another kind may lack one, or have a text."""
+    return (value is not None, isinstance(value, str), 0 if value is None else value)
 
 
 def _paper_figures(
@@ -156,7 +174,9 @@ def _row(panels: Sequence[Labels], key: str, reference: Labels) -> SweepFigure:
 
 def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
     """Return the name of a panel's file, with the values in which it differs from others."""
-    name = "-".join(["panel", *(f"{key}={panel[key]}" for key in varying)])
+    name = "-".join(
+        ["panel", *(f"{key}={panel[key]}" for key in varying if panel[key] is not None)]
+    )
     # Some systems do not allow these characters in the name of a file.
     return name.replace("/", "_").replace(":", "_")
 
@@ -165,7 +185,7 @@ NOTE = "drawn.json"
 """The file beside the figures with a digest of what each of them was drawn from."""
 
 
-TITLES = ("delay", "replicas", "measure", "statements")
+TITLES = ("title", "delay", "replicas", "measure", "statements")
 """The values of a specification that figures show."""
 
 
@@ -216,8 +236,7 @@ class DrawnFigures:
         specification = specification_in(self._directory)
         titles = {key: specification.get(key) for key in TITLES}
         every = configurations_in(self._directory)
-        varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
-        return json.dumps([__version__, titles, varying], sort_keys=True)
+        return json.dumps([__version__, titles, varying_labels(every)], sort_keys=True)
 
     @cached_property
     def _tables(self) -> list[ResultTable]:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.simulation.figures.plan import Labels, configurations_in, curves_of
-from submax.simulation.figures.style import figure_style, look_of
+from submax.simulation.figures.style import Figure, figure_style, look_of
 from submax.simulation.figures.sweep import PanelCurve
 from submax.simulation.results import Curve
 from submax.simulation.trace import Trace

@@ -1,11 +1,21 @@
 """The line styles of policies: a family has a colour and a dash, its members differ by marker."""
 
+import io
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
+from matplotlib import figure as matplotlib_figure
 from matplotlib import rc_context
-from matplotlib.figure import Figure
+
+
+class Figure(matplotlib_figure.Figure):
+    """A figure that a notebook shows, also if it was made without ``pyplot``."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
 
 
 class Look(NamedTuple):

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from submax.core.arrays import Floats, Integers
@@ -26,8 +25,9 @@ from submax.simulation.figures.plan import (
     final_rewards,
     method_of,
     specification_in,
+    varying_labels,
 )
-from submax.simulation.figures.style import figure_style, look_of, saved
+from submax.simulation.figures.style import Figure, figure_style, look_of, saved
 from submax.simulation.results import Curve
 from submax.simulation.trace import Trace
 
@@ -76,8 +76,8 @@ def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
 
 def axis_label(measure: str, replicas: int, curves: int) -> str:
     """The label of the vertical axis of a panel with this number of curves."""
-    shown = "mean, 95 %" if curves <= MOST_RIBBONS else "mean"
-    return f"accumulated {measure}\n({shown} of {replicas} replicas)"
+    band = "; band: central 95 %" if curves <= MOST_RIBBONS else ""
+    return f"accumulated {measure}\n(mean{band} of {replicas} replicas)"
 
 
 def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
@@ -90,7 +90,7 @@ def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
         axes = figure.add_axes((AXES_LEFT_INCHES / width, 0.13, AXES_WIDTH_INCHES / width, 0.78))
         draw_panel(axes, lines, title)
         axes.set_ylabel(scale)
-        axes.set_xlabel("observations")
+        axes.set_xlabel("decisions")
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure
 
@@ -208,7 +208,7 @@ def paper_figure(
             if column == 0:
                 axes.set_ylabel(f"accumulated {measure}")
         for axes in grid[-1]:
-            axes.set_xlabel("observations")
+            axes.set_xlabel("decisions")
     return figure
 
 
@@ -332,8 +332,8 @@ def draw_sweep_figure(
     lines = [_curves(directory, panel, measure, policies) for panel in wanted.panels]
     batches = specification.get("delay", {}).get("kind") == "batched-rewards"
     every = configurations_in(directory)
-    varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
-    titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]
+    varying = varying_labels(every)
+    titles = [_title(panel, "N_b" if batches else "delay", varying) for panel in wanted.panels]
     if wanted.kind == "paper":
         titles = _short_titles(directory, wanted.panels)
         few = len(lines) <= MOST_COLUMNS
@@ -341,27 +341,33 @@ def draw_sweep_figure(
         return saved(figure, directory / "figures", wanted.name)
     scale = axis_label(measure, specification["replicas"], max(map(len, lines)))
     if len(lines) == 1:
-        figure = panel_figure(lines[0], scale, titles[0])
+        shown = [specification.get("title", ""), titles[0] if len(every) > 1 else ""]
+        figure = panel_figure(lines[0], scale, "\n".join(filter(None, shown)) or titles[0])
     else:
-        figure = _grid(lines, titles, wanted.columns, scale)
+        figure = _grid(lines, titles, wanted.columns, scale, specification.get("title", ""))
     return saved(figure, directory / "figures", wanted.name)
 
 
 def _grid(
-    lines: Sequence[Sequence[PanelCurve]], titles: Sequence[str], columns: int, scale: str
+    lines: Sequence[Sequence[PanelCurve]],
+    titles: Sequence[str],
+    columns: int,
+    scale: str,
+    heading: str,
 ) -> Figure:
     rows, width = -(-len(lines) // columns), 3.4 * columns
+    top = 0.55 if heading else 0.3
     names = list(dict.fromkeys(line.name for panel in lines for line in panel))
     legend_columns = _legend_columns(names, width)
     legend = LEGEND_MARGIN_INCHES + LEGEND_ROW_INCHES * -(-len(names) // legend_columns)
-    height = 2.4 * rows + legend
+    height = 2.4 * rows + legend + top - 0.3
     with figure_style():
         figure = Figure(figsize=(width, height))
         grid = figure.subplots(rows, columns, squeeze=False)
         figure.subplots_adjust(
             left=0.75 / width,
             right=1 - 0.15 / width,
-            top=1 - 0.3 / height,
+            top=1 - top / height,
             bottom=(legend + 0.45) / height,
             wspace=0.25,
             hspace=0.4,
@@ -373,13 +379,15 @@ def _grid(
         for axes in grid[:, 0]:
             axes.set_ylabel(scale)
         for axes in grid[-1]:
-            axes.set_xlabel("observations")
+            axes.set_xlabel("decisions")
         handles = {
             label: handle
             for axes in grid.flat
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=legend_columns)
+        if heading:
+            figure.suptitle(heading, fontsize=10, y=1 - 0.08 / height, va="top")
     return figure
 
 
@@ -390,7 +398,7 @@ def _legend_columns(names: Sequence[str], width: float) -> int:
 
 def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
     """Titles with the labels in which the panels differ, and the mean reward of random choice."""
-    varying = [key for key in panels[0] if len({str(panel[key]) for panel in panels}) > 1]
+    varying = varying_labels(panels)
     symbols = {"arms": "K", "delay": "N_b", "shift": "s", "beta": "\\beta"}
     titles = []
     for panel in panels:
@@ -428,7 +436,8 @@ def _title(panel: Labels, delay: str, varying: Sequence[str]) -> str:
         others = [key for key in varying if key not in ("shift", "delay")]
         more = "".join(f", {key} = {_short(panel[key])}" for key in others)
         return f"$s={panel['shift']}$, ${delay}={panel['delay']}${more}"
-    return ", ".join(f"{key} = {_short(panel[key])}" for key in varying or panel)
+    shown = [key for key in varying or panel if panel[key] is not None]
+    return ", ".join(f"{key} = {_short(panel[key])}" for key in shown)
 
 
 def _short(value: Any) -> str:
