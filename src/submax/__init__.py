@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
     from submax.bandit.guard_rails import GuardRails as GuardRails
     from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
+    from submax.bandit.learning import LearningWarning as LearningWarning
     from submax.bandit.lift import LiftReport as LiftReport
     from submax.bandit.rewards import LateRewardWarning as LateRewardWarning
     from submax.core.conditioning import Belief as Belief
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
     from submax.environments.tables import RecordedRewards as RecordedRewards
     from submax.live.bandits.bandit import Bandit as Bandit
     from submax.live.bandits.open import open_bandit as open  # noqa: A004, F401 - submax.open
-    from submax.live.fitting.learning_warning import LearningWarning as LearningWarning
     from submax.models.memory import Memory as Memory
     from submax.models.training import Training as Training
     from submax.policies import make_policy as make_policy
@@ -138,7 +138,7 @@ _HOME = {
     "InputError": "submax.core.errors",
     "Lag": "submax.simulation.delays",
     "LateRewardWarning": "submax.bandit.rewards",
-    "LearningWarning": "submax.live.fitting.learning_warning",
+    "LearningWarning": "submax.bandit.learning",
     "LiftReport": "submax.bandit.lift",
     "LinearContextual": "submax.environments.linear",
     "TabularBelief": "submax.core.conditioning",

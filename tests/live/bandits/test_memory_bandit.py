@@ -10,12 +10,12 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.bandit.learning import LearningWarning
 from submax.core.problem import Feedback
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
 from submax.live.fitting import online_learner
-from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
 from submax.policies.thompson import Thompson

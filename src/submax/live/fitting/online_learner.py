@@ -7,12 +7,10 @@ from threading import RLock
 
 import numpy as np
 
+from submax.bandit.learning import LearningWarning, RecentRows, why_nothing_matured
 from submax.core.errors import one_line
 from submax.live.bandits.saved_bandit import SavedBandit, encoded, generator_state
 from submax.live.fitting.learner import Answer, Learner
-from submax.live.fitting.learning_warning import LearningWarning
-from submax.live.fitting.reasons import why_nothing_matured
-from submax.live.fitting.recent_rows import RecentRows
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
@@ -89,7 +87,7 @@ class OnlineLearner(Learner):
             ledger = self.catch_up()
             new = len(ledger.rows)
             if not new and not self._outdated():
-                reason = why_nothing_matured(ledger, fresh=self.learned == 0)
+                reason = why_nothing_matured(ledger.counts, ledger.settings, self.learned == 0)
                 return RefitResult(False, self.version, 0, reason)
             if not self._try_to_learn():
                 return RefitResult(False, self.version, 0, f"the policy failed: {self._failure}")

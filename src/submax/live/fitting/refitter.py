@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
+from submax.bandit.learning import why_nothing_matured
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
 from submax.core.optional import SPANS
 from submax.core.processes import BACKGROUND
@@ -13,7 +14,6 @@ from submax.live.archive.compacting.compactor import Compactor
 from submax.live.fitting.fit_schedule import FitSchedule
 from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
-from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.fitting.training.training_process import TrainingProcess
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
@@ -127,9 +127,8 @@ class Refitter(Learner):
             return RefitResult(True, fitted.version, new, reason, fitted)
 
     def _nothing_learned(self) -> RefitResult:
-        reason = why_nothing_matured(
-            self._follower.ledger, fresh=not len(self._follower.ledger.rows)
-        )
+        ledger = self._follower.ledger
+        reason = why_nothing_matured(ledger.counts, ledger.settings, fresh=not len(ledger.rows))
         return RefitResult(False, self._live_state.serving.version, 0, reason)
 
     def before_decision(self) -> None:
