@@ -1,0 +1,645 @@
+"""A store's tables in one SQLite file: one process writes, any number of processes read."""
+
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Self
+from uuid import uuid4
+
+from submax.bandit.tables import (
+    DECISION_COLUMNS,
+    MAX_EARLY,
+    MAX_EARLY_OF_SOURCE,
+    SCHEMA_KEY,
+    SCHEMA_VERSION,
+    SQLITE_TYPES,
+    STORE_KEY,
+    Activated,
+    DecisionRow,
+    RewardRow,
+    RewardStatus,
+    Statement,
+    UnitRow,
+    Writes,
+    Written,
+    WrittenReward,
+    check_version,
+    decision_checksum,
+    decision_row,
+    migrations,
+    reward_checksum,
+    reward_content,
+)
+from submax.core.errors import ConflictError, InputError, StoreError
+
+BUSY_SECONDS = 10.0
+"""How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
+BATCH = 10_000
+"""Rows that a stream reads at once."""
+
+INSERT_DECISION = f"""insert into decision ({DECISION_COLUMNS})
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, id) do nothing"""
+FIND_DECISION = f"select {DECISION_COLUMNS} from decision where bandit = ? and id = ?"
+INSERT_REWARD = """insert into reward
+(n, bandit, decision, key, value, parts, at, late, source, checksum)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (decision, key) do nothing"""
+FIND_REWARD = "select n, value, parts, late from reward where decision = ? and key = ?"
+INSERT_EARLY = """insert into early_reward
+(bandit, id, key, value, parts, at, until, source, checksum)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, id, key) do nothing"""
+FIND_EARLY = "select value, parts from early_reward where bandit = ? and id = ? and key = ?"
+TAKE_EARLY = """delete from early_reward where bandit = ? and id = ?
+returning n, key, value, parts, until, source, checksum"""
+EXPIRE_EARLY = "delete from early_reward where bandit = ? and until <= ?"
+LIMIT_SOURCE = """delete from early_reward where bandit = ?1 and source = ?2 and (until, n) <= (
+    select until, n from early_reward where bandit = ?1 and source = ?2
+    order by until desc, n desc limit 1 offset ?3
+)"""
+LIMIT_BANDIT = """delete from early_reward where bandit = ?1 and (until, n) <= (
+    select until, n from early_reward where bandit = ?1
+    order by until desc, n desc limit 1 offset ?2
+)"""
+ACTIVATE = "update decision set activated = ?, checksum = ? where n = ?"
+PIN = """insert into unit
+(bandit, unit, period, version, action, propensity, eligible, probabilities, at)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, unit, period) do nothing"""
+FIND_PIN = """select unit, period, version, action, propensity, eligible, probabilities, at
+from unit where bandit = ? and unit = ? and period = ?"""
+COUNT = """insert into counts
+(bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
+values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit) do update set
+n = excluded.n, at = excluded.at, decisions = decisions + excluded.decisions,
+rewards = rewards + excluded.rewards, late_rewards = late_rewards + excluded.late_rewards,
+orphans = orphans + excluded.orphans, dropped = dropped + excluded.dropped"""
+
+
+class SQLiteDatabase:
+    """The connections to a SQLite file. One thread writes; any thread may read.
+
+    The write-ahead log is synced at every commit. Before a transaction counts as durable, the file
+    and its log must still be those that were opened: somebody may have deleted or renamed them.
+    """
+
+    writers = 1
+
+    def __init__(
+        self, path: Path | str, *, read_only: bool, clock: Callable[[], float] | None
+    ) -> None:
+        self.path, self.read_only = Path(path), read_only
+        self.where = str(path)
+        self._clock = clock or time.time
+        self._readers: list[sqlite3.Connection] = []
+        self._last_at: dict[int, float] = {}
+        self._n: int | None = None
+        self._early: set[int] | None = None
+        with ExitStack() as opened:
+            if not read_only:
+                opened.enter_context(WriterLock(self.path))
+                self._writer = opened.enter_context(closing(connected(self.path, "rw")))
+                with self.errors():
+                    self._prepare()
+                self._files = {file: _identity(file) for file in self._paths()}
+            self._readers.append(connected(self.path, "ro"))
+            with self.errors():
+                self._check_schema(self._readers[0])
+            self._opened = opened.pop_all()
+
+    def lane(self, bandit: int) -> int:
+        """All writes share a transaction."""
+        return 0
+
+    # Writing
+
+    def transact(self, groups: Sequence[Writes]) -> None:
+        """Write all groups in one durable transaction and set their outcomes, or write nothing."""
+        with self._transaction():
+            for group in groups:
+                self._write(group)
+
+    def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
+        """Run statements in one durable transaction: how many rows each changed, and returned."""
+        answers = []
+        with self._transaction():
+            # A statement may change what is remembered of the tables.
+            self._forget()
+            for sql, values, required in statements:
+                cursor = self._writer.execute(sql, values)
+                rows = cursor.fetchall()
+                if required and cursor.rowcount < 1:
+                    raise ConflictError("a row was changed in the meantime: read it again")
+                answers.append((cursor.rowcount, rows))
+        return answers
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self.errors():
+            self._check_files()
+            try:
+                self._writer.execute("begin immediate")
+                yield
+                self._writer.execute("commit")
+            except BaseException:
+                self._forget()
+                # A failed commit may have ended the transaction itself.
+                if self._writer.in_transaction:
+                    self._writer.execute("rollback")
+                raise
+            self._check_files()
+
+    def _forget(self) -> None:
+        self._last_at.clear()
+        self._n = self._early = None
+
+    def _write(self, group: Writes) -> None:
+        bandit = group.bandit
+        at = self._time(bandit)
+        first = self._n = self._next_n()
+        decisions = rewards = late = orphans = dropped = 0
+        if group.decisions:
+            group.written = self._write_decisions(bandit, group.decisions, at)
+            decisions = sum(written.new for written in group.written)
+            rewards, orphans = self._take_early(group, at)
+        if group.rewards:
+            group.rewarded, new, late, expired, dropped = self._write_rewards(group, at)
+            rewards, orphans = rewards + new, orphans + expired
+        if group.activations:
+            group.activated = [self._activate(bandit, *each, at) for each in group.activations]
+        if group.pins:
+            group.pinned = self._write_pins(bandit, group.pins, at)
+        if self._n != first or orphans or dropped:
+            values = (bandit, self._n - 1, at, decisions, rewards, late, orphans, dropped)
+            self._writer.execute(COUNT, values)
+        self._last_at[bandit] = at
+
+    def _time(self, bandit: int) -> float:
+        """The time of a write: that of the clock, but never before the last write."""
+        if bandit not in self._last_at:
+            found = self._writer.execute("select at from counts where bandit = ?", (bandit,))
+            self._last_at[bandit] = (found.fetchone() or (0.0,))[0]
+        return max(float(self._clock()), self._last_at[bandit])
+
+    def _next_n(self) -> int:
+        if self._n is None:
+            (last,) = self._writer.execute("select coalesce(max(n), 0) from counts").fetchone()
+            self._n = last + 1
+        return self._n
+
+    def _write_decisions(self, bandit: int, rows: list[DecisionRow], at: float) -> list[Written]:
+        n = first = self._next_n()
+        values = []
+        for row in rows:
+            row.n, row.at = n, at
+            checksum = decision_checksum(row.checksum, n, at, row.activated)
+            values.append(
+                (
+                    n, bandit, row.id, at, row.version, row.unit, row.action, row.propensity,
+                    row.context, row.eligible, row.probabilities, row.activated, row.paused,
+                    row.assignment, row.assigned_since, row.holdout_share, row.control_share,
+                    checksum,
+                )
+            )  # fmt: skip
+            n += 1
+        self._n = n
+        if self._writer.executemany(INSERT_DECISION, values).rowcount == len(rows):
+            return [Written(row, True) for row in rows]
+        written = []
+        for number, row in enumerate(rows, first):
+            found = self._writer.execute(FIND_DECISION, (bandit, row.id)).fetchone()
+            new = found[0] == number
+            written.append(Written(row if new else decision_row(found), new))
+        return written
+
+    def _take_early(self, group: Writes, at: float) -> tuple[int, int]:
+        """Move the early rewards of new decisions; how many, and how many waited too long."""
+        if self._early is None:
+            found = self._writer.execute("select distinct bandit from early_reward").fetchall()
+            self._early = {bandit for (bandit,) in found}
+        moved = expired = 0
+        if group.bandit not in self._early:
+            return 0, 0
+        for row, new in group.written:
+            if not new:
+                continue
+            taken = self._writer.execute(TAKE_EARLY, (group.bandit, row.id)).fetchall()
+            for _, key, value, parts, until, source, content in sorted(taken):
+                if until <= at:
+                    expired += 1
+                    continue
+                n, moved = self._next_n(), moved + 1
+                self._n = n + 1
+                checksum = reward_checksum(content, n, row.n, at, False)
+                values = (n, group.bandit, row.n, key, value, parts, at, False, source, checksum)
+                self._writer.execute(INSERT_REWARD, values)
+        return moved, expired
+
+    def _write_rewards(
+        self, group: Writes, at: float
+    ) -> tuple[list[WrittenReward], int, int, int, int]:
+        """The outcome of each; how many are new, new and late, expired and dropped."""
+        n, bandit = self._next_n(), group.bandit
+        values, known, early = [], [], []
+        rewarded: list[WrittenReward] = [UNWRITTEN] * len(group.rewards)
+        find = self._writer.execute
+        for place, (row, wait, quarantine) in enumerate(group.rewards):
+            sql = "select n, at from decision where bandit = ? and id = ?"
+            decision = find(sql, (bandit, row.id)).fetchone()
+            if decision is None:
+                early.append((place, row, at + quarantine))
+                continue
+            late = at - decision[1] >= wait
+            checksum = reward_checksum(reward_content(bandit, row), n, decision[0], at, late)
+            values.append(
+                (n, bandit, decision[0], row.key, row.value, row.parts, at, late, row.source,
+                 checksum)
+            )  # fmt: skip
+            known.append((place, row))
+            n += 1
+        self._n = n
+        new = late_new = 0
+        if values:
+            complete = self._writer.executemany(INSERT_REWARD, values).rowcount == len(values)
+            for (place, row), each in zip(known, values, strict=True):
+                stored = None if complete else find(FIND_REWARD, (each[2], row.key)).fetchone()
+                if stored is None or stored[0] == each[0]:
+                    new, late_new = new + 1, late_new + each[7]
+                    status: RewardStatus = "late" if each[7] else "accepted"
+                    rewarded[place] = WrittenReward(status, False, row.value, row.parts)
+                else:
+                    rewarded[place] = _repeated(row, stored[1], stored[2], bool(stored[3]))
+        expired = dropped = 0
+        if early:
+            expired = find(EXPIRE_EARLY, (bandit, at)).rowcount
+            for place, row, until in early:
+                rewarded[place] = self._write_early(bandit, row, at, until)
+            for source in {row.source for _, row, _ in early}:
+                dropped += find(LIMIT_SOURCE, (bandit, source, MAX_EARLY_OF_SOURCE)).rowcount
+            dropped += find(LIMIT_BANDIT, (bandit, MAX_EARLY)).rowcount
+            if self._early is not None:
+                self._early.add(bandit)
+        return rewarded, new, late_new, expired, dropped
+
+    def _write_early(self, bandit: int, row: RewardRow, at: float, until: float) -> WrittenReward:
+        content = reward_content(bandit, row)
+        values = (bandit, row.id, row.key, row.value, row.parts, at, until, row.source, content)
+        if self._writer.execute(INSERT_EARLY, values).rowcount:
+            return WrittenReward("quarantined", False, row.value, row.parts)
+        stored = self._writer.execute(FIND_EARLY, (bandit, row.id, row.key)).fetchone()
+        found = _repeated(row, stored[0], stored[1], False)
+        return found if found.status == "conflict" else found._replace(status="quarantined")
+
+    def _activate(self, bandit: int, identifier: str, wait: float, at: float) -> Activated:
+        found = self._writer.execute(FIND_DECISION, (bandit, identifier)).fetchone()
+        if found is None:
+            return Activated("unknown", False)
+        row = decision_row(found)
+        if row.activated is not None:
+            return Activated("accepted", True)
+        if at - row.at >= wait:
+            return Activated("late", False)
+        after = at - row.at
+        none, some = (decision_checksum(0, row.n, row.at, when) for when in (None, after))
+        checksum = (row.checksum + some - none) % 2**32
+        self._writer.execute(ACTIVATE, (after, checksum, row.n))
+        return Activated("accepted", False)
+
+    def _write_pins(self, bandit: int, rows: list[UnitRow], at: float) -> list[UnitRow]:
+        self._writer.executemany(
+            PIN,
+            [
+                (bandit, row.unit, row.period, row.version, row.action, row.propensity,
+                 row.eligible, row.probabilities, at)
+                for row in rows
+            ],
+        )  # fmt: skip
+        return [
+            UnitRow(*self._writer.execute(FIND_PIN, (bandit, row.unit, row.period)).fetchone())
+            for row in rows
+        ]
+
+    # Reading
+
+    def select(self, sql: str, values: Mapping[str, Any]) -> list[Any]:
+        """All rows of a query."""
+        with self._reader() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
+        """The rows of a query as of this moment, in lists of ``BATCH``."""
+        with self._reader() as connection, closing(connection.execute(sql, values)) as cursor:
+            while rows := cursor.fetchmany(BATCH):
+                yield rows
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        with self.errors():
+            try:
+                connection = self._readers.pop()
+            except IndexError:
+                connection = connected(self.path, "ro")
+            try:
+                yield connection
+            finally:
+                self._readers.append(connection)
+
+    def now(self, bandit: int) -> float:
+        """The time that a row would have that is written now."""
+        found = self.select("select at from counts where bandit = :bandit", {"bandit": bandit})
+        return max(float(self._clock()), found[0][0] if found else 0.0)
+
+    def lead(self, task: str) -> bool:
+        """Whether this process may write: the one process that may leads every task."""
+        return not self.read_only
+
+    def resign(self, task: str) -> None:
+        """Do nothing: no other process can lead while this one has the file open."""
+
+    def close(self) -> None:
+        """Close all connections and release the lock."""
+        while self._readers:
+            self._readers.pop().close()
+        self._opened.close()
+
+    # The file
+
+    def _prepare(self) -> None:
+        connection = self._writer
+        version = self._check_schema(connection)
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        connection.execute("begin immediate")
+        try:
+            for statement in migrations(version, SQLITE_TYPES):
+                connection.execute(statement)
+            if version == 0:
+                connection.execute("insert into setting values (?, ?)", (STORE_KEY, uuid4().hex))
+            # Always a write: the log must exist, so that its identity is known.
+            connection.execute(
+                "insert or replace into setting values (?, ?)", (SCHEMA_KEY, str(SCHEMA_VERSION))
+            )
+            connection.execute("commit")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("rollback")
+            raise
+
+    def _check_schema(self, connection: sqlite3.Connection) -> int:
+        """The schema version of the file, 0 if it is new."""
+        found = connection.execute("select name from sqlite_master where type = 'table'")
+        tables = {name for (name,) in found if not name.startswith("sqlite_")}
+        version = None
+        if "setting" in tables:
+            row = connection.execute(
+                "select value from setting where name = ?", (SCHEMA_KEY,)
+            ).fetchone()
+            version = int(row[0]) if row else None
+        check_version(self.where, tables, version)
+        return version or 0
+
+    def _paths(self) -> tuple[Path, Path]:
+        return self.path, Path(f"{self.path}-wal")
+
+    def _check_files(self) -> None:
+        for file, identity in self._files.items():
+            if _identity(file) != identity:
+                raise StoreError(
+                    f"{file} was deleted, renamed or replaced while the store was open, so "
+                    "nothing more is written: put it back, or close the store and open it again"
+                )
+
+    def errors(self) -> "store_errors":
+        """Raise errors of SQLite as errors of submax."""
+        return store_errors(self.path)
+
+
+UNWRITTEN = WrittenReward("accepted", False, 0.0, None)
+
+
+def _repeated(row: RewardRow, value: float, parts: str | None, late: bool) -> WrittenReward:
+    """The outcome of a reward that has the id and the key of a stored one."""
+    if (value, parts) != (row.value, row.parts):
+        return WrittenReward("conflict", True, value, parts)
+    return WrittenReward("late" if late else "accepted", True, value, parts)
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def connected(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection that begins no transaction by itself; ``mode`` is that of SQLite's URI."""
+    if not path.exists():
+        raise InputError(
+            f"there is no store {str(path)!r}: check the name, or make it by submax.open"
+        )
+    with store_errors(path):
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+
+class store_errors:  # noqa: N801 - used as a function; a generator would cost more
+    """Raise errors of SQLite as errors of submax that say what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, sqlite3.Error | OverflowError | UnicodeEncodeError):
+            raise _store_error(self._path, error) from error
+
+
+def _store_error(path: Path, error: Exception) -> InputError | StoreError:
+    name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_FULL":
+        return StoreError(
+            f"{path} cannot grow, since the disk is full: free some space; nothing that was "
+            "acknowledged is lost"
+        )
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")):
+        return InputError(
+            f"{path} is not a store of submax, or is damaged ({error}): give another name, or put "
+            "a backup in its place"
+        )
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return StoreError(f"{path} is closed: open the bandit again")
+    if isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
+        return StoreError(
+            f"{path} cannot be used ({error}): see that its folder can be written, then try again"
+        )
+    return InputError(f"{path} cannot hold or find a value ({error}): nothing was changed")
+
+
+LOCKED_BYTE = 2**30
+"""The offset of the byte that is locked on Windows, where a locked byte cannot be read by others:
+far behind the name of the holder, which others read."""
+
+
+class FileLock:
+    """An exclusive lock on a file, in which the holder writes its name and a note.
+
+    ``note_before`` is the note of the last holder. The operating system releases the lock when the
+    file is closed or the process ends, however it ends. A ``temporary`` file is removed then.
+    """
+
+    def __init__(self, path: Path, note: str = "", *, temporary: bool = False) -> None:
+        """Take the lock; ``BlockingIOError`` if it is held, by a process or in this one."""
+        self._path, self._temporary = path, temporary
+        self._file = _locked(path)
+        while temporary and not _is_at(self._file, path):
+            # The last holder has removed the file after it was opened here.
+            self._file.close()
+            self._file = _locked(path)
+        self._file.seek(0)
+        self.note_before = self._file.read().partition("\n")[2]
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()}" + (f"\n{note}" if note else ""))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Release the lock; a second call does nothing."""
+        if self._temporary and not self._file.closed:
+            # Windows does not remove a file that is open; an old file does no harm.
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class WriterLock:
+    """Keeps a second writing process out, whatever name it opens the file by.
+
+    There are two locks. One is on a file beside the store: it keeps out other machines that share
+    the folder. The other is on a temporary file that is named after the store's inode: it keeps
+    out processes of the same user that open the same file by a hard link, or after it was renamed.
+    The store's own file is not locked: SQLite locks it, and would lose its locks whenever this
+    process closed the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take both locks, and create the store's file if there is none."""
+        # Symbolic links are resolved, so that one store has one lock beside it.
+        real = path.resolve()
+        if not path.name or not real.parent.is_dir():
+            raise InputError(f"there is no folder for a store {str(path)!r}: make it first")
+        with ExitStack() as taken:
+            taken.enter_context(_taken(path, real.with_name(f"{real.name}.lock")))
+            private_file(real)
+            folder = _own_folder()
+            if folder is not None:
+                found = real.stat()
+                file = folder / f"{found.st_dev:x}-{found.st_ino:x}.lock"
+                by_inode = taken.enter_context(_taken(path, file, str(real)))
+                _check_other_name(real, by_inode.note_before)
+            self._taken = taken.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._taken.close()
+
+
+def private_file(path: Path) -> None:
+    """Create a file that only its owner can read, unless it exists."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _taken(path: Path, file: Path, note: str = "") -> FileLock:
+    try:
+        return FileLock(file, note, temporary=bool(note))
+    except BlockingIOError as error:
+        holder = file.read_text(encoding="utf-8").partition("\n")[0].strip() or "another process"
+        if holder == f"process {os.getpid()}":
+            holder = f"this process, {holder}"
+        raise StoreError(
+            f"{path} is open for writing in {holder}: close it there, give a command the address "
+            "of its server instead, or share a PostgreSQL store among processes"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"cannot make a file beside {str(path)!r} ({error.strerror}): give a folder that can "
+            "be written"
+        ) from error
+
+
+def _own_folder() -> Path | None:
+    """A folder for temporary files that only this user can write to; None if it cannot be had."""
+    # On Windows every file has the owner 0, and every user has a folder for temporary files.
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"submax-locks-{user}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # Do not use a directory owned by another user: it may contain malicious symlinks.
+        if not folder.is_symlink() and folder.stat().st_uid == user:
+            return folder
+    return None
+
+
+def _check_other_name(real: Path, before: str) -> None:
+    """Refuse a store that was killed under another name: SQLite names its log after the file."""
+    other, log = Path(before), Path(f"{before}-wal")
+    if not before or other == real or not other.exists() or not log.exists():
+        return
+    if other.samefile(real) and log.stat().st_size > 0:
+        raise StoreError(
+            f"{real} was last written as {other}, and the end of its data is in {log}: open it as "
+            f"{other}, and use one name only"
+        )
+
+
+def _locked(path: Path) -> IO[str]:
+    private_file(path)
+    file = path.open("a+", encoding="utf-8")
+    try:
+        _lock(file)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock an open file; each system has its own call, imported only there."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(LOCKED_BYTE)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(str(error)) from error
+        finally:
+            file.seek(0)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

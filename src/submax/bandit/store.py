@@ -1,0 +1,332 @@
+"""The durable store: group commit over the tables, for SQLite and PostgreSQL."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any, NamedTuple, Self, TypeVar
+
+from submax.bandit.sqlite import SQLiteDatabase
+from submax.bandit.tables import (
+    Activated,
+    DecisionRow,
+    RewardRow,
+    Statement,
+    UnitRow,
+    Writes,
+    Written,
+    WrittenReward,
+    decision_content,
+)
+from submax.core.errors import ConflictError, StoreError
+from submax.core.optional import SPANS
+
+WRITE_TIMEOUT_SECONDS = 30.0
+"""How long a caller waits for a write to become durable before it gets an error."""
+MAX_ROWS = 4096
+"""About as many rows are written in one transaction, so no caller waits for a very long one."""
+Answer = TypeVar("Answer")
+
+
+class Call(NamedTuple):
+    """One call that waits: what it writes to which list of ``Writes``, and its future."""
+
+    lane: int
+    bandit: int
+    kind: str
+    rows: Sequence[Any]
+    done: "Future[Any]"
+
+
+EXECUTE = "execute"
+"""The kind of a call whose rows are statements; it has a transaction of its own."""
+OUTCOMES = {
+    "decisions": "written",
+    "rewards": "rewarded",
+    "activations": "activated",
+    "pins": "pinned",
+}
+"""Which list of ``Writes`` has the outcomes of what is written."""
+
+
+class GroupCommit:
+    """Threads that write what all callers wait for.
+
+    While one transaction commits, further calls wait in a queue, and the next transaction writes
+    all of them. So the cost of a commit is shared. Calls of one lane are written in order, by one
+    thread at a time; a lane that waits for a lock does not hold up the others.
+    """
+
+    def __init__(
+        self,
+        transact: Callable[[Sequence[Writes]], None],
+        execute: Callable[[Sequence[Statement]], list[tuple[int, list[Any]]]],
+        writers: int,
+    ) -> None:
+        self._transact, self._execute, self._writers = transact, execute, writers
+        self._queues: dict[int, deque[Call]] = {}
+        self._ready: deque[int] = deque()
+        self._changed = Condition()
+        self._threads: list[Thread] = []
+        self._idle, self._closed = 0, False
+        self._process = os.getpid()
+
+    def put(self, call: Call) -> "Future[Any]":
+        """Queue a call. Its future is done after the commit, or has the error."""
+        if os.getpid() != self._process:
+            # The writing thread exists only in the parent: the future would never be done.
+            raise StoreError(
+                "this process was forked after the store was opened, and a store works only in the "
+                "process that opened it: open it in each process"
+            )
+        # A running future cannot be cancelled by a caller that gives up: the thread will set it.
+        call.done.set_running_or_notify_cancel()
+        with self._changed:
+            if self._closed:
+                raise StoreError("the store is closed: open the bandit again")
+            queue = self._queues.get(call.lane)
+            if queue is None:
+                # A lane without a queue has no call waiting and none being written.
+                self._queues[call.lane] = deque([call])
+                self._ready.append(call.lane)
+                if self._idle == 0 and len(self._threads) < self._writers:
+                    self._start()
+                self._changed.notify()
+            else:
+                queue.append(call)
+        return call.done
+
+    def close(self) -> None:
+        """Write all queued calls, then end the threads; a second call does nothing."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self) -> None:
+        thread = Thread(target=self._run, name="submax-writer", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._idle += 1
+                while not self._ready:
+                    if self._closed and not self._queues:
+                        self._idle -= 1
+                        self._changed.notify_all()
+                        return
+                    self._changed.wait()
+                self._idle -= 1
+                lane = self._ready.popleft()
+                calls = _taken(self._queues[lane])
+            self._commit(calls)
+            with self._changed:
+                if self._queues[lane]:
+                    self._ready.append(lane)
+                    self._changed.notify()
+                else:
+                    del self._queues[lane]
+
+    def _commit(self, calls: list[Call]) -> None:
+        try:
+            with SPANS.span("submax.store.write", appends=len(calls)):
+                answers = self._written(calls)
+        except BaseException as error:
+            # If one call has a value that the store cannot hold, each is written in a transaction
+            # of its own, so that only the bad one fails. After a StoreError nothing is repeated
+            # here: it concerns all calls, and the transaction may have been committed.
+            if len(calls) > 1 and not isinstance(error, StoreError):
+                for call in calls:
+                    self._commit([call])
+                return
+            for call in calls:
+                call.done.set_exception(error)
+            return
+        for call, answer in zip(calls, answers, strict=True):
+            call.done.set_result(answer)
+
+    def _written(self, calls: list[Call]) -> list[Any]:
+        if calls[0].kind == EXECUTE:
+            return [self._execute(calls[0].rows)]
+        groups: dict[int, Writes] = {}
+        places = []
+        for call in calls:
+            group = groups.get(call.bandit)
+            if group is None:
+                group = groups[call.bandit] = Writes(call.bandit)
+            rows = getattr(group, call.kind)
+            places.append((group, len(rows)))
+            rows.extend(call.rows)
+        self._transact(list(groups.values()))
+        return [
+            getattr(group, OUTCOMES[call.kind])[place : place + len(call.rows)]
+            for call, (group, place) in zip(calls, places, strict=True)
+        ]
+
+
+def _taken(queue: deque[Call]) -> list[Call]:
+    """Take calls that share a transaction: a call to execute statements shares it with no other."""
+    calls = [queue.popleft()]
+    rows = len(calls[0].rows)
+    while (
+        queue
+        and calls[0].kind != EXECUTE
+        and queue[0].kind != EXECUTE
+        and rows + len(queue[0].rows) <= MAX_ROWS
+    ):
+        calls.append(queue.popleft())
+        rows += len(calls[-1].rows)
+    return calls
+
+
+class Store:
+    """Decisions, rewards and all else of bandits in the tables of a database.
+
+    A write is durable when its future is done. SQL has ``:name`` parameters. All methods may be
+    called from any thread.
+    """
+
+    def __init__(self, database: SQLiteDatabase) -> None:
+        self._database = database
+        self._commits = GroupCommit(database.transact, database.execute, database.writers)
+        self.where = database.where
+        """The path, or the database and host without a password, for messages."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the store was opened only to be read."""
+        return self._database.read_only
+
+    def write_decisions(self, bandit: int, rows: Sequence[DecisionRow]) -> "Future[list[Written]]":
+        """Write decisions; one whose id is stored already is answered with the stored row."""
+        for row in rows:
+            row.checksum = decision_content(bandit, row)
+        return self._put(bandit, "decisions", rows)
+
+    def write_rewards(
+        self,
+        bandit: int,
+        rows: Sequence[RewardRow],
+        longest_wait: float,
+        quarantine: float = 3600.0,
+    ) -> "Future[list[WrittenReward]]":
+        """Write rewards; each id and key at most once.
+
+        A reward is late if it comes ``longest_wait`` seconds or more after its decision. One of an
+        unknown decision waits ``quarantine`` seconds for it.
+        """
+        return self._put(bandit, "rewards", [(row, longest_wait, quarantine) for row in rows])
+
+    def activate(
+        self, bandit: int, ids: Sequence[str], longest_wait: float
+    ) -> "Future[list[Activated]]":
+        """Mark decisions as carried out, unless ``longest_wait`` is over."""
+        return self._put(bandit, "activations", [(each, longest_wait) for each in ids])
+
+    def pin_units(self, bandit: int, rows: Sequence[UnitRow]) -> "Future[list[UnitRow]]":
+        """Pin units, unless they are pinned in that period; the stored pins decide."""
+        return self._put(bandit, "pins", rows)
+
+    def execute(
+        self, statements: Sequence[Statement | tuple[str, Mapping[str, Any]]]
+    ) -> list[tuple[int, list[Any]]]:
+        """Run statements in one durable transaction: all of them, or none.
+
+        Return how many rows each changed, and what it returned. If a ``required`` one changes no
+        row, a ``ConflictError`` is raised.
+        """
+        return result_of(self._put(0, EXECUTE, [Statement(*each) for each in statements]))
+
+    def change(
+        self,
+        bandit: int,
+        revision: int,
+        then: Sequence[Statement | tuple[str, Mapping[str, Any]]] = (),
+        **columns: Any,
+    ) -> bool:
+        """Change columns of a bandit, if it still has this revision, and run further statements.
+
+        The revision rises by 1. Return False if it was another one; then nothing is changed.
+        """
+        sets = "".join(f"{name} = :{name}, " for name in columns)
+        sql = f"update bandit set {sets}revision = revision + 1 where n = :n and revision = :was"
+        first = Statement(sql, {**columns, "n": bandit, "was": revision}, True)
+        try:
+            self.execute([first, *then])
+        except ConflictError:
+            return False
+        return True
+
+    def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return self._database.select(sql, values)
+
+    def stream(self, sql: str, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows of a query as of this moment, in lists; memory does not grow with the rows."""
+        return self._database.stream(sql, values)
+
+    def now(self, bandit: int) -> float:
+        """The time that a row of a bandit would have that is written now.
+
+        It never falls: if the clock is set back, it is the time of the last write.
+        """
+        return self._database.now(bandit)
+
+    def lead(self, task: str) -> bool:
+        """Become the leader of a task if no other process leads it; whether this one does now."""
+        return self._database.lead(task)
+
+    def resign(self, task: str) -> None:
+        """Lead a task no longer, so that another process can."""
+        self._database.resign(task)
+
+    def close(self) -> None:
+        """Write what is queued and release all resources; a second call does nothing."""
+        self._commits.close()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _put(self, bandit: int, kind: str, rows: Sequence[Any]) -> "Future[Any]":
+        if self.read_only:
+            raise StoreError(
+                f"{self.where} was opened only to be read, so nothing can be written: open it "
+                "without read_only"
+            )
+        lane = self._database.lane(bandit)
+        return self._commits.put(Call(lane, bandit, kind, rows, Future()))
+
+
+def result_of(future: "Future[Answer]", seconds: float = WRITE_TIMEOUT_SECONDS) -> Answer:
+    """Wait until a write is durable; a ``StoreError`` if that takes too long."""
+    try:
+        return future.result(seconds)
+    except FutureTimeoutError as error:
+        if future.done():
+            raise
+        raise StoreError(
+            f"the store did not answer within {seconds:.0f} seconds: try again with the same id"
+        ) from error
+
+
+def open_store(
+    path_or_url: str | Path,
+    *,
+    read_only: bool = False,
+    clock: Callable[[], float] | None = None,
+) -> Store:
+    """Open a store in a SQLite file or, by a ``postgresql://`` address, in PostgreSQL.
+
+    Without a ``clock``, times are those of the machine or of the database.
+    """
+    return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))
