@@ -1,0 +1,248 @@
+"""A declaration: the settings of a new bandit, how they and its choices change, how it starts.
+
+All functions are pure: they return what a bandit becomes, or raise an error and change nothing.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from submax.bandit.guard_rails import DEFAULT_RAMP, LONGEST_RAMP, GuardRails, Ramp
+from submax.bandit.settings import (
+    DECLARED_TYPES,
+    FIXED,
+    SETTING_TYPES,
+    Settings,
+    allows_none,
+    suggest_option,
+)
+from submax.core.checks import one_of, whole_number
+from submax.core.errors import ContextIgnoredWarning, InputError
+from submax.core.policy import Policy
+from submax.schema.actions import LISTED, ActionSpec, Change
+from submax.schema.schema import Schema
+from submax.schema.trained_policy import TrainedPolicy, most_rows
+
+ENOUGH_ROWS = 10_000
+"""A trained policy must have kept this many rows, or all it had: later versions are fitted to these
+rows, and with fewer they would forget what the policy had learned."""
+VERBS: dict[str, Literal["pause", "retire"]] = {"paused": "pause", "retired": "retire"}
+"""The verb of the change that gives a choice this status."""
+
+
+def check_options(declaration: Mapping[str, Any]) -> None:
+    """Refuse unknown words in a declaration."""
+    for word, value in declaration.items():
+        if word not in DECLARED_TYPES:
+            suggest_option(word, value)
+        one_of("setting of a bandit:", word, DECLARED_TYPES)
+
+
+def custom_policy(given: Mapping[str, Any]) -> Policy[Any] | None:
+    """The policy of a declaration, if it was given as an object."""
+    policy = given.get("policy")
+    return policy if isinstance(policy, Policy) else None
+
+
+def new_settings(
+    name: str,
+    declaration: Mapping[str, Any],
+    trained: TrainedPolicy | None = None,
+    others: Sequence[str] = (),
+) -> Settings:
+    """The settings of a new bandit; an error if they contradict each other or the policy.
+
+    With a ``trained`` policy the bandit has its schema and policy, unless the declaration says
+    otherwise. ``others`` are the names of the bandits that exist.
+    """
+    given = {**({} if trained is None else declaration_of(trained)), **declaration}
+    if "actions" not in given:
+        known = f"; there are: {', '.join(others)}" if others else ""
+        raise InputError(
+            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{known}",
+            parameter="actions",
+        )
+    settings = Settings.of(given)
+    policy = settings.build_policy(custom_policy(given))
+    settings.check(policy)
+    if trained is not None:
+        check_start(settings, settings.menu, trained, policy)
+        with_status_of(settings.menu, trained)
+    return settings
+
+
+def warn_if_context_is_ignored(settings: Settings, policy: Policy[Any]) -> None:
+    """Warn if a context is declared and the policy does not look at it."""
+    if settings.context.width and not policy.traits.uses_context:
+        warnings.warn(
+            f"the policy {settings.policy!r} does not look at the context: the default, "
+            "rcp-adaptive, does",
+            ContextIgnoredWarning,
+            stacklevel=4,
+        )
+
+
+def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """The settings after a change of some of them, all or none; others stay as they are.
+
+    None stands for the default, unless it is a value of the setting. A table of guard rails changes
+    those that it names, and a ``GuardRails`` replaces all. The caller checks the result with the
+    policy and the current choices, by ``Settings.check``.
+    """
+    check_options(changes)
+    for word in ("actions", "action_features"):
+        if word in changes:
+            raise InputError(
+                f"{word} cannot be set for a bandit that exists: add, pause, resume or retire "
+                "choices instead",
+                parameter=word,
+            )
+    if not changes:
+        raise InputError("no setting was given: give at least one, such as seed=1")
+    given = {word: _completed(settings, word, value) for word, value in changes.items()}
+    again = Settings.of({"actions": settings.menu.declaration, **given})
+    for word in given:
+        _check_may_change(settings, again, word)
+    return msgspec.structs.replace(settings, **{word: getattr(again, word) for word in given})
+
+
+def _completed(settings: Settings, word: str, value: Any) -> Any:
+    """The value of a setting, with what a change leaves open."""
+    if word == "guard_rails" and isinstance(value, Mapping):
+        before = msgspec.structs.asdict(settings.guard_rails)
+        defaults = msgspec.structs.asdict(GuardRails())
+        named = {rail: defaults.get(rail) if one is None else one for rail, one in value.items()}
+        return {**before, **named}
+    return _default(word) if value is None and not allows_none(word) else value
+
+
+def _default(word: str) -> Any:
+    fields = {field.name: field for field in msgspec.structs.fields(Settings)}
+    if word not in SETTING_TYPES or word not in fields:
+        return None
+    field = fields[word]
+    return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+
+
+def _check_may_change(before: Settings, now: Settings, word: str) -> None:
+    """Refuse a change by which stored rewards would have to be understood in another way."""
+    old, new = getattr(before, word), getattr(now, word)
+    if old != new and word in FIXED:
+        raise InputError(
+            f"{word} was given as {new}, and this bandit was declared with {old}, which cannot "
+            "change once it decides: leave it out, or open a bandit with another name",
+            parameter=word,
+        )
+
+
+def changed_choices(
+    settings: Settings, menu: ActionSpec, ramps: tuple[Ramp, ...], change: Change, decided: int
+) -> tuple[ActionSpec, tuple[Ramp, ...]]:
+    """The choices and ramps after a change, when so many decisions were made."""
+    changed = menu.changed(change)
+    settings.guard_rails.check(changed)
+    if change.verb in ("add", "retire"):
+        place = changed.place(change)
+        ramps = tuple(ramp for ramp in ramps if ramp.place != place)
+    if change.verb == "add":
+        ramps += _new_ramp(change, changed, decided)
+    return changed, ramps
+
+
+def _new_ramp(change: Change, menu: ActionSpec, decided: int) -> tuple[Ramp, ...]:
+    """The ramp of a choice that is added: by default over as many decisions as were made."""
+    if change.ramp is not None:
+        whole_number("ramp", change.ramp, at_least=0, at_most=LONGEST_RAMP)
+    if not menu.can_list:
+        if change.ramp:
+            raise InputError(
+                f"ramp was given, and a ramp needs at most {LISTED} joint actions without "
+                "real-valued parts: leave it out",
+                parameter="ramp",
+            )
+        return ()
+    length = min(DEFAULT_RAMP, decided) if change.ramp is None else change.ramp
+    return (Ramp(menu.place(change), length, decided),) if length else ()
+
+
+def declaration_of(trained: TrainedPolicy) -> dict[str, Any]:
+    """The declaration of a bandit that starts from a trained policy, if the caller gives none."""
+    schema = trained.schema
+    return {
+        "actions": schema.menu.declaration,
+        "action_features": schema.menu.features,
+        "context": dict(zip(schema.context.names, schema.context.fields, strict=True)),
+        "rewards": schema.rewards,
+        "policy": specification_of(trained),
+    }
+
+
+def specification_of(trained: TrainedPolicy) -> str | dict[str, Any]:
+    """The name or table of a trained policy; an error if it was given as an object."""
+    if trained.specification is None:
+        raise InputError(
+            "the learned policy was given as an object, and a bandit starts from one with a name "
+            "or a table: learn again by such a policy, {'kind': 'my_policy.py:MyPolicy'}"
+        )
+    return trained.specification
+
+
+def check_start(
+    settings: Settings, menu: ActionSpec, trained: TrainedPolicy, policy: Policy[Any]
+) -> None:
+    """Refuse a trained policy that does not suit a bandit.
+
+    ``menu`` has the current choices of the bandit, ``policy`` is the one of its settings.
+    """
+    specification_of(trained)
+    _check_schema(settings, menu, trained.schema)
+    check_propensities(settings, policy, without_propensity(trained))
+    rows, kept = trained.origin.rows, len(trained.rows.reward)
+    needed = min(rows, ENOUGH_ROWS, most_rows(trained.schema.context.width))
+    if kept < needed:
+        raise InputError(
+            f"the policy was learned from {rows} rows and kept {kept}, so the next version would "
+            f"forget the others: learn again with more --keep-rows, at least {needed}"
+        )
+
+
+def _check_schema(settings: Settings, menu: ActionSpec, schema: Schema) -> None:
+    """Refuse other names or types than those of the bandit; the status of choices may differ."""
+    same = {
+        "actions or action features": schema.menu.revived in (settings.menu.revived, menu.revived),
+        "contexts": schema.context == settings.context,
+        "rewards": schema.scale == settings.scale,
+    }
+    for what, agrees in same.items():
+        if not agrees:
+            raise InputError(
+                f"the policy was learned for other {what} than those of the bandit: declare the "
+                "bandit as the log was read"
+            )
+
+
+def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
+    """Refuse a policy that needs propensities if rows that it will learn from have none."""
+    if policy.traits.needs_propensities and without:
+        raise InputError(
+            f"the policy {settings.policy!r} needs propensities, and {without} of the rows that "
+            "were learned from have none: learn from the log by this policy, which estimates them"
+        )
+
+
+def without_propensity(trained: TrainedPolicy) -> int:
+    """The number of rows of a trained policy whose propensity is unknown."""
+    return int(np.isnan(trained.rows.log_prob).sum())
+
+
+def with_status_of(menu: ActionSpec, trained: TrainedPolicy) -> ActionSpec:
+    """The choices after pausing and retiring those that were so in the log."""
+    for slot, here in zip(trained.schema.menu.slots, menu.slots, strict=True):
+        # Choices that were added to the bandit come after those of the log.
+        for then, now in zip(slot.choices, here.choices, strict=False):
+            if then.status != "active" and now.status not in (then.status, "retired"):
+                menu = menu.changed(Change(VERBS[then.status], then.name, slot.name))
+    return menu
