@@ -6,7 +6,7 @@ OUT ?= results
 RELEASE_VENV ?= .venv-release
 # What make release needs to test an installed wheel, and the folders that it tests.
 TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis pandas
-RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema tests/plots
+RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30
 # The simulated year, and the tests that take more examples if SUBMAX_SOAK is set.

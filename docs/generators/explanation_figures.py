@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import submax
 from submax.estimators import Counting
 from submax.sequential.mixture_boundary import mixture_boundary
+from submax.simulation.figures import curves
 from submax.simulation.figures.style import figure_style
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -193,7 +194,7 @@ def regret_figure() -> Figure:
         )
         for name in ("random", "ucb1", "thompson-1-1", "rcp-adaptive")
     }
-    return submax.plots.curves(traces, title="10 arms, rewards in batches of 100")
+    return curves(traces, title="10 arms, rewards in batches of 100")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from claims import claim_table, claims_of, overview, paper_claims
 from markdown_tables import figure_text, table, with_error
 from published import RESULTS, Rows, folder_of, provenance, publish, rows_of
 
-from submax.plots import draw_sweep_figure, sweep_figures
+from submax.simulation.figures import draw_sweep_figure, sweep_figures
 
 FIGURES = {
     "illustration": {"illustration.png": "illustration.png"},

@@ -10,11 +10,8 @@ if TYPE_CHECKING:
     from submax import environments as environments
     from submax import estimators as estimators
     from submax import evaluation as evaluation
-    from submax import gymnasium as gymnasium
-    from submax import plots as plots
     from submax import policies as policies
     from submax import simulation as simulation
-    from submax import sklearn as sklearn
     from submax import strategies as strategies
     from submax import testing as testing
     from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
@@ -186,20 +183,17 @@ _PARTS = (
     "environments",
     "estimators",
     "evaluation",
-    "plots",
     "policies",
     "simulation",
     "strategies",
     "testing",
 )
-_OPTIONAL_PARTS = ("gymnasium", "sklearn")
-"""Parts that need an extra; they are not among the names that ``import *`` brings."""
 
 __all__ = [*_HOME, *_PARTS, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in (*_PARTS, *_OPTIONAL_PARTS):
+    if name in _PARTS:
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))

@@ -11,7 +11,7 @@ from submax.strategies import STRATEGIES
 @pytest.mark.parametrize(
     ("command", "folder", "parameter"),
     [
-        ("environments", ENVIRONMENTS, "means = None"),
+        ("environments", ENVIRONMENTS, "means (optional)"),
         ("estimators", ESTIMATORS, "smoothing = 1.0"),
         ("strategies", STRATEGIES, "depth = 2"),
         ("delays", DELAYS, "missing = 0.0"),

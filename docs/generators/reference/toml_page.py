@@ -35,6 +35,9 @@ SCHEMA = """## A schema of a log
 is allowed in a log from a file with the keys `actions`, `action_features`, `context` and
 `rewards`, as they are [declared for a bandit](settings.md#of-a-bandit). What is not declared is
 taken from the values that occur in the log."""
+KINDS = """The keys of each `kind`, with their defaults. A key alone is required. A key with `?` has
+no default value and can be left out: `moss` without a `horizon`, for example, takes the number of
+pulls so far. The Python reference says what each key means."""
 REGISTRIES: dict[str, Registry[Any]] = {
     "Environments": ENVIRONMENTS,
     "Delays": DELAYS,
@@ -46,7 +49,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 
 def page() -> str:
     """Return the text of the page."""
-    parts = [INTRO, _keys(), SCHEMA, "## Kinds", "The keys of each `kind`, with their defaults."]
+    parts = [INTRO, _keys(), SCHEMA, "## Kinds", KINDS]
     for title, folder in REGISTRIES.items():
         parts += [f"### {title}", _kinds(folder)]
     return "\n\n".join(parts) + "\n"
@@ -103,6 +106,8 @@ def _parameters(found: type) -> str:
 
 
 def _parameter(field: "dataclasses.Field[Any]") -> str:
+    if field.default is None:
+        return f"{field.name}?"
     if field.default is not dataclasses.MISSING:
         return f"{field.name} = {_plain(field.default)}"
     if field.default_factory is not dataclasses.MISSING:

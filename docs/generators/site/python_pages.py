@@ -6,8 +6,10 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import submax
-from submax import environments, estimators, evaluation, plots, policies, simulation, strategies
+from submax import environments, estimators, evaluation, policies, simulation, strategies
 from submax.core.registry import Registry
+from submax.integrations import gymnasium, scikit_learn
+from submax.simulation import figures
 
 WITH_ALL_METHODS = ("Bandit", "Client", "AsyncClient", "Log", "Comparison")
 """Classes whose inherited methods are listed too, because callers use all of them."""
@@ -114,7 +116,9 @@ def _other_pages() -> dict[str, PythonPage]:
             "earned. All names are in `submax.evaluation`.",
             {"": _exported(evaluation)},
         ),
-        "plots": PythonPage("Figures", "All names are in `submax.plots`.", {"": _exported(plots)}),
+        "plots": PythonPage(
+            "Figures", "All names are in `submax.simulation.figures`.", {"": _exported(figures)}
+        ),
         "testing": PythonPage(
             "Conformance suites",
             "Each suite checks that a class keeps its contract. All names are in `submax.testing`.",
@@ -122,9 +126,9 @@ def _other_pages() -> dict[str, PythonPage]:
         ),
         "bridges": PythonPage(
             "scikit-learn and Gymnasium",
-            "`submax.sklearn` needs the extra `data`, and `submax.gymnasium` the extra "
-            "`gymnasium`.",
-            {"": [*_exported(submax.sklearn), *_exported(submax.gymnasium)]},
+            "`submax.integrations.scikit_learn` needs the extra `data`, and "
+            "`submax.integrations.gymnasium` the extra `gymnasium`.",
+            {"": [*_exported(scikit_learn), *_exported(gymnasium)]},
         ),
     }
 

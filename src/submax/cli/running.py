@@ -279,11 +279,11 @@ def _draw_figures(
     everything: bool = False,
 ) -> None:
     if specification.experiment == "illustration":
-        from submax.plots import draw_illustration
+        from submax.research.paper.figures import draw_illustration
 
         draw_illustration(directory)
     elif specification.experiment == "offline":
-        from submax.plots import draw_offline
+        from submax.research.paper.figures import draw_offline
 
         draw_offline(directory)
     else:
@@ -315,7 +315,7 @@ def _print(directory: Path, specification: Specification, console: Console, *, d
 
 def _draw(directory: Path, policies: Sequence[str], figure: SweepFigure) -> None:
     """Draw a figure in a worker, so that only workers import matplotlib, which takes its time."""
-    from submax.plots import draw_sweep_figure
+    from submax.simulation.figures import draw_sweep_figure
 
     draw_sweep_figure(directory, figure, policies)
 

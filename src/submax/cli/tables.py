@@ -339,7 +339,7 @@ def draw_ranks(
         raise InputError(f"--ranks must end in .pdf, .png or .svg, not {str(file)!r}")
     found = mean_ranks(directory, policies, measure=measure, confidence=confidence)
     # Imported here because matplotlib takes its time.
-    from submax.plots import critical_difference_figure
+    from submax.simulation.figures import critical_difference_figure
 
     figure = critical_difference_figure(found.ranks, found.critical_difference, found.groups())
     figure.savefig(file)
@@ -407,7 +407,9 @@ def _parameters(kind: type) -> str:
     hints = typing.get_type_hints(kind)
     parts = []
     for field in dataclasses.fields(kind):
-        if field.default is not dataclasses.MISSING:
+        if field.default is None:
+            parts.append(f"{field.name} (optional)")
+        elif field.default is not dataclasses.MISSING:
             parts.append(f"{field.name} = {field.default!r}")
         elif field.default_factory is not dataclasses.MISSING:
             parts.append(f"{field.name} = {field.default_factory()!r}")

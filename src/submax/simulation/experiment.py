@@ -26,7 +26,7 @@ from submax.schema.names import known_type
 from submax.simulation import DELAYS
 from submax.simulation.delays import Delay
 
-EXPERIMENTS = resources.files("submax.experiments")
+EXPERIMENTS = resources.files("submax.simulation") / "experiments"
 """The folder of the experiments that come with submax, with one folder for each group."""
 GROUPS = {"all": "paper", "beyond": "beyond", "bakeoff": "bakeoff", "rivals": "rivals"}
 """The folder of each group of experiments."""

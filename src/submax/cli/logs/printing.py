@@ -330,7 +330,7 @@ def redraw_evaluation(directory: Path, policies: Sequence[str] = ()) -> None:
 
     If there were several rewards, the plot in the folder of each of them is drawn again.
     """
-    from submax.plots import draw_forest
+    from submax.simulation.figures import draw_forest
 
     rows = read_estimates(directory)
     rewards = list(dict.fromkeys(row["reward"] for row in rows if "reward" in row))

@@ -195,7 +195,7 @@ def _drawn(out: Path, policies: Sequence[str]) -> str:
     """Draw the estimates of some policies, and return where the figure is, or what it needs."""
     if sentence := missing_extra("plots", "the figure", "matplotlib"):
         return f"{sentence}; then submax plot {out}"
-    from submax.plots import draw_forest
+    from submax.simulation.figures import draw_forest
 
     return f"figure: {draw_forest(out, policies)[0]}"
 

@@ -8,8 +8,8 @@ from refusals import raises_code
 
 from submax import Bernoulli, make_policy, simulate
 from submax.cli import main
-from submax.plots import StudyStyle, study_figure
 from submax.simulation.experiment import parse
+from submax.simulation.figures import StudyStyle, study_figure
 from submax.simulation.runner import run_study
 from submax.simulation.trace import lai_robbins
 

@@ -15,7 +15,7 @@ from submax import (
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402 - if it is installed
 
-from submax.gymnasium import BanditEnv, play  # noqa: E402 - the test is skipped first
+from submax.integrations.gymnasium import BanditEnv, play  # noqa: E402 - the test is skipped first
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -79,6 +79,17 @@ def test_a_policy_plays_an_environment_of_ours():
     env = BanditEnv(Bernoulli.of([0.0, 1.0]), horizon=40)
     run = play(env, make_policy("ucb1"), observations=40, scale=Binary())
     np.testing.assert_array_equal(run.rewards, run.actions[:, 0])
+
+
+def test_episodes_of_several_steps_are_refused():
+    class Two(Light):
+        def step(self, action):
+            return self.light, 1.0, False, False, {}
+
+    with raises_code("invalid-input", "env"):
+        play(Two(), make_policy("random"), observations=2)
+    run = play(gymnasium.wrappers.TimeLimit(Two(), 1), make_policy("random"), observations=2)
+    assert run.rewards.tolist() == [1.0, 1.0]
 
 
 def test_other_actions_are_refused():

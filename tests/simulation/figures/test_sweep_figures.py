@@ -1,8 +1,8 @@
 import pyarrow.parquet as pq
 import pytest
 
-from submax.plots import draw_sweep_figure, sweep_figures
 from submax.simulation.experiment import parse
+from submax.simulation.figures import draw_sweep_figure, sweep_figures
 from submax.simulation.runner import run_study
 
 OWN = """

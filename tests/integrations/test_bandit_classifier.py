@@ -1,3 +1,4 @@
+import importlib
 import sys
 
 import numpy as np
@@ -8,8 +9,8 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import submax
+from submax.integrations.scikit_learn import BanditClassifier
 from submax.policies import make_policy
-from submax.sklearn import BanditClassifier
 
 NOT_APPLICABLE = {
     "check_array_api_input": "policies compute in numpy alone, whatever arrays they are given"
@@ -203,7 +204,6 @@ def test_what_a_policy_cannot_learn_from_is_refused(decisions):
 
 def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    for module in [name for name in sys.modules if name.startswith("submax.sklearn")]:
-        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, "submax.integrations.scikit_learn")
     with raises_code("missing-extra"):
-        _ = submax.__getattr__("sklearn")
+        importlib.import_module("submax.integrations.scikit_learn")

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import BatchedRewards, Bernoulli, make_policy, plots, simulate
+from submax import BatchedRewards, Bernoulli, make_policy, simulate
+from submax.simulation.figures import curves
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def traces():
 
 @pytest.mark.parametrize("measure", ["regret", "reward"])
 def test_curves_show_mean_and_range(traces, measure):
-    figure = plots.curves(traces, measure=measure, title="four arms")
+    figure = curves(traces, measure=measure, title="four arms")
     (axes,) = figure.axes
     assert axes.get_title() == "four arms"
     assert "9 replicas" in axes.get_ylabel()
@@ -34,7 +35,7 @@ def test_curves_show_mean_and_range(traces, measure):
 
 def test_many_curves_have_no_ribbons_and_random_choice_does_not_set_the_scale(traces):
     many = {f"own-{number}": traces["rcp-submax"] for number in range(6)}
-    (axes,) = plots.curves({"random": traces["random"], **many}).axes
+    (axes,) = curves({"random": traces["random"], **many}).axes
     assert not axes.collections
     highest = traces["rcp-submax"].accumulated_regret.mean(axis=0).max()
     assert axes.get_ylim()[1] == pytest.approx(1.05 * highest)
@@ -42,6 +43,6 @@ def test_many_curves_have_no_ribbons_and_random_choice_does_not_set_the_scale(tr
 
 def test_what_cannot_be_drawn_is_refused(traces):
     with raises_code("invalid-input", "measure"):
-        plots.curves(traces, measure="regrets")
+        curves(traces, measure="regrets")
     with raises_code("invalid-input"):
-        plots.curves({})
+        curves({})

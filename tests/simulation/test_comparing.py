@@ -11,9 +11,9 @@ from refusals import raises_code
 from scipy import stats
 
 from submax.cli import main
-from submax.plots import critical_difference_figure
 from submax.simulation.compare import MeanRanks, compare, holm, mean_ranks, replicas_needed
 from submax.simulation.experiment import parse
+from submax.simulation.figures import critical_difference_figure
 from submax.simulation.runner import run_study
 
 FILE = """

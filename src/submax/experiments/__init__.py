@@ -1,1 +1,0 @@
-"""Experiments described by TOML files, among them those of the paper, and the code to run them."""
