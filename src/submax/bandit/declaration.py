@@ -85,12 +85,15 @@ def warn_if_context_is_ignored(settings: Settings, policy: Policy[Any]) -> None:
         )
 
 
-def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+def changed_settings(
+    settings: Settings, changes: Mapping[str, Any], changeable: Sequence[str] = ()
+) -> Settings:
     """The settings after a change of some of them, all or none; others stay as they are.
 
     None stands for the default, unless it is a value of the setting. A table of guard rails changes
-    those that it names, and a ``GuardRails`` replaces all. The caller checks the result with the
-    policy and the current choices, by ``Settings.check``.
+    those that it names, and a ``GuardRails`` replaces all. ``changeable`` are settings that may
+    change although FIXED names them. The caller checks the result with the policy and the current
+    choices, by ``Settings.check``.
     """
     check_options(changes)
     for word in ("actions", "action_features"):
@@ -105,7 +108,7 @@ def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings
     given = {word: _completed(settings, word, value) for word, value in changes.items()}
     again = Settings.of({"actions": settings.menu.declaration, **given})
     for word in given:
-        _check_may_change(settings, again, word)
+        check_may_change(settings, again, word, changeable)
     return msgspec.structs.replace(settings, **{word: getattr(again, word) for word in given})
 
 
@@ -127,10 +130,12 @@ def _default(word: str) -> Any:
     return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
 
 
-def _check_may_change(before: Settings, now: Settings, word: str) -> None:
+def check_may_change(
+    before: Settings, now: Settings, word: str, changeable: Sequence[str] = ()
+) -> None:
     """Refuse a change by which stored rewards would have to be understood in another way."""
     old, new = getattr(before, word), getattr(now, word)
-    if old != new and word in FIXED:
+    if old != new and word in FIXED and word not in changeable:
         raise InputError(
             f"{word} was given as {new}, and this bandit was declared with {old}, which cannot "
             "change once it decides: leave it out, or open a bandit with another name",

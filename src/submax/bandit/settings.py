@@ -203,8 +203,11 @@ CONVERSIONS: dict[str, Any] = {
 """How a value that a caller may give as an object becomes the one that the store holds."""
 
 
-def check_settings(settings: "Settings", policy: Policy[Any]) -> None:
-    """Refuse settings that contradict each other, or that the policy cannot work with."""
+def check_settings(settings: "Settings", policy: Policy[Any] | None) -> None:
+    """Refuse settings that contradict each other, or that the policy cannot work with.
+
+    ``policy`` is None if code of the user would have to be run to make it.
+    """
     _check_without_wait(settings)
     scale, parts = settings.scale, settings.reward_parts
     if settings.default_reward is not None:
@@ -219,7 +222,8 @@ def check_settings(settings: "Settings", policy: Policy[Any]) -> None:
     settings.alarms.check()
     _check_sticky(settings)
     # A policy that does not suit the problem is refused here, not at the first decision.
-    policy.init(settings.problem, 1, np.random.default_rng(0))
+    if policy is not None:
+        policy.init(settings.problem, 1, np.random.default_rng(0))
     if settings.shadow is not None:
         shadow = PolicySpecification(settings.shadow).build()
         shadow.init(settings.problem, 1, np.random.default_rng(0))
@@ -537,7 +541,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The policy; ``given`` is the object with which the bandit was opened, if any."""
         return PolicySpecification(self.policy).build(given)
 
-    def check(self, policy: Policy[Any]) -> None:
+    def check(self, policy: Policy[Any] | None) -> None:
         """Refuse settings that contradict each other, or that the policy cannot work with."""
         check_settings(self, policy)
 

@@ -54,12 +54,13 @@ MIGRATIONS: Sequence[Sequence[str]] = (
         "create table setting (name text primary key, value text not null)",
         # published, held: the version that decides, and whether an operator chose it. revision
         # rises with every change. groups_since: the revision whose groups decisions are drawn by.
+        # started_from: hashes of the trained policy whose rows are in history.
         """create table bandit (
             n {number}, name text not null unique, created {real} not null,
             settings {json} not null, actions {json} not null, ramps {json},
             published {whole} not null default 0, held {whole} not null default 0,
             revision {whole} not null default 1, groups_since {whole} not null default 0,
-            deleted {whole} not null default 0
+            deleted {whole} not null default 0, started_from {json}
         )""",
         # n and at are those of the last write. decisions and rewards are all that were ever
         # written; what was deleted on purpose is counted too, so rows that are lost are noticed.
@@ -128,6 +129,22 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             bandit {whole} not null, part {whole} not null, rows {blob} not null,
             hash text not null, primary key (bandit, part)
         )""",
+        # Sums of decisions and their rewards by hour (kind hour: bucket is hours since 1970), by
+        # version, status, delay and source of the reward. part: holdout, control, bandit, paused.
+        """create table summary (
+            bandit {whole} not null, kind text not null, bucket {whole} not null,
+            slot text not null, choice text not null, part text not null,
+            decisions {real} not null, known {real} not null, rewarded {real} not null,
+            reward {real} not null, squares {real} not null, weight {real} not null,
+            weight2 {real} not null, weight_reward {real} not null,
+            weight2_reward {real} not null, weight2_reward2 {real} not null,
+            primary key (bandit, kind, bucket, slot, choice, part)
+        )""",
+        # Up to which times summary has decisions, and decisions that matured; state: the lift.
+        """create table progress (
+            bandit {whole} primary key, decided {real} not null, matured {real} not null,
+            state {blob} not null
+        )""",
         # who: the id of a key, empty if there was none. name: that of the key, or how it was done.
         """create table audit (
             n {number}, at {real} not null, action text not null, subject text not null,
@@ -155,6 +172,8 @@ TABLES = (
     "learner",
     "publication",
     "history",
+    "summary",
+    "progress",
     "audit",
     "key",
 )

@@ -1,0 +1,727 @@
+"""Declare bandits in a store and change them: settings, choices, published versions, deletion."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from submax.bandit.declaration import (
+    changed_choices,
+    changed_settings,
+    check_may_change,
+    check_options,
+    check_propensities,
+    check_start,
+    custom_policy,
+    new_settings,
+    specification_of,
+    warn_if_context_is_ignored,
+    with_status_of,
+    without_propensity,
+)
+from submax.bandit.guard_rails import Ramp
+from submax.bandit.names import check_bandit
+from submax.bandit.settings import Settings
+from submax.bandit.store import Store
+from submax.bandit.tables import Statement
+from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.core.policy import Policy
+from submax.core.registry import names_file
+from submax.core.serialization import state_bytes
+from submax.schema.actions import ActionSpec, Change
+from submax.schema.model import EXPECTED, hash_of
+from submax.schema.rows import Columns
+from submax.schema.trained_policy import TrainedPolicy
+
+PYTHON, COMMAND_LINE, WITHOUT_KEY = "Python", "command line", "without a key"
+"""Who changed something, if it was no key."""
+MAX_DETAIL_LENGTH = 300
+"""Characters of a change that the audit keeps: a declaration may be long."""
+ATTEMPTS = 20
+"""How often a change is tried if other processes change the same bandit at the same moment."""
+DELETED_AT_ONCE = 10_000
+"""Decisions that one transaction deletes; more would keep writers of other bandits waiting."""
+END_OF_TIME = 1e18
+"""A time after all others, which every database can compare."""
+ROWS_IN_PART = 65_536
+"""Rows of a trained policy in one row of the table ``history``."""
+NUMBER_OF = "(select n from bandit where name = :name)"
+Changes = tuple[dict[str, Any], list[Statement]]
+"""New values of columns of a bandit, and further statements of the same transaction."""
+
+
+class StartedFrom(msgspec.Struct, frozen=True):
+    """The trained policy that a bandit started from: its number of rows, and hashes.
+
+    ``parts`` are the hashes of the rows, ``log`` is that of the log that was read, and ``model``
+    that of the model. ``without_propensity`` counts the rows without a propensity, and
+    ``estimated_propensities`` those whose propensity was estimated when the log was read.
+    """
+
+    rows: int
+    parts: list[str]
+    log: str
+    model: str
+    without_propensity: int = 0
+    estimated_propensities: int = 0
+
+
+class DeclaredBandit(msgspec.Struct, frozen=True):
+    """A row of the table ``bandit``: what is declared now.
+
+    ``menu`` has the actions with their current status, and ``ramps`` are those of choices that were
+    added. ``published`` is the version that should decide; ``held`` if an operator chose it.
+    ``revision`` rises with every change, and ``groups_since`` is the revision at which holdout or
+    control last changed.
+    """
+
+    n: int
+    name: str
+    created: float
+    settings: Settings
+    menu: ActionSpec
+    ramps: tuple[Ramp, ...]
+    published: int
+    held: bool
+    revision: int
+    groups_since: int
+    deleted: bool
+    started_from: StartedFrom | None
+
+    def check_exists(self) -> None:
+        """Raise a ``NotFoundError`` if the bandit was deleted."""
+        if self.deleted:
+            raise NotFoundError(
+                f"the bandit {self.name!r} was deleted and answers no more calls: declare a new "
+                "one, under this name or another"
+            )
+
+    @property
+    def references_user_code(self) -> bool:
+        """Whether the policy is a class of the user's own, whose code would have to be run."""
+        return names_file(self.settings.policy)
+
+
+COLUMNS = (
+    "n, name, created, settings, actions, ramps, published, held, revision, groups_since, deleted, "
+    "started_from"
+)
+
+
+def bandit_names(store: Store) -> list[str]:
+    """The names of all bandits of a store, sorted."""
+    return [name for (name,) in store.select("select name from bandit order by name")]
+
+
+def find_bandit(store: Store, name: str) -> DeclaredBandit | None:
+    """The bandit of this name, also if it is being deleted; None if there is none."""
+    found = store.select(f"select {COLUMNS} from bandit where name = :name", name=name)
+    return None if not found else _declared(found[0])
+
+
+def read_bandit(store: Store, name: str) -> DeclaredBandit:
+    """The bandit of this name; a ``NotFoundError`` if there is none."""
+    found = find_bandit(store, name)
+    if found is None:
+        raise NotFoundError(f"there is no bandit {name!r} in this store: declare its actions")
+    found.check_exists()
+    return found
+
+
+def _declared(row: Sequence[Any]) -> DeclaredBandit:
+    n, name, created, settings, actions, ramps, published, held, revision, since, deleted = row[:11]
+    try:
+        return DeclaredBandit(
+            n,
+            name,
+            created,
+            msgspec.json.decode(settings, type=Settings),
+            msgspec.json.decode(actions, type=ActionSpec),
+            msgspec.json.decode(ramps, type=tuple[Ramp, ...]) if ramps else (),
+            published,
+            bool(held),
+            revision,
+            since,
+            bool(deleted),
+            msgspec.json.decode(row[11], type=StartedFrom) if row[11] else None,
+        )
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"the declaration of the bandit {name!r} is damaged or from a newer submax ({error}): "
+            "install a newer submax, or restore a backup"
+        ) from error
+
+
+def declare(
+    store: Store,
+    name: str,
+    declaration: Mapping[str, Any],
+    *,
+    trained: TrainedPolicy | None = None,
+    new: bool = False,
+    who: str = PYTHON,
+) -> DeclaredBandit:
+    """Write the declaration of a new bandit, or compare it with that of an existing one.
+
+    Settings of an existing bandit that may change are changed, and others must agree; with ``new``
+    an existing bandit is refused. With a ``trained`` policy a new bandit has its schema and policy
+    unless the declaration says otherwise, and starts from it. If anything contradicts, nothing is
+    written.
+    """
+    check_bandit(name)
+    check_options(declaration)
+    before, custom = find_bandit(store, name), custom_policy(declaration)
+    if before is None:
+        settings = new_settings(name, declaration, trained, bandit_names(store))
+        before, written = _insert(store, name, settings, trained, _detail(declaration), who)
+        if written:
+            warn_if_context_is_ignored(settings, settings.build_policy(custom))
+            return before
+        # Another process was first: its declaration holds, and this one is compared with it.
+    if new:
+        raise ConflictError(f"there is a bandit {name!r} already: give another name")
+    before.check_exists()
+    found = before
+    if declaration:
+
+        def changes_of(here: DeclaredBandit) -> Changes:
+            decided = has_decisions(store, here)
+            columns, then = _new_settings(here, settings_again(here, declaration, custom, decided))
+            audit = audit_statement(store, name, who, "declare", _detail(declaration))
+            return columns, [*then, audit] if columns else []
+
+        found = _change(store, name, changes_of)
+    if trained is not None:
+        found = _start_existing(store, found, trained, custom, who)
+    policy = known_policy(found, custom)
+    if policy is not None:
+        warn_if_context_is_ignored(found.settings, policy)
+    return found
+
+
+def known_policy(declared: DeclaredBandit, custom: Policy[Any] | None) -> Policy[Any] | None:
+    """The policy of a bandit; None if code of the user would have to be run to make it."""
+    if custom is None and declared.references_user_code:
+        return None
+    return declared.settings.build_policy(custom)
+
+
+def _insert(
+    store: Store,
+    name: str,
+    settings: Settings,
+    trained: TrainedPolicy | None,
+    detail: str,
+    who: str,
+) -> tuple[DeclaredBandit, bool]:
+    """Write a new bandit; return what is stored, and whether it was written here."""
+    menu = settings.menu if trained is None else with_status_of(settings.menu, trained)
+    row = {"name": name, "at": store.now(0), "settings": _json(settings), "actions": _json(menu)}
+    insert = Statement(
+        "insert into bandit (name, created, settings, actions, groups_since) "
+        "values (:name, :at, :settings, :actions, 1) on conflict (name) do nothing",
+        row,
+        required=True,
+    )
+    then = [] if trained is None else _start_statements(store, name, trained, 1)
+    written = True
+    try:
+        store.execute([insert, *then, audit_statement(store, name, who, "declare", detail)])
+    except ConflictError:
+        written = False
+    found = find_bandit(store, name)
+    if found is None:
+        raise ConflictError(f"the bandit {name!r} was deleted at the same moment: declare it again")
+    return found, written
+
+
+def has_decisions(store: Store, declared: DeclaredBandit) -> bool:
+    """Whether a bandit has made a decision."""
+    return bool(
+        store.select("select 1 from decision where bandit = :bandit limit 1", bandit=declared.n)
+    )
+
+
+def settings_again(
+    declared: DeclaredBandit,
+    given: Mapping[str, Any],
+    custom: Policy[Any] | None,
+    has_decided: bool,
+) -> Settings:
+    """The settings of a bandit with those of a declaration, or an error if they contradict."""
+    menu = declared.settings.menu
+    again = Settings.of({"actions": menu.declaration, **given})
+    if again.menu.declaration != menu.declaration:
+        raise InputError(
+            "this bandit was declared with other actions: leave them out, and use add, pause and "
+            "retire",
+            parameter="actions",
+        )
+    if "action_features" in given and again.menu != menu:
+        raise InputError(
+            "this bandit was declared with other action_features: leave them out; a choice that is "
+            "added brings its own",
+            parameter="action_features",
+        )
+    names = [word for word in given if word not in ("actions", "action_features")]
+    free = changeable(declared.settings, has_decided)
+    for word in names:
+        check_may_change(declared.settings, again, word, free)
+    settings = msgspec.structs.replace(
+        declared.settings, **{word: getattr(again, word) for word in names}
+    )
+    _check_wait(declared.settings, settings, has_decided)
+    return _checked(declared, settings, custom, "policy" in given)
+
+
+def _checked(
+    declared: DeclaredBandit, settings: Settings, custom: Policy[Any] | None, names_policy: bool
+) -> Settings:
+    """The new settings, after a check with the policy, unless code of the user had to be run."""
+    if settings == declared.settings:
+        return settings
+    policy = None
+    if custom is not None or names_policy or not declared.references_user_code:
+        policy = settings.build_policy(custom)
+    if policy is not None and declared.started_from is not None:
+        check_propensities(settings, policy, declared.started_from.without_propensity)
+    msgspec.structs.replace(settings, menu=declared.menu).check(policy)
+    return settings
+
+
+def changeable(settings: Settings, has_decided: bool) -> tuple[str, ...]:
+    """Settings that may change although others of their kind may not.
+
+    ``reward_wait`` may become longer or shorter: rewards keep the mark of being late with which
+    they were written. With 0 a decision matures at its reward, which is another order of rows.
+    """
+    return () if has_decided and settings.reward_wait == 0 else ("reward_wait",)
+
+
+def _check_wait(before: Settings, now: Settings, has_decided: bool) -> None:
+    if has_decided and before.reward_wait > 0 and now.reward_wait == 0:
+        raise InputError(
+            f"reward_wait was {before.reward_wait:g} and cannot become 0, because this bandit has "
+            "made decisions: give a value above 0, or open a bandit with another name",
+            parameter="reward_wait",
+        )
+
+
+def change_settings(
+    store: Store,
+    name: str,
+    changes: Mapping[str, Any],
+    custom: Policy[Any] | None = None,
+    *,
+    who: str = PYTHON,
+    action: str = "set",
+    detail: str | None = None,
+) -> DeclaredBandit:
+    """Change some settings, all or none; others stay as they are.
+
+    They are checked as in a declaration. None stands for the default, unless it is a value of the
+    setting. A table of guard rails changes those that it names, and a ``GuardRails`` replaces all.
+    ``custom`` is the policy if it was given as an object. All processes that have the bandit open
+    use the new settings within a second.
+    """
+    text = _detail(changes) if detail is None else detail
+
+    def changes_of(here: DeclaredBandit) -> Changes:
+        decided = has_decisions(store, here)
+        settings = changed_settings(here.settings, changes, changeable(here.settings, decided))
+        _check_wait(here.settings, settings, decided)
+        settings = _checked(here, settings, custom, "policy" in changes)
+        columns, then = _new_settings(here, settings)
+        # Recorded even if the values are the same: somebody has set them.
+        return columns, [*then, audit_statement(store, name, who, action, text)]
+
+    return _change(store, name, changes_of)
+
+
+def _new_settings(here: DeclaredBandit, settings: Settings) -> Changes:
+    if settings == here.settings:
+        return {}, []
+    columns: dict[str, Any] = {"settings": _json(settings)}
+    if settings.groups != here.settings.groups:
+        columns["groups_since"] = here.revision + 1
+    return columns, []
+
+
+def change_choice(
+    store: Store, name: str, change: Change, *, who: str = PYTHON
+) -> tuple[DeclaredBandit, DeclaredBandit]:
+    """Add, pause, resume or retire a choice; return the bandit before and after it."""
+    seen: list[DeclaredBandit] = []
+
+    def changes_of(here: DeclaredBandit) -> Changes:
+        seen.append(here)
+        decided = count_decisions(store, here.n)
+        menu, ramps = changed_choices(here.settings, here.menu, here.ramps, change, decided)
+        detail = f"{change.verb} {change.choice}" + (f" of {change.slot}" if change.slot else "")
+        columns = {"actions": _json(menu), "ramps": _json(ramps)}
+        return columns, [audit_statement(store, name, who, "change", detail)]
+
+    after = _change(store, name, changes_of)
+    return seen[-1], after
+
+
+def count_decisions(store: Store, bandit: int) -> int:
+    """The number of decisions that a bandit ever made."""
+    found = store.select("select decisions from counts where bandit = :bandit", bandit=bandit)
+    return int(found[0][0]) if found else 0
+
+
+def publish(
+    store: Store, name: str, version: int | None, *, who: str = PYTHON, action: str = "publish"
+) -> int:
+    """Let a version decide and hold it, or let the newest one decide and its successors too."""
+    chosen: list[int] = []
+
+    def changes_of(here: DeclaredBandit) -> Changes:
+        chosen[:] = [newest_version(store, here.n) if version is None else version]
+        if chosen[0]:
+            model_of(store, here, chosen[0])
+        held = version is not None
+        return {"published": chosen[0], "held": int(held)}, [
+            publication_statement(store, name, chosen[0], held=held),
+            audit_statement(store, name, who, action, f"version {chosen[0]}"),
+        ]
+
+    _change(store, name, changes_of)
+    return chosen[0]
+
+
+def newest_version(store: Store, bandit: int) -> int:
+    """The number of the newest version of a bandit; 0 if there is none."""
+    ((newest,),) = store.select(
+        "select coalesce(max(number), 0) from version where bandit = :bandit", bandit=bandit
+    )
+    return int(newest)
+
+
+def publication_statement(store: Store, name: str, version: int, *, held: bool) -> Statement:
+    """The statement that records that a version decides from now on."""
+    return Statement(
+        "insert into publication (bandit, at, version, held) "
+        f"values ({NUMBER_OF}, :at, :version, :held)",
+        {"name": name, "at": store.now(0), "version": version, "held": int(held)},
+    )
+
+
+def model_of(store: Store, declared: DeclaredBandit, version: int) -> tuple[bytes, str, Any]:
+    """The bytes of the model of a version, their hash and the policy's specification.
+
+    A ``NotFoundError`` is raised if there is no such version or its model is gone, and an
+    ``InputError`` if the model is damaged.
+    """
+    found = store.select(
+        "select model, hash, policy from version where bandit = :bandit and number = :number",
+        bandit=declared.n,
+        number=version,
+    )
+    if not found:
+        newest = newest_version(store, declared.n)
+        raise NotFoundError(f"there is no version {version!r}: give 0 to {newest}, the newest")
+    data, recorded, policy = found[0]
+    if data is None:
+        raise NotFoundError(
+            f"the model of version {version} is no longer in the store: choose a newer version"
+        )
+    if hash_of(bytes(data)) != recorded:
+        raise InputError(
+            f"the model of version {version} is damaged: its hash differs from the recorded one; "
+            "choose another version, or restore a backup"
+        )
+    return bytes(data), recorded, msgspec.json.decode(policy)
+
+
+def roll_back(store: Store, name: str, *, who: str = PYTHON) -> int:
+    """Publish the last version before the current one that was published, and hold it."""
+    here = read_bandit(store, name)
+    history = publications(store, here.n)
+    if not history:
+        raise ConflictError(
+            "no version was published yet, so there is none to go back to: refit first"
+        )
+    current = history[-1][1]
+    before = max((version for _, version, _ in history if version < current), default=0)
+    return publish(store, name, before, who=who, action="roll-back")
+
+
+def publications(store: Store, bandit: int) -> list[tuple[float, int, bool]]:
+    """When which version began to decide, oldest first, and whether an operator chose it."""
+    rows = store.select(
+        "select at, version, held from publication where bandit = :bandit order by n",
+        bandit=bandit,
+    )
+    return [(at, version, bool(held)) for at, version, held in rows]
+
+
+TABLES_OF_BANDIT = (
+    "early_reward", "unit", "version", "learner", "publication", "history", "summary", "progress",
+    "counts",
+)  # fmt: skip
+"""Tables with a column ``bandit`` that a deletion empties, besides decisions and rewards."""
+
+
+def delete_bandit(store: Store, name: str, *, who: str = PYTHON) -> None:
+    """Delete a bandit: its decisions, rewards, versions and settings; this cannot be undone.
+
+    Only the line of the audit stays. The name can be declared again. If the process ends on the
+    way, the bandit answers no calls, and another call deletes the rest.
+    """
+    check_bandit(name)
+    here = find_bandit(store, name)
+    if here is None:
+        raise NotFoundError(f"there is no bandit {name!r} to delete: give the name of one")
+    n = {"bandit": here.n}
+    store.execute(
+        [Statement("update bandit set deleted = 1, revision = revision + 1 where n = :bandit", n)]
+    )
+    delete_decisions(store, here.n, math.inf)
+    store.execute(
+        [
+            *(
+                Statement(f"delete from {table} where bandit = :bandit", n)
+                for table in TABLES_OF_BANDIT
+            ),
+            Statement("delete from bandit where n = :bandit", n),
+            audit_statement(store, name, who, "delete", ""),
+        ]
+    )
+
+
+def delete_decisions(store: Store, bandit: int, before: float) -> int:
+    """Delete the decisions of a bandit that are older than a time, with their rewards.
+
+    They are counted as deleted, so that missing rows are not taken for damage.
+    """
+    deleted = 0
+    while True:
+        oldest = store.select(
+            "select at, n from decision where bandit = :bandit and at < :before order by at, n "
+            f"limit {DELETED_AT_ONCE}",
+            bandit=bandit,
+            before=min(before, END_OF_TIME),
+        )
+        if not oldest:
+            return deleted
+        at, last = oldest[-1]
+        which = "bandit = :bandit and (at, n) <= (:at, :last)"
+        delete_where(store, bandit, which, {"at": at, "last": last})
+        deleted += len(oldest)
+
+
+def delete_where(
+    store: Store, bandit: int, which: str, values: dict[str, Any], *more: Statement
+) -> tuple[int, int]:
+    """Delete some decisions of a bandit with their rewards; return how many of each.
+
+    ``which`` is a condition on decisions, in which ``:bandit`` is the bandit.
+    """
+    values = {**values, "bandit": bandit}
+    rewards = f"decision in (select n from decision where {which})"
+    answers = store.execute(
+        [
+            Statement(
+                "update counts set deleted_decisions = deleted_decisions + "
+                f"(select count(*) from decision where {which}), "
+                "deleted_rewards = deleted_rewards + "
+                f"(select count(*) from reward where {rewards}) where bandit = :bandit",
+                values,
+            ),
+            Statement(f"delete from reward where {rewards}", values),
+            Statement(f"delete from decision where {which}", values),
+            *more,
+        ]
+    )
+    return answers[2][0], answers[1][0]
+
+
+class AuditLine(msgspec.Struct, frozen=True):
+    """A change: ``action`` was done on ``subject``, a bandit or a key.
+
+    ``key`` is the id of the key that did it, empty if there was none. ``name`` is that of the key,
+    or says how the change was made. ``detail`` is the beginning of the request.
+    """
+
+    at: float
+    action: str
+    subject: str
+    key: str
+    name: str
+    detail: str
+
+
+def audit_statement(
+    store: Store, subject: str, name: str, action: str, detail: str = "", key: str = ""
+) -> Statement:
+    """The statement that records a change."""
+    return Statement(
+        "insert into audit (at, action, subject, who, name, detail) "
+        "values (:at, :action, :subject, :who, :name, :detail)",
+        {
+            "at": store.now(0),
+            "action": action,
+            "subject": subject,
+            "who": key,
+            "name": name,
+            "detail": detail[:MAX_DETAIL_LENGTH],
+        },
+    )
+
+
+def write_audit(
+    store: Store, subject: str, name: str, action: str, detail: str = "", key: str = ""
+) -> None:
+    """Record a change; durable on return."""
+    store.execute([audit_statement(store, subject, name, action, detail, key)])
+
+
+def audit_lines(store: Store, count: int = 1000, subject: str | None = None) -> list[AuditLine]:
+    """The last changes, newest first, of one bandit or of all."""
+    which = "" if subject is None else "where subject = :subject "
+    rows = store.select(
+        f"select at, action, subject, who, name, detail from audit {which}"
+        "order by n desc limit :count",
+        count=count,
+        **({} if subject is None else {"subject": subject}),
+    )
+    return [AuditLine(*row) for row in rows]
+
+
+def _change(
+    store: Store, name: str, changes_of: Callable[[DeclaredBandit], Changes]
+) -> DeclaredBandit:
+    """Write what ``changes_of`` the bandit as it is now says, unless another process was faster."""
+    for _ in range(ATTEMPTS):
+        here = read_bandit(store, name)
+        columns, then = changes_of(here)
+        if not columns and not then:
+            return here
+        if store.change(here.n, here.revision, then, **columns):
+            return read_bandit(store, name)
+    raise ConflictError(
+        f"the bandit {name!r} was changed by others {ATTEMPTS} times at the same moment: look at "
+        "it, and repeat the call if it is still needed"
+    )
+
+
+def _detail(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{word}={value!r}" for word, value in changes.items())
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# Starting from a trained policy
+
+
+def _start_existing(
+    store: Store,
+    here: DeclaredBandit,
+    trained: TrainedPolicy,
+    custom: Policy[Any] | None,
+    who: str,
+) -> DeclaredBandit:
+    """Let a bandit that exists start from a trained policy; the same one again changes nothing."""
+    check_start(here.settings, here.menu, trained, here.settings.build_policy(custom))
+    if here.started_from is None:
+        with_status_of(here.menu, trained)
+
+    def changes_of(now: DeclaredBandit) -> Changes:
+        if now.started_from is not None:
+            _check_same_start(store, now, trained)
+            return {}, []
+        number = newest_version(store, now.n) + 1
+        return {"actions": _json(with_status_of(now.menu, trained))}, [
+            *_start_statements(store, now.name, trained, number),
+            audit_statement(store, now.name, who, "start from a trained policy"),
+        ]
+
+    return _change(store, here.name, changes_of)
+
+
+def _start_statements(
+    store: Store, name: str, trained: TrainedPolicy, number: int
+) -> list[Statement]:
+    """Make a trained policy a version that decides, and keep its rows for later versions."""
+    model, parts = trained.model.to_bytes(), _parts(trained)
+    started = StartedFrom(
+        rows=len(trained.rows.reward),
+        parts=[part.hash for part in parts],
+        log=trained.origin.log,
+        model=hash_of(model),
+        without_propensity=without_propensity(trained),
+        estimated_propensities=trained.origin.estimated_propensities,
+    )
+    version = {
+        "name": name,
+        "number": number,
+        "at": store.now(0),
+        "policy": _json(specification_of(trained)),
+        "rows": started.rows,
+        "seed": trained.origin.seed,
+        "active": _json(trained.model.active),
+        "ahead": EXPECTED,
+        "hash": started.model,
+        "model": model,
+    }
+    rows = [
+        Statement(
+            "insert into history (bandit, part, rows, hash) "
+            f"values ({NUMBER_OF}, :part, :rows, :hash)",
+            {"name": name, "part": place, "rows": state_bytes(part, {}), "hash": part.hash},
+        )
+        for place, part in enumerate(parts)
+    ]
+    return [
+        *rows,
+        Statement(
+            "insert into version (bandit, number, at, policy, rows, cursor, seed, active, ahead, "
+            f"base, hash, model) values ({NUMBER_OF}, :number, :at, :policy, :rows, 0, :seed, "
+            ":active, :ahead, 0, :hash, :model)",
+            version,
+        ),
+        publication_statement(store, name, number, held=False),
+        Statement(
+            "update bandit set published = :number, started_from = :started where name = :name",
+            {"name": name, "number": number, "started": _json(started)},
+        ),
+    ]
+
+
+def _check_same_start(store: Store, here: DeclaredBandit, trained: TrainedPolicy) -> None:
+    """Refuse another trained policy than the one that a bandit was started from."""
+    started = here.started_from
+    model = hash_of(trained.model.to_bytes())
+    same = started is not None and (
+        (started.rows, started.parts, started.log, started.model)
+        == (
+            len(trained.rows.reward),
+            [part.hash for part in _parts(trained)],
+            trained.origin.log,
+            model,
+        )
+    )
+    # Two policies may have equal models.
+    policies = store.select(
+        "select policy from version where bandit = :bandit and hash = :hash",
+        bandit=here.n,
+        hash=model,
+    )
+    specification = _json(specification_of(trained))
+    if not same or (policies and all(policy != specification for (policy,) in policies)):
+        raise ConflictError(
+            f"the bandit {here.name!r} was started from another learned policy, which cannot be "
+            "replaced: leave learned out, or open a bandit with another name"
+        )
+
+
+def _parts(trained: TrainedPolicy) -> list[Columns]:
+    return [
+        trained.rows.rows(slice(first, first + ROWS_IN_PART))
+        for first in range(0, len(trained.rows.reward), ROWS_IN_PART)
+    ]
