@@ -15,10 +15,12 @@ from submax.bandit.tables import (
     DECISION_COLUMNS,
     MAX_EARLY,
     MAX_EARLY_OF_SOURCE,
+    PART,
     SCHEMA_KEY,
     SCHEMA_VERSION,
     SQLITE_TYPES,
     STORE_KEY,
+    WORD,
     Activated,
     DecisionRow,
     RewardRow,
@@ -303,7 +305,7 @@ class SQLiteDatabase:
             return Activated("late", False)
         after = at - row.at
         none, some = (decision_checksum(0, row.n, row.at, when) for when in (None, after))
-        checksum = (row.checksum + some - none) % 2**32
+        checksum = (row.checksum + PART + some - none) % WORD - PART
         self._writer.execute(ACTIVATE, (after, checksum, row.n))
         return Activated("accepted", False)
 
