@@ -31,6 +31,7 @@ from waiting import wait_until
 import submax
 from submax import Arms, BatchedRewards, Binary, Box, Continuous, Feedback, Policy, Problem, Slots
 from submax.cli import main
+from submax.core.policy import restricted_state
 from submax.evaluation import Log, compare
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import presets
@@ -99,7 +100,7 @@ def stream(policy: Policy[Any], problem: Problem, batches: tuple[int, ...]) -> d
     if not problem.space.reals:
         context = world.normal(size=(1, 2, problem.context_width))
         result["all"] = policy.probabilities(state, context)[0]
-        smaller = policy.restricted(state, ((0, 2),) * problem.space.slots)
+        smaller = restricted_state(policy, state, ((0, 2),) * problem.space.slots)
         result["eligible"] = None if smaller is None else policy.probabilities(smaller, context)[0]
     return result
 
@@ -319,7 +320,7 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("POST", f"{PAGE}/roll-back", None),
     ("POST", f"{PAGE}/shadow/promote", None),
     ("POST", f"{PAGE}/shadow/roll-back", None),
-    ("POST", f"{PAGE}/shadow", {"policy": "logistic-ucb"}),
+    ("POST", f"{PAGE}/shadow", {"policy": "linear-thompson"}),
     ("POST", f"{PAGE}/alarms/acknowledge", None),
     ("POST", f"{PAGE}/choices", {"verb": "add", "choice": "C"}),
     ("PATCH", PAGE, {"refit_rows": 20}),

@@ -22,9 +22,8 @@ from rival_sources import arm_checks, duel_checks, identification_checks, regres
 from rival_sources.history import ARMS, ROWS, importing, ours_by_row, rows
 
 from submax import make_policy
-from submax.policies import EXP3, CascadeKLUCB, CascadeUCB, DiscountedUCB, SlidingWindowUCB
+from submax.policies import EXP3, CascadeKLUCB, CascadeUCB
 
-DISCOUNT, WINDOW, EXPLORATION = 0.97, 50, 0.6
 CHECKS = (
     arm_checks.CHECKS | identification_checks.CHECKS | duel_checks.CHECKS | regression_checks.CHECKS
 )
@@ -74,14 +73,7 @@ def print_smpybandits(sources: Path, seed: int) -> None:
             return getattr(get(name), name)(ARMS, **settings)
 
         print("exp3:", same_probabilities(EXP3(0.1), theirs("Exp3", gamma=0.1), seed))
-        swucb = get("SlidingWindowUCB").SWUCB(ARMS, tau=WINDOW, alpha=4 * EXPLORATION)
         by_index = {
-            # Their α stands under the root, in the discounted bound over 2 N.
-            "discounted-ucb": (
-                DiscountedUCB(DISCOUNT, EXPLORATION),
-                theirs("DiscountedUCB", alpha=8 * EXPLORATION, gamma=DISCOUNT),
-            ),
-            "sliding-window-ucb": (SlidingWindowUCB(WINDOW, EXPLORATION), swucb),
             "ucb1": (make_policy("ucb1"), theirs("UCB")),
             "kl-ucb": (make_policy("kl-ucb"), theirs("klUCB", tolerance=1e-12)),
             "moss": (make_policy("moss"), theirs("MOSS")),

@@ -254,12 +254,12 @@ ARMS = (
 ELIGIBLE = (
     *(DEFAULT, "rcp-submax", "rcp-optimistic", "rcp-optimized", "thompson-1-1", "ucb1", "kl-ucb"),
     *("bayes-ucb-1-9", "epsilon-greedy-0.1", "linucb", "linear-thompson", "discounted-thompson"),
-    *("information-directed-1-9", "logistic-thompson", "exp3-ix", "gradient"),
+    *("information-directed-1-9", "exp3-ix", "gradient"),
 )
-LINEAR = (DEFAULT, "linucb", "linear-thompson", "logistic-thompson", "random")
+LINEAR = (DEFAULT, "linucb", "linear-thompson", "random")
 FORGETTING = (
-    *(DEFAULT, "discounted-thompson", "discounted-ucb", "sliding-window-thompson"),
-    *("sliding-window-ucb", "rcp-submax, window 2000", "rcp-submax, window 500"),
+    *(DEFAULT, "discounted-thompson", "sliding-window-thompson"),
+    *("rcp-submax, window 2000", "rcp-submax, window 500"),
     *("rcp-submax, discount 0.999", "rcp-submax, discount 0.99", "thompson-1-1", "rcp-submax"),
 )
 WORLDS = (

@@ -19,7 +19,7 @@ from threading import Event, Thread
 import numpy as np
 
 import submax
-from submax.core.processes import BACKGROUND
+from submax.live.background import BACKGROUND
 
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -1,6 +1,7 @@
 """submax: bandit decisions by reward-conditioned policies and generalized marginalization."""
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from submax._version import __version__
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from submax import estimators as estimators
     from submax import evaluation as evaluation
     from submax import policies as policies
+    from submax import research as research
     from submax import simulation as simulation
     from submax import strategies as strategies
     from submax import testing as testing
@@ -75,13 +77,6 @@ if TYPE_CHECKING:
     from submax.models.memory import Memory as Memory
     from submax.models.training import Training as Training
     from submax.policies import make_policy as make_policy
-    from submax.research.beyond.adversarial import Adversarial as Adversarial
-    from submax.research.beyond.duels import Dueling as Dueling
-    from submax.research.beyond.identification import identify as identify
-    from submax.research.beyond.real_valued import Pricing as Pricing
-    from submax.research.beyond.real_valued import SmoothReward as SmoothReward
-    from submax.research.beyond.slates import Cascade as Cascade
-    from submax.research.beyond.slates import PositionClicks as PositionClicks
     from submax.schema.context import Category as Category
     from submax.schema.context import Number as Number
     from submax.simulation.delays import BatchedRewards as BatchedRewards
@@ -94,7 +89,6 @@ if TYPE_CHECKING:
     from submax.web.server.client.client import Client as Client
 
 _HOME = {
-    "Adversarial": "submax.research.beyond.adversarial",
     "Arms": "submax.core.spaces",
     "AsyncClient": "submax.web.server.client.async_client",
     "Bandit": "submax.live.bandits.bandit",
@@ -103,8 +97,6 @@ _HOME = {
     "Bernoulli": "submax.environments.arms",
     "Binary": "submax.core.rewards",
     "Box": "submax.core.spaces",
-    "SmoothReward": "submax.research.beyond.real_valued",
-    "Cascade": "submax.research.beyond.slates",
     "Category": "submax.schema.context",
     "ChosenActions": "submax.core.problem",
     "Classification": "submax.environments.tables",
@@ -120,7 +112,6 @@ _HOME = {
     "Discrete": "submax.core.rewards",
     "DriftingBernoulli": "submax.environments.changing",
     "DriftingContextual": "submax.environments.contextual",
-    "Dueling": "submax.research.beyond.duels",
     "Environment": "submax.core.environment",
     "Estimator": "submax.core.conditioning",
     "PolicyTraits": "submax.core.policy",
@@ -150,8 +141,6 @@ _HOME = {
     "Pareto": "submax.simulation.delays",
     "Poisson": "submax.environments.arms",
     "Policy": "submax.core.policy",
-    "PositionClicks": "submax.research.beyond.slates",
-    "Pricing": "submax.research.beyond.real_valued",
     "Problem": "submax.core.problem",
     "Ratings": "submax.environments.arms",
     "RecordedRewards": "submax.environments.tables",
@@ -167,16 +156,15 @@ _HOME = {
     "UnknownDecisionWarning": "submax.bandit.decision",
     "WeightedStrategy": "submax.core.conditioning",
     "WrapperPolicy": "submax.core.policy",
-    "identify": "submax.research.beyond.identification",
     "make_policy": "submax.policies",
     "open": "submax.live.bandits.open",
     "simulate": "submax.simulation.simulate",
     "stored": "submax.core.serialization",
 }
-"""Where each public name lives; it is imported when it is first used, so that starting is fast."""
+"""The module of each public name; it is imported when the name is first used."""
 
 _INSIDE = {"open": "open_bandit"}
-"""Names that are another word inside, since Python has its own."""
+"""Public names that differ inside, because they would shadow a builtin."""
 
 _PARTS = (
     "client",
@@ -184,6 +172,7 @@ _PARTS = (
     "estimators",
     "evaluation",
     "policies",
+    "research",
     "simulation",
     "strategies",
     "testing",
@@ -197,16 +186,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))
-    raise AttributeError(f"module 'submax' has no attribute {name!r}{_hint(name)}")
-
-
-def _hint(name: str) -> str:
-    """Return where a name is that ``submax`` does not have; empty if nothing is similar."""
-    if name.startswith("_"):
-        return ""
-    from submax.core.running.missing_name import hint_for  # imported for mistakes only
-
-    return hint_for(name, [*_HOME, *_PARTS])
+    # With name and obj, Python's traceback suggests the nearest name.
+    raise AttributeError(
+        f"module 'submax' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+    )
 
 
 def __dir__() -> list[str]:

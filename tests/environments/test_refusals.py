@@ -7,22 +7,19 @@ from refusals import raises_code
 
 from submax import (
     Bernoulli,
-    Cascade,
     Combinatorial,
     Contextual,
     DescribedArms,
     DriftingBernoulli,
     DriftingContextual,
-    Dueling,
     Gaussian,
     HeavyTailed,
     LinearContextual,
     Poisson,
-    Pricing,
     Ratings,
-    SmoothReward,
 )
 from submax.environments.arms import SparseBernoulli
+from submax.research import Cascade, Dueling, Pricing, SmoothReward
 
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))

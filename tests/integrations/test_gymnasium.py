@@ -7,10 +7,10 @@ from submax import (
     Binary,
     Combinatorial,
     Contextual,
-    SmoothReward,
     SwitchingBernoulli,
     make_policy,
 )
+from submax.research import SmoothReward
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402 - if it is installed

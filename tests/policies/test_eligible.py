@@ -10,15 +10,15 @@ from submax.simulation import BatchedRewards
 
 COUNTING = (
     "ucb1", "kl-ucb", "imed", "moss", "bayes-ucb-1-9", "thompson-1-1", "epsilon-greedy-0.1",
-    "posterior-greedy-1-9", "rcp-submax", "rcp-optimistic", "rcp-iterated-2", "logistic-ucb",
+    "posterior-greedy-1-9", "rcp-submax", "rcp-optimistic", "rcp-iterated-2",
     "top-two-thompson", "track-and-stop", "random",
 )  # fmt: skip
 """Policies that learn about each action from its own rows."""
 LEARNING = (
     "rcp-adaptive", "rcp-submax", "rcp-optimistic", "rcp-optimized", "thompson-1-1", "ucb1",
     "kl-ucb", "bayes-ucb-1-9", "epsilon-greedy-0.1", "linucb", "linear-thompson",
-    "posterior-submax", "information-directed-1-9", "discounted-thompson", "logistic-thompson",
-    "hybrid-linucb", "hill-climbing-thompson",
+    "posterior-submax", "information-directed-1-9", "discounted-thompson",
+    "hill-climbing-thompson",
 )  # fmt: skip
 KEPT = (0, 2, 3)
 

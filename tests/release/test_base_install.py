@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ("submax", "msgspec")
-BASE = (*CLIENT, "numpy", "scipy", "click", "rich", "safetensors", "threadpoolctl")
+BASE = (*CLIENT, "numpy", "scipy", "click", "rich", "safetensors")
 # rich needs the next three on every system, and click needs the last one on Windows.
 REQUIRED_BY_BASE = ("markdown_it", "mdurl", "pygments", "colorama")
 CLIENT_DECIDES = """

@@ -5,7 +5,7 @@ import pytest
 
 from submax import ChosenActions, InputError, Policy, PolicyTraits
 from submax.estimators import Counting
-from submax.policies import UCB1, EpsilonGreedy, Gradient, LogisticUCB, Random
+from submax.policies import UCB1, EpsilonGreedy, Gradient, LinUCB, Random
 from submax.testing import check_policy
 
 UNSEEDED = np.random.default_rng(0)
@@ -105,7 +105,7 @@ class SaysItUsesTheContext(EpsilonGreedy):
         return PolicyTraits()
 
 
-class SaysItIgnoresTheContext(LogisticUCB):
+class SaysItIgnoresTheContext(LinUCB):
     @property
     def traits(self):
         return PolicyTraits(uses_context=False)

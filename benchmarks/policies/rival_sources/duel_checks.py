@@ -6,8 +6,15 @@ from typing import Any
 import numpy as np
 from rival_sources.history import importing
 
-from submax import Dueling, Feedback, Problem, Slots, make_policy, simulate
+from submax import (
+    Feedback,
+    Problem,
+    Slots,
+    make_policy,
+    simulate,
+)
 from submax.policies import RelativeUCB
+from submax.research import Dueling
 
 ARMS, DUELS = 5, 600
 PREFERENCES = 0.5 + 0.1 * (np.arange(ARMS)[None] - np.arange(ARMS)[:, None])

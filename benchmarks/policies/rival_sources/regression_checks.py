@@ -1,6 +1,5 @@
 """Rivals with regressions, beside other sources."""
 
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,40 +9,9 @@ import numpy as np
 from rival_sources.history import importing
 
 from submax import Arms, Feedback, Problem, Slots
-from submax.policies import HillClimbingThompson, HybridLinUCB, LinearThompson, LinUCB
+from submax.policies import HillClimbingThompson, LinearThompson, LinUCB
 
 ARMS, WIDTH, ROWS = 3, 2, 60
-FEATURES = ((0.5,), (2.0,), (-1.0,))
-
-
-def hybrid_linucb(sources: Path, seed: int) -> str:
-    """Foo's bandit_simulations: the upper confidence bounds of all arms, by blocks."""
-    arm_class, policy_class = _of_notebook(sources / "bandit_simulations")
-    assert arm_class is not None
-    rng, policy = np.random.default_rng(seed), HybridLinUCB(alpha=0.7)
-    problem = Problem(Arms(ARMS), context_width=WIDTH, action_features=(FEATURES,))
-    described = np.array([(1.0, *row) for row in FEATURES])
-    peer = policy_class(ARMS, 1 + WIDTH, described.shape[1] * (1 + WIDTH), 0.7)
-    peer.store_arm_features(np.column_stack([np.arange(ARMS), described]))
-    state, worst = policy.init(problem, 1, rng), 0.0
-    for _ in range(ROWS):
-        context, arm = rng.normal(size=WIDTH), int(rng.integers(ARMS))
-        reward = float(rng.integers(2))
-        x = np.concatenate([[1.0], context])[:, None]
-        inverse = np.linalg.inv(peer.A_node)
-        bounds = [
-            one.calc_UCB(x, inverse, inverse @ peer.b_node).item() for one in peer.linucb_arms
-        ]
-        rows = np.broadcast_to(context, (1, ARMS, WIDTH))
-        ours = policy._scores(state, rows, np.arange(ARMS)[None])[0]
-        worst = max(worst, np.abs(ours - bounds).max())
-        _teach(peer, arm, reward, x, described)
-        shape = (1, 1)
-        feedback = Feedback(
-            context[None, None], np.array([[[arm]]]), np.full(shape, reward), None, np.ones(shape)
-        )
-        state = policy.update(state, feedback, rng)
-    return f"bounds differ by at most {worst:.0e} on {ROWS} rows"
 
 
 def _taught(policy: Any, seed: int) -> tuple[Any, Feedback]:
@@ -102,25 +70,6 @@ def linear_thompson(sources: Path, seed: int) -> str:
         np.abs(ours - peer.A_inv).max() for ours, peer in zip(posterior.inverse, peers, strict=True)
     )
     return f"means differ by at most {mean:.0e}, covariances by at most {covariance:.0e}"
-
-
-def _of_notebook(folder: Path) -> tuple[Any, Any]:
-    """Return the two classes of the hybrid algorithm, which are cells of a notebook."""
-    path = folder / "python" / "contextual_bandits" / "notebooks" / "LinUCB_hybrid.ipynb"
-    names: dict[str, Any] = {"np": np}
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        text = "".join(cell["source"])
-        if text.startswith("class linucb_hybrid"):
-            exec(text, names)
-    return names["linucb_hybrid_arm"], names["linucb_hybrid_policy"]
-
-
-def _teach(peer: Any, arm: int, reward: float, x: Any, described: Any) -> None:
-    one = peer.linucb_arms[arm]
-    z = np.outer(described[arm], x).reshape(-1, 1)
-    peer.update_shared_features_matrices_phase1(one.B, one.A, one.b)
-    one.reward_update(reward, x, z)
-    peer.update_shared_features_matrices_phase2(z, reward, one.B, one.A, one.b)
 
 
 def hill_climbing(sources: Path, seed: int) -> str:
@@ -191,7 +140,6 @@ def _messages() -> Any:
 CHECKS = {
     "linucb": linucb,
     "linear-thompson": linear_thompson,
-    "hybrid-linucb": hybrid_linucb,
     "hill-climbing-thompson": hill_climbing,
 }
 """A comparison for each policy."""

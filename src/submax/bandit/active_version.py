@@ -5,7 +5,6 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from copy import copy
 from functools import lru_cache
 from itertools import accumulate
@@ -27,8 +26,7 @@ from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, counted_fallbacks, one_line
 from submax.core.numerics import TOLERANCE
-from submax.core.policy import Policy, probabilities_by
-from submax.core.processes import ONE_THREAD
+from submax.core.policy import Policy, probabilities_by, restricted_state
 from submax.core.spaces import Space
 from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
 from submax.schema.model import Model
@@ -149,7 +147,7 @@ class PolicyWithFallback:
         self.policy, self.model, self._version = policy, model, version
         self._failures, self._has_failed = failures, False
         self._restricted = lru_cache(MAX_CACHED_STATES)(
-            lambda eligible: policy.restricted(model.state, eligible)
+            lambda eligible: restricted_state(policy, model.state, eligible)
         )
 
     def probabilities(self, context: Floats, eligible: ChoiceIndices | None = None) -> Floats:
@@ -160,8 +158,7 @@ class PolicyWithFallback:
         """
         rows, size = context.shape[1], math.prod(map(len, eligible or self.model.active))
         try:
-            # One decision needs no limit of threads, and would take half as long again with it.
-            with counted_fallbacks() as simpler, ONE_THREAD if rows > 1 else nullcontext():
+            with counted_fallbacks() as simpler:
                 listed = self._listed(context, eligible)
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)

@@ -167,6 +167,19 @@ def decreasing_root(
     return point
 
 
+def highest(score: Floats, tolerance: float | Floats = 0.0) -> Floats:
+    """Return equal probabilities for the highest scores along the last axis, 0 for all others.
+
+    Scores that are lower by at most the ``tolerance`` tie with the highest.
+
+    >>> highest(np.array([1.0, 3.0, 3.0])).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    best = score >= score.max(axis=-1, keepdims=True) - tolerance
+    shared: Floats = best / best.sum(axis=-1, keepdims=True)
+    return shared
+
+
 TIES = 1e-9
 """Probabilities that differ by less than this are tied for the greedy action."""
 
@@ -180,9 +193,7 @@ def sharpened(table: Floats, temperature: float) -> Floats:
     [[0.059, 0.941]]
     """
     if temperature == 0:
-        best = table >= table.max(axis=-1, keepdims=True) - TIES
-        greedy: Floats = best / best.sum(axis=-1, keepdims=True)
-        return greedy
+        return highest(table, TIES)
     with np.errstate(divide="ignore"):
         score = np.log(table) / temperature
     power = np.exp(score - score.max(axis=-1, keepdims=True))

@@ -1,8 +1,10 @@
 """The contract of a policy."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.numerics import draw, log_prob_of
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.spaces import Choices
+from submax.core.spaces import Choices, Space
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,11 @@ class PolicyState(Protocol):
 State = TypeVar("State", bound=PolicyState)
 
 
-@runtime_checkable
-class RestrictableState(Protocol):
-    """What is learned about each action separately, so that some actions can be left out."""
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the state on the problem that has only these choices in each slot."""
-
-
 class Policy(ABC, Generic[State]):
     """Hyper-parameters and the pure functions between states.
 
-    Every array begins ``[R, n]``: R replicas, n decisions taken together.
+    Every array begins ``[R, n]``: R replicas, n decisions taken together. A policy can do more if
+    it also has the method of `RestrictsActions` or of `PredictsRewards`.
     """
 
     @abstractmethod
@@ -92,25 +87,8 @@ class Policy(ABC, Generic[State]):
         actions = np.broadcast_to(
             np.tile(listing, (rows, 1)), (*repeated.shape[:2], listing.shape[1])
         )
-        found = np.exp(self.log_prob(state, repeated, actions))
-        return found.reshape(replicas, rows, len(listing))
-
-    def restricted(self, state: State, choices: Choices) -> State | None:
-        """Return the state on the problem with only these choices in each slot.
-
-        It decides as if the other choices had never existed, and is not learned from. None means
-        that the policy has no rule for fewer actions. The default asks the state.
-        """
-        return state.restricted(choices) if isinstance(state, RestrictableState) else None
-
-    def expected_rewards(self, state: State, context: Floats) -> Floats | None:
-        """The reward that every joint action is believed to earn, ``[R, n, M]`` or ``[R, 1, M]``.
-
-        People who look at a decision see these numbers beside the probabilities; NaN stands for an
-        action of which nothing is known. None, the default, means that the policy has no such
-        belief, or does not say.
-        """
-        return None
+        listed = np.exp(self.log_prob(state, repeated, actions))
+        return listed.reshape(replicas, rows, len(listing))
 
     def record(
         self, state: State, action: Actions | None = None, *, upcoming: int | None = None
@@ -122,11 +100,9 @@ class Policy(ABC, Generic[State]):
         next rewards are learned from. Most policies learn from rewards alone and need not override
         this.
 
-        Live bandits give ``upcoming`` only, never ``action``. A version is fitted to rewarded
-        decisions in the log, serves until the next version and is shared by processes; pending
-        decisions that were recorded in it would be outdated at the first decision after the fit,
-        and decisions whose reward never comes would stay pending for ever. So a policy must decide
-        sensibly without ``action``: ``ucb1-pending`` then decides as ``ucb1``.
+        Live bandits pass ``upcoming`` only: a version serves several processes, and the decisions
+        pending when it was fitted would soon be outdated. So a policy must decide sensibly without
+        ``action``: ``ucb1-pending`` then decides as ``ucb1``.
         """
         return state
 
@@ -134,6 +110,72 @@ class Policy(ABC, Generic[State]):
     def traits(self) -> PolicyTraits:
         """What callers rely on beyond the decisions."""
         return PolicyTraits()
+
+
+@runtime_checkable
+class RestrictsActions(Protocol):
+    """A policy with a rule of its own for fewer actions, see `restricted_state`."""
+
+    def restricted(self, state: Any, choices: Choices) -> Any:
+        """Return the state on the problem with only these choices in each slot, or None."""
+
+
+@runtime_checkable
+class RestrictableState(Protocol):
+    """What is learned about each action separately, so that some actions can be left out."""
+
+    def restricted(self, choices: Choices) -> Self:
+        """Return the state on the problem with only these choices in each slot."""
+
+
+@runtime_checkable
+class PredictsRewards(Protocol):
+    """A policy with a belief about the reward of every action, see `expected_rewards`."""
+
+    def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
+        """Return the expected reward of every joint action, ``[R, n, M]`` or ``[R, 1, M]``."""
+
+
+def restricted_state(policy: Policy[Any], state: Any, choices: Choices) -> Any:
+    """Return the state on the problem with only these choices in each slot.
+
+    With it the policy decides as if the other choices had never existed; it is not learned from.
+    None means that neither the policy nor its state has a rule for fewer actions.
+    """
+    if isinstance(policy, RestrictsActions):
+        return policy.restricted(state, choices)
+    return state.restricted(choices) if isinstance(state, RestrictableState) else None
+
+
+def expected_rewards(policy: Policy[Any], state: Any, context: Floats) -> Floats | None:
+    """Return what every joint action is believed to earn, ``[R, n, M]`` or ``[R, 1, M]``.
+
+    NaN stands for an action of which nothing is known. None means that the policy has no belief
+    about rewards.
+    """
+    if isinstance(policy, PredictsRewards):
+        return policy.expected_rewards(state, context)
+    return None
+
+
+Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
+
+
+def drawn_actions(
+    space: Space, probabilities: Floats, rows: int, rng: np.random.Generator, how: Draw = draw
+) -> ChosenActions:
+    """Draw so many rows from ``[R, 1 or rows, M]``, and return the log-probability of each.
+
+    A single decision takes fewer numpy calls, because they would dominate its latency.
+    """
+    if rows == 1 and len(probabilities) == 1:
+        only = probabilities[0, 0]
+        cumulated = only.cumsum()
+        chosen = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
+        log_prob = math.log(only.item(chosen))
+        return ChosenActions(space.action(np.array([[chosen]])), np.array([[log_prob]]))
+    index = how(probabilities, rows, rng)
+    return ChosenActions(space.action(index), log_prob_of(probabilities, index))
 
 
 class TabularPolicy(Policy[State]):
@@ -146,8 +188,7 @@ class TabularPolicy(Policy[State]):
     def act(self, state: State, context: Floats, rng: np.random.Generator) -> ChosenActions:
         probabilities = self.probabilities(state, context)
         _check(self, probabilities, context, state.problem.space.size)
-        index = draw(probabilities, context.shape[1], rng)
-        return ChosenActions(state.problem.space.action(index), log_prob_of(probabilities, index))
+        return drawn_actions(state.problem.space, probabilities, context.shape[1], rng)
 
     def log_prob(self, state: State, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)
@@ -172,11 +213,9 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
 class WrapperPolicy(Policy[Any]):
     """Forwards everything to another policy; a subclass overrides what it changes.
 
-    Only ``expected_rewards`` is not forwarded: a wrapper may change
-    rewards or actions, and what the other policy believes or prepares would then be misleading.
-
     The other policy is the field ``policy``. A wrapper that chooses it by the problem overrides
-    ``wrapped`` and ``facts`` instead.
+    ``wrapped`` and ``traits`` instead. Expected rewards are not forwarded: a wrapper may change
+    rewards or actions, and what the other policy believes would then be misleading.
     """
 
     policy: Policy[Any]
@@ -202,7 +241,7 @@ class WrapperPolicy(Policy[Any]):
         return self.wrapped(state.problem).probabilities(state, context)
 
     def restricted(self, state: Any, choices: Choices) -> Any:
-        return self.wrapped(state.problem).restricted(state, choices)
+        return restricted_state(self.wrapped(state.problem), state, choices)
 
     def update(self, state: Any, feedback: Feedback, rng: np.random.Generator) -> Any:
         return self.wrapped(state.problem).update(state, feedback, rng)
@@ -218,21 +257,23 @@ def probabilities_among(
 ) -> Floats:
     """Return the probability of every joint action of the eligible ``choices``, ``[R, n, m]``.
 
-    The rule of the policy is applied to the eligible actions alone (`Policy.restricted`): the
-    best of them is found even if the plain policy would never take any. A policy without such a
+    The rule of the policy is applied to the eligible actions alone (`restricted_state`): the best
+    of them is found even if the plain policy would never take any. A policy without such a
     rule has its probabilities cut to the eligible actions and normalized; they are uniform where
     nothing is left. If the probabilities do not depend on the row, the result may be ``[R, 1, m]``.
     """
     space = state.problem.space
     if all(len(slot) == size for slot, size in zip(choices, space.choices, strict=True)):
         return policy.probabilities(state, context)
-    return probabilities_by(policy, policy.restricted(state, choices), state, context, choices)
+    return probabilities_by(
+        policy, restricted_state(policy, state, choices), state, context, choices
+    )
 
 
 def probabilities_by(
     policy: Policy[Any], smaller: Any, state: Any, context: Floats, choices: Choices
 ) -> Floats:
-    """Return the same, given what ``policy.restricted(state, choices)`` returns."""
+    """Return ``probabilities_among``, given what ``restricted_state`` returned."""
     kept = state.problem.space.indices_of(choices)
     if smaller is not None:
         listed = policy.probabilities(smaller, context)

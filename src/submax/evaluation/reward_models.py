@@ -22,7 +22,6 @@ from submax.models.regression.bayesian import (
     PriorStructure,
     Sums,
     fitted,
-    in_one_thread,
 )
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
@@ -334,7 +333,6 @@ class RewardModel(NamedTuple):
     shared: Floats
     powers: Floats
 
-    @in_one_thread
     def features(self, context: NDArray[np.float32]) -> Floats:
         """Return the scores of encoded contexts, ``[n, D] -> [n, 1 + choices of all slots]``.
 
@@ -372,7 +370,6 @@ class RewardModel(NamedTuple):
         return 1 + np.cumsum([0, *sizes])[:-1]
 
 
-@in_one_thread
 def fitted_models(log: Log) -> list[RewardModel]:
     """Return a Bayesian regression for each fold of ``folds_of``, fitted to the other folds.
 

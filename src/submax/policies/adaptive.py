@@ -10,8 +10,15 @@ import scipy
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, whole_number
 from submax.core.errors import InputError
-from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
-from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.policy import (
+    Policy,
+    PolicyTraits,
+    TabularPolicy,
+    WrapperPolicy,
+    expected_rewards,
+    restricted_state,
+)
+from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Binary
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -20,7 +27,6 @@ from submax.estimators.regression import BayesianFeatures, FeatureParams
 from submax.models.memory import Memory
 from submax.models.regression.context_belief import RegressionRows
 from submax.models.regression.logistic import LogisticRegressions
-from submax.policies.arm_statistics import drawn_one
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import PerSlot, PosteriorSlots
 from submax.strategies.iterated import mean_submax_of
@@ -69,14 +75,6 @@ class PosteriorSubMax(TabularPolicy[PosteriorState]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PosteriorState:
         return PosteriorState(problem, self.estimator.init(problem, replicas, rng))
-
-    def act(
-        self, state: PosteriorState, context: Floats, rng: np.random.Generator
-    ) -> ChosenActions:
-        if context.shape[:2] == (1, 1):
-            state.problem.check_context(context)
-            return drawn_one(state.problem.space, self._alone(state, context), rng)
-        return super().act(state, context, rng)
 
     def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -310,13 +308,6 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             problem, members, loss, rows, nothing, nothing, shares, None, (None,) * len(members)
         )
 
-    def act(
-        self, state: PredictiveMixtureState, context: Floats, rng: np.random.Generator
-    ) -> ChosenActions:
-        if context.shape[:2] == (1, 1):
-            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
-        return super().act(state, context, rng)
-
     def probabilities(self, state: PredictiveMixtureState, context: Floats) -> Floats:
         state.problem.check_context(context)
         parts = [
@@ -435,7 +426,7 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         self, state: PredictiveMixtureState, choices: Choices
     ) -> PredictiveMixtureState | None:
         members = [
-            policy.restricted(member, choices)
+            restricted_state(policy, member, choices)
             for policy, member in zip(self.policies, state.members, strict=True)
         ]
         if any(member is None for member in members):
@@ -509,7 +500,7 @@ def _faded(before: Integers, weight: Floats) -> Floats:
 
 def _expected(policy: Policy[Any], member: Any, context: Floats) -> Floats:
     """Return the expected reward of every action, ``[R, n, M]`` or ``[R, 1, M]``."""
-    expected = policy.expected_rewards(member, context)
+    expected = expected_rewards(policy, member, context)
     if expected is None:
         raise InputError(
             f"a predictive mixture weighs policies by the rewards that they expect, and {policy} "
@@ -594,7 +585,7 @@ class Adaptive(WrapperPolicy):
         return self._choosing_by_predictions if mixed else self._with_context
 
     def expected_rewards(self, state: Any, context: Floats) -> Floats | None:
-        return self.wrapped(state.problem).expected_rewards(state, context)
+        return expected_rewards(self.wrapped(state.problem), state, context)
 
     @cached_property
     def _with_slots(self) -> Policy[Any]:

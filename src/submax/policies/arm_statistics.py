@@ -1,16 +1,16 @@
-"""What the classic policies count, and draws from actions that are listed."""
+"""What the classic policies count, and work in parts of bounded size."""
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self, TypeAlias
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.numerics import draw, log_prob_of, tally
-from submax.core.problem import ChosenActions, Feedback, Problem
+from submax.core.numerics import tally
+from submax.core.policy import Policy, PolicyTraits
+from submax.core.problem import Feedback, Problem
 from submax.core.serialization import stored
-from submax.core.spaces import Choices, Space
+from submax.core.spaces import Choices
 
 
 @stored("arm-statistics")
@@ -31,12 +31,15 @@ class ArmStatistics(NamedTuple):
     def add(self, feedback: Feedback) -> Self:
         """The statistics after more feedback."""
         feedback.check(self.problem)
-        index = self.problem.space.index(feedback.action)
-        size = self.pulls.shape[-1]
-        reward = feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)
+        return self.with_rows(feedback.action, feedback.reward, feedback.weight)
+
+    def with_rows(self, action: Integers, reward: Floats, weight: Floats) -> Self:
+        """The statistics after more rows, ``action [R, n, S]``, which are not checked."""
+        index, size = self.problem.space.index(action), self.pulls.shape[-1]
+        earned = weight * np.where(weight > 0, reward, 0.0)
         return self._replace(
-            pulls=self.pulls + tally(index, feedback.weight, size),
-            rewards=self.rewards + tally(index, reward, size),
+            pulls=self.pulls + tally(index, weight, size),
+            rewards=self.rewards + tally(index, earned, size),
         )
 
     def restricted(self, choices: Choices) -> Self:
@@ -64,23 +67,25 @@ class ArmStatistics(NamedTuple):
         return (self.rewards - lowest * self.pulls) / (highest - lowest)
 
 
-Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
+class ArmPolicy(Policy[ArmStatistics]):
+    """A policy that learns the pulls and rewards of every arm and ignores the context."""
 
+    needs_bounds: ClassVar[bool] = True
+    """Whether rewards are scaled to 0 … 1, so that their bounds must be known."""
 
-def drawn_listed(
-    space: Space, probabilities: Floats, rows: int, rng: np.random.Generator, how: Draw = draw
-) -> ChosenActions:
-    """Draw so many rows, and say with which probability."""
-    index = how(probabilities, rows, rng)
-    return ChosenActions(space.action(index), log_prob_of(probabilities, index))
+    @property
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False)
 
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        if self.needs_bounds:
+            problem.scale.known_bounds(f"the {type(self).__name__} policy")
+        return ArmStatistics.empty(problem, replicas)
 
-def drawn_one(space: Space, probabilities: Floats, rng: np.random.Generator) -> ChosenActions:
-    """The same for one decision, in fewer steps: ``probabilities [M]``."""
-    cumulated = probabilities.cumsum()
-    index = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
-    log_prob = math.log(probabilities.item(index))
-    return ChosenActions(space.action(np.array([[index]])), np.array([[log_prob]]))
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        return state.add(feedback)
 
 
 def split(values: Any, rows: int) -> list[Any]:

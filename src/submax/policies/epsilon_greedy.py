@@ -1,18 +1,18 @@
 """Uniform, ε-greedy and posterior-greedy decisions, and the gradient bandit."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, probability
-from submax.core.numerics import tally
+from submax.core.numerics import highest, tally
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
-from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
 
 
 @stored("random-state")
@@ -61,7 +61,7 @@ class Random(Policy[RandomState]):
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(TabularPolicy[ArmStatistics]):
+class EpsilonGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):
     """Explore uniformly with probability ε, otherwise take the arm with the highest mean reward.
 
     π(a) = ε / K + (1 − ε) / T if a is one of the T arms with the highest mean, otherwise ε / K. K
@@ -73,37 +73,23 @@ class EpsilonGreedy(TabularPolicy[ArmStatistics]):
     best estimated value"; here, as is usual, ε is the probability of exploring.
     """
 
+    needs_bounds: ClassVar[bool] = False
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
         probability("epsilon", self.epsilon)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
-        return ArmStatistics.empty(problem, replicas)
-
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         means = state.means()
-        best = means == means.max(axis=-1, keepdims=True)
-        greedy = best / best.sum(axis=-1, keepdims=True)
-        explored = self.epsilon / means.shape[-1]
-        mixed: Floats = explored + (1 - self.epsilon) * greedy
+        mixed: Floats = self.epsilon / means.shape[-1] + (1 - self.epsilon) * highest(means)
         return mixed[:, None, :]
 
     def expected_rewards(self, state: ArmStatistics, context: Floats) -> Floats:
         return state.known_means()[:, None, :]
 
-    def update(
-        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
-    ) -> ArmStatistics:
-        return state.add(feedback)
-
 
 @dataclass(frozen=True)
-class PosteriorGreedy(TabularPolicy[ArmStatistics]):
+class PosteriorGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):
     """Take the arm with the highest posterior mean (α + successes) / (α + β + pulls).
 
     The prior of every arm is Beta(α, β). Ties are broken at random for every decision. An
@@ -119,25 +105,10 @@ class PosteriorGreedy(TabularPolicy[ArmStatistics]):
         positive("alpha", self.alpha)
         positive("beta", self.beta)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
-        problem.scale.known_bounds("the PosteriorGreedy policy")
-        return ArmStatistics.empty(problem, replicas)
-
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         successes = self.alpha + state.successes("the PosteriorGreedy policy")
-        means = successes / (self.alpha + self.beta + state.pulls)
-        best = means == means.max(axis=-1, keepdims=True)
-        listed: Floats = best / best.sum(axis=-1, keepdims=True)
-        return listed[:, None]
-
-    def update(
-        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
-    ) -> ArmStatistics:
-        return state.add(feedback)
+        means: Floats = successes / (self.alpha + self.beta + state.pulls)
+        return highest(means)[:, None]
 
 
 @stored("gradient-state")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, non_negative, positive, probability, whole_number
 from submax.core.errors import InputError, warn_of_divergence
-from submax.core.numerics import log_prob_of
+from submax.core.numerics import highest
 from submax.core.optional import require_extra
-from submax.core.policy import Policy, PolicyTraits, TabularPolicy
+from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import stored
@@ -241,18 +241,6 @@ def _rule(panels: int) -> tuple[Floats, Floats]:
     node, weight = legendre.leggauss(NODES_PER_PANEL)
     starts = np.arange(panels)[:, None]
     return ((starts + (node + 1) / 2) / panels).ravel(), np.tile(weight, panels) / (2 * panels)
-
-
-def highest(score: Floats) -> Floats:
-    """Equal probabilities for the highest scores along the last axis, 0 for all others.
-
-    >>> import numpy as np
-    >>> highest(np.array([1.0, 3.0, 3.0])).tolist()
-    [0.0, 0.5, 0.5]
-    """
-    best = score == score.max(axis=-1, keepdims=True)
-    shared: Floats = best / best.sum(axis=-1, keepdims=True)
-    return shared
 
 
 UNLIMITED_MEMORY = Memory()
@@ -595,7 +583,7 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientFeaturePolicy(Policy[GradientBelief]):
+class GradientFeaturePolicy(TabularPolicy[GradientBelief]):
     """A policy that decides by the mean and the deviation that a `GradientBelief` gives.
 
     ``hidden`` is the number of units in each of the value network's two layers, ``training`` says
@@ -625,7 +613,7 @@ class GradientFeaturePolicy(Policy[GradientBelief]):
 
 
 @dataclass(frozen=True)
-class NeuralUCB(GradientFeaturePolicy, TabularPolicy[GradientBelief]):
+class NeuralUCB(GradientFeaturePolicy):
     """Take the action with the highest upper confidence bound, f(a, c) + γ √(gᵀ U⁻¹ g).
 
     f is the logit of a value network with two layers of ``hidden`` units, trained as ``training``
@@ -674,11 +662,6 @@ class NeuralThompson(GradientFeaturePolicy):
         best = score == score.max(axis=-1, keepdims=True)
         index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
         return ChosenActions(state.problem.space.action(index), None)
-
-    def log_prob(self, state: GradientBelief, context: Floats, action: Integers) -> Floats:
-        state.problem.check_action(action)
-        index = state.problem.space.index(action)
-        return log_prob_of(self.probabilities(state, context), index)
 
     def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
         logit, deviation = state.scores(context)

@@ -28,13 +28,13 @@ from submax.core.conditioning import (
 )
 from submax.core.errors import FallbackWarning, InputError, fall_back, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
-from submax.core.policy import Policy, PolicyTraits
+from submax.core.policy import Policy, PolicyTraits, drawn_actions
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import MOST_QUANTILES
 from submax.core.serialization import stored
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Choices, Space
 from submax.estimators.counting import Counting
-from submax.policies.arm_statistics import drawn_listed, drawn_one, joined, split
+from submax.policies.arm_statistics import joined, split
 from submax.strategies.tracking import ObservationWeights
 from submax.strategies.weighted import SubMax
 
@@ -422,15 +422,13 @@ class RewardConditioned(ConditionedPolicy):
             rows = max(1, REJECTED_ROWS // len(context))
             parts = [self._rejected(state, part, rng) for part in split(context, rows)]
             return ChosenActions(joined(parts), None)
-        if context.shape[:2] == (1, 1):
-            return drawn_one(space, self.probabilities(state, context)[0, 0], rng)
         if state.problem.context_width == 0 or self.grouped_draws:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
             how = draw_grouped if self.grouped_draws else draw
-            return drawn_listed(space, shared, context.shape[1], rng, how)
+            return drawn_actions(space, shared, context.shape[1], rng, how)
         listed = [
-            drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
+            drawn_actions(space, self.probabilities(state, part), part.shape[1], rng)
             for part in split(context, self._rows_per_part(state, context))
         ]
         return ChosenActions(*map(joined, zip(*listed, strict=True)))

@@ -11,13 +11,12 @@ from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import at_least, whole_number
-from submax.core.numerics import draw, log_prob_of
-from submax.core.policy import Policy, PolicyTraits, TabularPolicy
+from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
-from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
 
 NEGLIGIBLE = 1e-12
 """Probabilities below this are neglected."""
@@ -286,7 +285,7 @@ from them costs less than sampling the posterior for each decision."""
 
 
 @dataclass(frozen=True)
-class Thompson(Policy[ArmStatistics]):
+class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     """Draw a value for every arm from its Beta posterior and take the arm with the largest draw.
 
     The prior of every arm is Beta(α, β), its posterior Beta(α + successes, β + failures). α is
@@ -306,31 +305,14 @@ class Thompson(Policy[ArmStatistics]):
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
-
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
-        # Raises an error if the bounds of rewards are unknown.
-        problem.scale.known_bounds("Thompson sampling with Beta posteriors")
-        return ArmStatistics.empty(problem, replicas)
-
     def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> ChosenActions:
         rows = context.shape[1]
         if rows >= QUADRATURE_FROM:
-            probabilities = self.probabilities(state, context)
-            index = draw(probabilities, rows, rng)
-            return ChosenActions(
-                state.problem.space.action(index), log_prob_of(probabilities, index)
-            )
+            return super().act(state, context, rng)
         a, b = self._posterior(state)
         drawn = [rng.beta(a, b).argmax(axis=-1) for _ in range(rows)]
         index = np.stack(drawn, axis=1) if drawn else np.empty((len(a), 0), dtype=np.int64)
         return ChosenActions(state.problem.space.action(index), None)
-
-    def log_prob(self, state: ArmStatistics, context: Floats, action: Integers) -> Floats:
-        state.problem.check_action(action)
-        return log_prob_of(self.probabilities(state, context), state.problem.space.index(action))
 
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         return largest_beta(*self._posterior(state))[:, None, :]
@@ -341,11 +323,6 @@ class Thompson(Policy[ArmStatistics]):
         lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
         means: Floats = lowest + (highest - lowest) * a / (a + b)
         return means[:, None, :]
-
-    def update(
-        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
-    ) -> ArmStatistics:
-        return state.add(feedback)
 
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")

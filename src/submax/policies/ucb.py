@@ -7,10 +7,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
-from submax.core.numerics import draw, log_prob_of, tally
-from submax.core.policy import Policy, PolicyTraits
+from submax.core.numerics import highest, tally
+from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
@@ -102,7 +102,7 @@ class ArmCounts(NamedTuple):
         return self.successes / np.where(self.received > 0, self.received, 1.0)
 
 
-class IndexPolicy(Policy[IndexState]):
+class IndexPolicy(TabularPolicy[IndexState]):
     """Take the arm with the highest index; ties are broken at random for every decision.
 
     Under delay only rewards that have come back count. All decisions of a batch then take the same
@@ -131,27 +131,22 @@ class IndexPolicy(Policy[IndexState]):
         return IndexState(problem, arms, np.zeros_like(arms.pulls), rng.random(arms.pulls.shape))
 
     def act(self, state: IndexState, context: Floats, rng: np.random.Generator) -> ChosenActions:
-        rows = context.shape[1]
-        if self.pending:
-            choices = self._spread(state, rows)
-            return ChosenActions(state.problem.space.action(choices), np.zeros(choices.shape))
-        probabilities = self.probabilities(state, context)
-        choices = draw(probabilities, rows, rng)
-        return ChosenActions(
-            state.problem.space.action(choices), log_prob_of(probabilities, choices)
-        )
+        if not self.pending:
+            return super().act(state, context, rng)
+        choices = self._spread(state, context.shape[1])
+        return ChosenActions(state.problem.space.action(choices), np.zeros(choices.shape))
 
     def log_prob(self, state: IndexState, context: Floats, action: Integers) -> Floats:
+        if not self.pending:
+            return super().log_prob(state, context, action)
         state.problem.check_action(action)
         chosen = state.problem.space.index(action)
-        if self.pending:
-            return np.where(self._spread(state, context.shape[1]) == chosen, 0.0, -np.inf)
-        return log_prob_of(self.probabilities(state, context), chosen)
+        return np.where(self._spread(state, context.shape[1]) == chosen, 0.0, -np.inf)
 
     def probabilities(self, state: IndexState, context: Floats) -> Floats:
         if self.pending:
             return np.eye(state.problem.space.size)[self._spread(state, context.shape[1])]
-        return self._tied(self._counts(state.arms, state.pending, 1))[:, None]
+        return highest(self.index(self._counts(state.arms, state.pending, 1)))[:, None]
 
     def expected_rewards(self, state: IndexState, context: Floats) -> Floats:
         return state.arms.known_means()[:, None, :]
@@ -178,12 +173,6 @@ class IndexPolicy(Policy[IndexState]):
         order = np.where(new, rng.random(pending.shape), state.order)
         return IndexState(state.problem, arms, pending, order)
 
-    def _tied(self, counts: ArmCounts) -> Floats:
-        """Return equal probabilities for the arms with the highest index, ``[R, A]``."""
-        tied = _highest(self.index(counts))
-        listed: Floats = tied / tied.sum(axis=-1, keepdims=True)
-        return listed
-
     def _counts(self, arms: ArmStatistics, pending: Floats, decisions: int) -> ArmCounts:
         received = arms.pulls
         successes = self.successes(arms)
@@ -203,7 +192,7 @@ class IndexPolicy(Policy[IndexState]):
         pulls, replica = counts.pulls.copy(), np.arange(len(index))
         choices = np.empty((len(index), decisions), dtype=np.int64)
         for column in range(decisions):
-            arm = np.where(_highest(index), state.order, -1.0).argmax(axis=-1)
+            arm = np.where(highest(index) > 0, state.order, -1.0).argmax(axis=-1)
             choices[:, column] = arm
             pulls[replica, arm] += 1
             taken = (replica, arm)
@@ -217,12 +206,6 @@ class IndexPolicy(Policy[IndexState]):
             )
             index[taken] = self.index(own)[:, 0]
         return choices
-
-
-def _highest(index: Floats) -> Booleans:
-    """Return which arms have the highest index."""
-    highest: Booleans = index == index.max(axis=-1, keepdims=True)
-    return highest
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.problem import Feedback, Problem
-from submax.core.processes import BACKGROUND
 from submax.core.serialization import modules_of, read_state, state_bytes, stored
 from submax.schema.actions import ChoiceIndices
 from submax.schema.rows import Columns, Standardization
@@ -56,10 +55,8 @@ class Model(NamedTuple):
         state = policy.init(problem, 1, rng)
         standardization = Standardization.of(parts, schema.context.numeric)
         for part in parts:
-            BACKGROUND.give_way()
             feedback = _feedback(part, active, standardization, problem)
             if feedback.reward.size:
-                BACKGROUND.give_way()
                 state = policy.update(state, feedback, rng)
         return cls(active, standardization, policy.record(state, upcoming=decisions))
 
@@ -76,11 +73,9 @@ class Model(NamedTuple):
         ``decisions`` is the expected number of decisions until the next update. A policy assumes by
         itself that it equals the number of these rows, so another number is recorded.
         """
-        BACKGROUND.give_way()
         feedback = _feedback(rows, self.active, self.standardization, schema.problem)
         if not feedback.reward.size:
             return self
-        BACKGROUND.give_way()
         state = policy.update(self.state, feedback, rng)
         if decisions != feedback.reward.size:
             state = policy.record(state, upcoming=decisions)

@@ -42,7 +42,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             }
         ],
         "discounted-thompson": [{"discount": 0.9}],
-        "discounted-ucb": [{}, {"discount": 0.5}],
         "double-thompson": [{"draws": 40}, {"exploration": 2.0, "draws": 1}],
         "doubly-robust-gradient": [{**SMALL, "largest_weight": 1.0}],
         "dropout-thompson": [{"masks": 10, **SMALL}],
@@ -68,7 +67,7 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         ],
         "hill-climbing-thompson": [
             {"draws": 20, "restarts": 2},
-            {"draws": 10, "restarts": 1, "sweeps": 2, "context_effects": True},
+            {"draws": 10, "restarts": 1, "sweeps": 2},
         ],
         "imed": [{}, {"pending": True}],
         "information-directed": [{}, {"beta": 9.0, "draws": 50}],
@@ -142,7 +141,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "sample-average-ucb": [{**SMALL}],
         "slate-cvae": [{**SMALL, "latent": 2, "draws": 2, "alternatives": 2}],
         "sliding-window-thompson": [{"window": 5}],
-        "sliding-window-ucb": [{}, {"window": 5}],
         "slot-by-slot": [
             {},
             {

@@ -8,7 +8,14 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.errors import InputError
-from submax.core.policy import Policy, TabularPolicy, act_among, probabilities_among
+from submax.core.policy import (
+    Policy,
+    TabularPolicy,
+    act_among,
+    expected_rewards,
+    probabilities_among,
+    restricted_state,
+)
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Choices, Mixed, RealSpace
@@ -83,7 +90,7 @@ def _check_state(policy: Policy[Any], state: Any, context: Floats, seed: int) ->
 
 def _check_expected(policy: Policy[Any], problem: Problem, state: Any, context: Floats) -> None:
     """Check what every action is believed to earn, if the policy says so."""
-    found = policy.expected_rewards(state, context)
+    found = expected_rewards(policy, state, context)
     if found is None:
         return
     replicas, rows = context.shape[:2]
@@ -628,7 +635,7 @@ def check_eligibility(
         require(inside, policy, "only eligible actions must be taken")
         assert log_prob is not None, "act_among always returns it"
         require(bool(np.isfinite(log_prob).all()), policy, "what was taken must have a probability")
-        smaller = policy.restricted(state, some)
+        smaller = restricted_state(policy, state, some)
         if smaller is not None:
             rule = "a restricted state must name the problem with the eligible choices alone"
             require(smaller.problem == state.problem.restricted(some), policy, rule)

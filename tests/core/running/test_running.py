@@ -11,7 +11,7 @@ from waiting import wait_until
 
 from submax.core.errors import FallbackWarning, counted_fallbacks, fall_back, standing_for
 from submax.core.optional import require_extra
-from submax.core.processes import BackgroundWork
+from submax.live.background import BackgroundWork
 
 LONG = 60.0
 """Seconds that no test here ever waits."""

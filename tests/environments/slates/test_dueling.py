@@ -6,7 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from submax import Dueling, make_policy, simulate
+from submax import (
+    make_policy,
+    simulate,
+)
+from submax.research import Dueling
 
 CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
 ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from submax import Cascade, PositionClicks
+from submax.research import Cascade, PositionClicks
 
 ITEMS, POSITIONS = 4, 3
 

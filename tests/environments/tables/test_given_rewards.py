@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax import Adversarial, BatchedRewards, Lag, RecordedRewards, make_policy, simulate
+from submax import (
+    BatchedRewards,
+    Lag,
+    RecordedRewards,
+    make_policy,
+    simulate,
+)
+from submax.research import Adversarial
 from submax.testing.requirements import goodness_of_fit
 
 TABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]])

@@ -4,17 +4,15 @@ from scipy import integrate, special
 
 from submax import Arms, Discrete, Feedback, Problem, Slots
 from submax.policies import HillClimbingThompson
-from submax.policies.climbing import Hills, SlotEffects, SlotRegression, climbed
-from submax.testing.problems import some_contexts, some_feedback
+from submax.research.rivals.climbing import Hills, SlotEffects, SlotRegression, climbed
+from submax.testing.problems import some_feedback
 
 JOINT = Problem(Slots((2, 3, 2)))
-CONTEXTUAL = Problem(Slots((2, 3)), context_width=2)
-SMALL = HillClimbingThompson(draws=40)
 
 
-def one_row(action, reward, context=(), weight=1.0):
+def one_row(action, reward, weight=1.0):
     return Feedback(
-        context=np.array(context, dtype=np.float64).reshape(1, 1, -1),
+        context=np.zeros((1, 1, 0)),
         action=np.array(action).reshape(1, 1, -1),
         reward=np.full((1, 1), reward),
         log_prob=None,
@@ -22,15 +20,14 @@ def one_row(action, reward, context=(), weight=1.0):
     )
 
 
-def features(effects, action, context):
+def features(effects, action):
     """The whole vector x, most of it 0, written out by hand."""
-    x = [1.0, *context]
+    x = [1.0]
     one_hot = [np.eye(size)[choice] for size, choice in zip(effects.sizes, action, strict=True)]
     x.extend(np.concatenate(one_hot))
     for first in range(len(action)):
         for second in range(first + 1, len(action)):
             x.extend(np.outer(one_hot[first], one_hot[second]).ravel())
-    x.extend(np.outer(np.concatenate(one_hot), context).ravel())
     return np.array(x)
 
 
@@ -56,37 +53,35 @@ def matched_moments(mean, variance, x, sign):
 
 
 @pytest.mark.parametrize("reward", [0.0, 1.0])
-@pytest.mark.parametrize("problem", [JOINT, CONTEXTUAL, Problem(Arms(3))], ids=str)
+@pytest.mark.parametrize("problem", [JOINT, Problem(Arms(3))], ids=str)
 def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed):
     rng = np.random.default_rng(seed)
-    effects = SlotEffects.of(problem, context_effects=True)
+    effects = SlotEffects(problem.space.choices)
     shape = (1, effects.count)
     regression = SlotRegression(rng.normal(size=shape) / 3, rng.uniform(0.1, 2, size=shape))
     action = problem.space.action(np.array(rng.integers(problem.space.size)))
-    context = rng.normal(size=problem.context_width)
-    found = regression.add(effects, problem, one_row(action, reward, context))
-    x = features(effects, action, context)
+    found = regression.add(effects, problem, one_row(action, reward))
+    x = features(effects, action)
     expected = matched_moments(regression.mean[0], regression.variance[0], x, 2 * reward - 1)
     assert np.allclose(found.mean[0], expected[0], rtol=0, atol=1e-8)
     assert np.allclose(found.variance[0], expected[1], rtol=0, atol=1e-8)
 
 
-def test_active_effects_are_the_ones_of_the_written_out_vector(seed):
-    rng = np.random.default_rng(seed)
-    effects = SlotEffects((2, 1, 3), contexts=2)
+def test_active_effects_are_the_ones_of_the_written_out_vector():
+    effects = SlotEffects((2, 1, 3))
     for action in Slots((2, 1, 3)).listing():
-        context, sparse = rng.normal(size=2), np.zeros(effects.count)
-        sparse[effects.active(action)] = effects.values(context)
-        assert np.array_equal(sparse, features(effects, action, context))
+        sparse = np.zeros(effects.count)
+        sparse[effects.active(action)] = 1.0
+        assert np.array_equal(sparse, features(effects, action))
     for sizes in ((3,), (2, 3), (4, 1, 2, 5)):
         # The choices of an action have the prior variance together.
-        effects = SlotEffects(sizes, contexts=0)
+        effects = SlotEffects(sizes)
         active = effects.active(np.zeros(len(sizes), dtype=np.int64))
         assert np.isclose(effects.prior_variances(0.8)[active[1:]].sum(), 0.8)
 
 
 def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
-    effects = SlotEffects.of(JOINT, context_effects=False)
+    effects = SlotEffects(JOINT.space.choices)
     prior = SlotRegression.prior(effects, 1, 1.0)
     once, thrice = (
         prior.add(effects, JOINT, one_row([1, 2, 0], 1.0, weight=weight)) for weight in (1.0, 3.0)
@@ -99,7 +94,7 @@ def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
 
 def test_only_the_highest_level_is_a_success():
     problem = Problem(Arms(2), scale=Discrete((0.0, 1.0, 2.0)))
-    effects = SlotEffects.of(problem, context_effects=False)
+    effects = SlotEffects(problem.space.choices)
     prior = SlotRegression.prior(effects, 1, 1.0)
     rise = [
         prior.add(effects, problem, one_row([0], reward)).mean[0, 0]
@@ -111,7 +106,7 @@ def test_only_the_highest_level_is_a_success():
 def test_rare_rewards_are_believed_after_few_rows(seed):
     rng = np.random.default_rng(seed)
     problem = Problem(Slots((2, 4, 8, 16, 32)))
-    effects = SlotEffects.of(problem, context_effects=False)
+    effects = SlotEffects(problem.space.choices)
     replicas, rows = 40, 200
     feedback = some_feedback(problem, replicas, rows, seed)
     rare = np.tile(np.arange(rows) < rows // 20, (replicas, 1)).astype(np.float64)
@@ -128,17 +123,17 @@ def test_rare_rewards_are_believed_after_few_rows(seed):
 def enumerated(effects, weights, space):
     """The best action of each weight vector and all heights, by listing."""
     listing = space.listing()
-    active = effects.active(listing)[:, 1:] - effects.constant
+    active = effects.active(listing)[:, 1:] - 1
     heights = weights[:, active].sum(axis=-1)
     return listing[heights.argmax(axis=-1)], heights
 
 
 def test_the_climb_is_exact_where_effects_add_up(seed):
     rng, space = np.random.default_rng(seed), Slots((2, 3, 1, 4))
-    effects = SlotEffects(space.sizes, contexts=0)
+    effects = SlotEffects(space.sizes)
     weights = rng.normal(size=(50, effects.count - 1)).astype(np.float32)
     weights[:, 10:] = 0
-    hills = Hills(effects, weights[:, :10], weights, np.arange(50))
+    hills = Hills(effects, weights)
     best, _ = enumerated(effects, weights, space)
     assert np.array_equal(climbed(hills, rng.integers(space.sizes, size=(50, 1, 4)), 1), best)
 
@@ -146,9 +141,9 @@ def test_the_climb_is_exact_where_effects_add_up(seed):
 def test_no_single_change_improves_where_the_climb_ends(seed):
     rng = np.random.default_rng(seed)
     space = Slots((3, 4, 2))
-    effects = SlotEffects(space.sizes, contexts=0)
+    effects = SlotEffects(space.sizes)
     weights = rng.normal(size=(60, effects.count - 1)).astype(np.float32)
-    hills = Hills(effects, weights[:, :9], weights, np.arange(60))
+    hills = Hills(effects, weights)
     starts = rng.integers(space.sizes, size=(60, 8, 3))
     end = climbed(hills, starts, 50)
     best, heights = enumerated(effects, weights, space)
@@ -161,22 +156,6 @@ def test_no_single_change_improves_where_the_climb_ends(seed):
     assert np.mean(np.all(end == best, axis=-1)) > 0.8
     first = climbed(hills, starts[:, :1], 50)
     assert np.all(heights[np.arange(60), space.index(first)] <= reached + 1e-5)
-
-
-def test_the_context_is_part_of_the_climb(seed):
-    # One slot: the climb takes the largest w_a + Σ_d w_ad x_d of the draw, whatever the start.
-    problem = Problem(Arms(4), context_width=2)
-    policy, rng = HillClimbingThompson(draws=6, context_effects=True), np.random.default_rng(seed)
-    state = policy.init(problem, 2, rng)
-    state = policy.update(state, some_feedback(problem, 2, 20, seed), rng)
-    context = some_contexts(problem, 2, 5, seed)
-    weights = state.pool.weights
-    slopes = weights[..., 4:].reshape(2, 6, 4, 2)
-    scores = weights[:, None, :, :4] + np.einsum("rmad,rnd->rnma", slopes, context)
-    best = scores.argmax(axis=-1)
-    for arm in range(4):
-        share = np.exp(policy.log_prob(state, context, np.full((2, 5, 1), arm)))
-        assert np.allclose(share, (best == arm).mean(axis=-1))
 
 
 def test_it_learns_among_more_actions_than_can_be_listed(seed):

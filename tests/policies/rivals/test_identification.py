@@ -7,9 +7,16 @@ import pytest
 from refusals import raises_code
 from scipy import optimize
 
-from submax import Arms, Bernoulli, Feedback, Problem, identify, make_policy
+from submax import (
+    Arms,
+    Bernoulli,
+    Feedback,
+    Problem,
+    make_policy,
+)
 from submax.policies import SuccessiveElimination, TopTwoThompson
 from submax.policies.ucb import divergence
+from submax.research import identify
 from submax.research.beyond.identification import optimal_shares
 
 POLICIES = ("successive-elimination", "track-and-stop", "top-two-thompson")

@@ -4,10 +4,13 @@ import math
 
 import pytest
 
-from submax import Cascade, Dueling, LogisticContextual, make_policy, simulate
+from submax import (
+    make_policy,
+    simulate,
+)
+from submax.research import Cascade, Dueling
 
 CASCADE, DUELS = Cascade(5, 3), Dueling(utilities=(2.0, 0.5, 0.0, -1.0))
-LOGISTIC = LogisticContextual(3, 2, spread=2.0)
 
 
 @pytest.mark.parametrize(
@@ -17,8 +20,6 @@ LOGISTIC = LogisticContextual(3, 2, spread=2.0)
         ("cascade-kl-ucb", CASCADE, 400),
         ("relative-ucb", DUELS, 400),
         ("double-thompson", DUELS, 400),
-        ("logistic-ucb", LOGISTIC, 150),
-        ("logistic-thompson", LOGISTIC, 150),
     ],
 )
 def test_it_has_less_regret_than_a_uniform_choice(name, environment, observations, seed):

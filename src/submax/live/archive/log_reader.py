@@ -1,7 +1,7 @@
 """Reads the whole log of a bandit: the archive, and then the store."""
 
-from submax.core.processes import BACKGROUND
 from submax.live.archive.archive import Archive
+from submax.live.background import BACKGROUND
 from submax.live.log.bandits import log_stream
 from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event

@@ -13,7 +13,7 @@ from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions
 from submax.core.errors import InputError
 from submax.core.policy import Policy
-from submax.core.processes import BACKGROUND
+from submax.live.background import BACKGROUND
 from submax.live.bandits.saved_bandit import SavedBandit, generator_at
 from submax.live.bandits.shadowed_bandit import ShadowedBandit
 from submax.live.declaring.declare import check_options, declare_in_memory

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
-from submax.core.processes import BACKGROUND
 from submax.live.archive.derived_rows import DerivedRows
+from submax.live.background import BACKGROUND
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK

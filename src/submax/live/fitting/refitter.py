@@ -9,8 +9,8 @@ from threading import Lock
 from submax.bandit.learning import why_nothing_matured
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
 from submax.core.optional import SPANS
-from submax.core.processes import BACKGROUND
 from submax.live.archive.compacting.compactor import Compactor
+from submax.live.background import BACKGROUND
 from submax.live.fitting.fit_schedule import FitSchedule
 from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower

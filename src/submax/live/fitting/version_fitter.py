@@ -8,8 +8,8 @@ import numpy as np
 from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.core.policy import Policy
-from submax.core.processes import BACKGROUND
 from submax.core.serialization import modules_of, read_state, state_bytes
+from submax.live.background import BACKGROUND
 from submax.live.fitting.learning_state import LearningState
 from submax.live.fitting.training.cannot_start_error import CannotStartError
 from submax.live.fitting.training.training_job import TrainingJob

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from submax.bandit.lift import GroupComparisons
 from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
-from submax.core.processes import BACKGROUND
 from submax.live.archive.log_reader import LogReader
+from submax.live.background import BACKGROUND
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows

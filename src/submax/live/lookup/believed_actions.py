@@ -10,6 +10,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, NotFoundError
+from submax.core.policy import expected_rewards
 from submax.live.log.records import DecisionMade
 from submax.live.serving.live_state import LiveState
 from submax.schema.actions import LISTED, ChoiceIndices, EncodedAction
@@ -87,7 +88,7 @@ class BelievedActions:
         except (InputError, NotFoundError):
             return None
         encoded = self._live_state.settings.context.encode(made.context)[None]
-        found = policy.expected_rewards(model.state, model.standardization.apply(encoded)[None])
+        found = expected_rewards(policy, model.state, model.standardization.apply(encoded)[None])
         if found is None:
             return None
         return _among(found[0, 0], model.active, made.eligible)

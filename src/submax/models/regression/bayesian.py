@@ -1,8 +1,8 @@
 """Bayesian linear regressions that share a prior, which is fitted by marginal likelihood."""
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -10,25 +10,8 @@ import scipy
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.problem import ActionFeatures, Problem
-from submax.core.processes import ONE_THREAD
 from submax.core.serialization import stored
 from submax.core.spaces import Space
-
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
-
-
-def in_one_thread(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Let the linear algebra of a function, also that of SciPy, use one thread."""
-
-    @wraps(function)
-    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        # SciPy must be loaded when the block begins: it limits what is loaded then.
-        assert scipy.linalg is not None
-        with ONE_THREAD:
-            return function(*args, **kwargs)
-
-    return limited
 
 
 @stored("sums")

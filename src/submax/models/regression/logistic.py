@@ -6,9 +6,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.processes import BACKGROUND
 from submax.core.serialization import stored
-from submax.models.regression.bayesian import in_one_thread
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 
@@ -74,7 +72,6 @@ class LogisticRegressions(NamedTuple):
         """Return the regressions before any row."""
         return cls(SampledRows(RegressionRows.empty(width), 0), variances=(1.0, 1 / max(width, 1)))
 
-    @in_one_thread
     def learned(
         self, new: RegressionRows, actions: int, discount: float, rng: np.random.Generator
     ) -> Self:
@@ -134,7 +131,6 @@ class LogisticRegressions(NamedTuple):
 
     def _fitted(self, actions: int, rng: np.random.Generator) -> Self:
         """Fit the prior and the posterior to all rows."""
-        BACKGROUND.give_way()
         rows, belief = self.sample.rows, self
         if self.curvature is None:
             shift, scale = standardization(rows.context, rows.weight)

@@ -9,7 +9,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import below_one, instance_of, non_negative, probability, whole_number
 from submax.core.conditioning import Estimator, Strategy, Table, normalized
 from submax.core.errors import InputError
-from submax.core.policy import Policy, PolicyTraits, TabularPolicy
+from submax.core.policy import Policy, PolicyTraits, TabularPolicy, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary, Continuous, quantile_encoding
 from submax.core.serialization import stored
@@ -91,7 +91,7 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
     def restricted(
         self, state: AdvantageConditionedState, choices: Choices
     ) -> AdvantageConditionedState | None:
-        conditioned = self.policy.restricted(state.conditioned, choices)
+        conditioned = restricted_state(self.policy, state.conditioned, choices)
         if conditioned is None:
             return None
         return state._replace(problem=state.problem.restricted(choices), conditioned=conditioned)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, probability, whole_number
 from submax.core.errors import InputError
+from submax.core.numerics import highest
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import stored
@@ -16,7 +17,7 @@ from submax.core.spaces import Choices, Space
 from submax.models.networks.choices import first_choices, where_chosen
 from submax.models.networks.values import Numbers, ValueNetwork, Weights
 from submax.models.training import Training
-from submax.policies.neural import ValueBelief, highest
+from submax.policies.neural import ValueBelief
 
 Mask: TypeAlias = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, non_negative, whole_number
-from submax.core.numerics import log_prob_of
+from submax.core.numerics import highest, log_prob_of
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
@@ -15,7 +15,7 @@ from submax.core.serialization import stored
 from submax.core.spaces import Choices
 from submax.models.networks.choices import parameters_where
 from submax.models.training import Training
-from submax.policies.neural import ValueBelief, highest, largest_normal, reward_shares
+from submax.policies.neural import ValueBelief, largest_normal, reward_shares
 
 FIRST_SQUARE = 1.0
 """The sum of squared residuals of an action begins with this, the largest squared residual of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from submax.bandit.active_version import MAX_LOGGED_PROBABILITIES
 from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
-from submax.core.processes import BACKGROUND
+from submax.live.background import BACKGROUND
 from submax.live.log.outcomes import LEARNED, WITHOUT_REWARD, Outcomes
 from submax.live.log.pages.log_page import LogPage
 from submax.live.monitoring.alarms.alarm_records import (

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.processes import BACKGROUND
+from submax.live.background import BACKGROUND
 from submax.live.monitoring.rollups.added_numbers import AddedNumbers
 from submax.live.monitoring.rollups.choice_delays import ChoiceDelays, ChoiceDelaysRecord
 from submax.live.monitoring.rollups.context_sums import ContextSums, ContextSumsRecord

@@ -6,7 +6,7 @@ from typing import Any
 
 from submax.bandit.decision import Decision
 from submax.core.errors import InputError, StoreError
-from submax.core.processes import BACKGROUND
+from submax.live.background import BACKGROUND
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.web.server.deciding.durable_writes import DurableWrites
 from submax.web.server.deciding.timed_draws import TimedDraws

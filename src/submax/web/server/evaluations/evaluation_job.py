@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from submax.core.errors import InputError, SubmaxError
-from submax.core.processes import end_without_collection
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
 from submax.policies import make_policy
@@ -102,7 +101,6 @@ def main() -> None:
 
     The server keeps standard input open. When it ends, even by a kill, this process ends as well.
     """
-    end_without_collection()
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=known_type(EvaluationJob))

@@ -9,7 +9,6 @@ from threading import Thread
 import msgspec
 
 from submax.core.errors import StoreError, SubmaxError
-from submax.core.processes import end_without_collection
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
 from submax.schema.names import known_type
@@ -43,7 +42,6 @@ def main() -> None:
 
     The server keeps standard input open. When it ends, even by a kill, this process ends as well.
     """
-    end_without_collection()
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=known_type(ExportJob))

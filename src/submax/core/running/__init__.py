@@ -1,1 +1,0 @@
-"""What running code needs: files, threads, optional packages, counted fallbacks."""
