@@ -13,7 +13,7 @@ from submax.cli.operating import opened_for_reading
 from submax.core.checks import one_of
 from submax.core.errors import ConflictError, InputError, SubmaxError
 from submax.core.optional import require_extra
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.archive.compacting.compactor import removed_rows
 from submax.live.archive.derived_rows import DerivedRows
@@ -125,7 +125,7 @@ def _compact(store: Store, name: str, older_than: float | None) -> int:
 def _trains_models(settings: Settings) -> bool:
     """Whether the policy trains a model, as far as it is known without running files of code."""
     specification = PolicySpecification.of(settings.policy)
-    if names_file(specification.data):
+    if references_user_code(specification.data):
         return True
     try:
         return specification.build().traits.trains_models

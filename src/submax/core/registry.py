@@ -1,5 +1,6 @@
-"""Values of tables, such as those of TOML files, as values of the fields of a dataclass."""
+"""Classes by name, built from tables such as those of TOML files."""
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib
@@ -16,80 +17,65 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from submax.core.checks import one_of
+import msgspec
+import numpy as np
+
+from submax.core.checks import instance_of, one_of
 from submax.core.errors import InputError, one_line
 
 
-def required(field: "dataclasses.Field[Any]") -> bool:
-    """Whether a field of a dataclass has no default."""
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
 def converted(where: str, value: Any, wanted: Any) -> Any:
-    """The value for a field of type ``wanted``, or an error.
+    """Return the value for a field of type ``wanted``, by `msgspec.convert`, or raise.
 
-    If that is wanted, an int becomes a float, a float without fraction an int, a list a tuple and
-    a table a record; any other value must have the type already.
+    A list becomes a tuple, a table a record, a whole number a float. A float without fraction
+    becomes an int, because TOML writes a million as 1e6. Any other value must have the type.
     """
-    origin, options = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin in (typing.Union, types.UnionType):
-        return _first_that_fits(where, value, options)
-    if wanted is Any or (origin is typing.Literal and value in options):
-        return value
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if wanted is int and isinstance(value, float) and value.is_integer():
-        # TOML writes a million as 1e6, which is a float.
-        return int(value)
-    if dataclasses.is_dataclass(wanted) and isinstance(value, Mapping):
-        return _record(where, value, wanted)
-    if origin is tuple and isinstance(value, list):
-        return tuple(converted(where, item, options[0]) for item in value)
-    if origin is tuple and not isinstance(value, tuple):
+    options, name = typing.get_args(wanted) or (wanted,), where.partition(" of ")[0]
+    records: list[Any] = list(filter(dataclasses.is_dataclass, options))
+    if records and isinstance(value, Mapping):
+        hints = typing.get_type_hints(records[0])
+        for key in value:
+            one_of(f"key of {where}:", key, hints)
+        return records[0](
+            **{key: converted(f"{key} of {where}", one, hints[key]) for key, one in value.items()}
+        )
+    for plain in (value, _whole(value)):
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(plain, wanted)
+    if typing.get_origin(wanted) is tuple and not isinstance(value, (list, tuple)):
         raise InputError(
             f"{where} must be a list, not {value!r}; if a list stands for several "
             "configurations, write a list within a list, [[...]]",
-            parameter=_name(where),
+            parameter=name,
         )
-    plain = origin or wanted
-    is_type = isinstance(plain, type) and isinstance(value, plain)
-    if not is_type or (isinstance(value, bool) and plain is not bool):
-        name = getattr(plain, "__name__", str(wanted))
-        raise InputError(f"{where} must be of type {name}, not {value!r}", parameter=_name(where))
-    return value
+    raise InputError(f"{where} must be {_type_name(wanted)}, not {value!r:.80}", parameter=name)
 
 
-def _name(where: str) -> str:
-    """The name of a field, with which the place of a value begins."""
-    return where.partition(" of ")[0]
+def _whole(value: Any) -> Any:
+    """Return plain data in which floats without fraction are ints; numpy numbers are Python's."""
+    if isinstance(value, Mapping):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < MOST_EXACT
+    return int(value) if is_whole else value
 
 
-def _record(where: str, table: Mapping[str, Any], wanted: Any) -> Any:
-    """A dataclass that is no registered class, such as ``Training``, from a table of its fields."""
-    hints = typing.get_type_hints(wanted)
-    for key in table:
-        one_of(f"key of {where}:", key, hints)
-    return wanted(
-        **{key: converted(f"{key} of {where}", value, hints[key]) for key, value in table.items()}
-    )
+def _type_name(wanted: Any) -> str:
+    """Name a type for people; of a literal, its values."""
+    origin, options = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin is typing.Literal:
+        return " or ".join(map(repr, options))
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_type_name, options))
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    return words.get(wanted, f"of type {getattr(origin or wanted, '__name__', wanted)}")
 
 
-def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
-    for option in options:
-        try:
-            return converted(where, value, option)
-        except InputError:
-            continue
-    names = " or ".join(map(_type_name, options))
-    raise InputError(f"{where} must be of type {names}, not {value!r}", parameter=_name(where))
-
-
-def _type_name(option: Any) -> str:
-    """The name of a type; of a literal its values."""
-    if typing.get_origin(option) is typing.Literal:
-        return " or ".join(map(repr, typing.get_args(option)))
-    return str(getattr(option, "__name__", option))
-
+MOST_EXACT = 2.0**53
+"""Whole floats below this are exact."""
 
 Kind = TypeVar("Kind")
 FILE_MODULE = "submax_file_"
@@ -171,43 +157,34 @@ class Registry(Generic[Kind]):
         If the name of a field is in ``nested`` and its value is a table, or a kind alone, the
         registry there builds the value.
         """
-        if not isinstance(table.get("kind"), str):
+        kind = table.get("kind")
+        if not isinstance(kind, str):
             raise InputError(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
-        found = self.find(table["kind"])
-        values = {key: value for key, value in table.items() if key != "kind"}
+        found, what = self.find(kind), f"{self.word} {kind!r}"
         if not dataclasses.is_dataclass(found):
             raise InputError(
-                f"{self.word} {table['kind']!r} must be a dataclass: "
-                "write @dataclass(frozen=True) above the class"
+                f"{what} must be a dataclass: write @dataclass(frozen=True) above the class"
             )
+        types_of, made = typing.get_type_hints(found), {}
         fields = {field.name: field for field in dataclasses.fields(found)}
-        for key in values:
-            one_of(f"key of {self.word} {table['kind']!r}:", key, fields)
+        for key, value in table.items():
+            if key == "kind":
+                continue
+            one_of(f"key of {what}:", key, fields)
+            if key in nested:
+                made[key] = _part(nested[key], value, nested)
+                wanted = typing.get_origin(types_of[key]) or types_of[key]
+                instance_of(f"{key} of {what}", made[key], wanted, f"one of {nested[key].package}")
+            else:
+                made[key] = converted(f"{key} of {what}", value, types_of[key])
         for name, field in fields.items():
-            if name not in values and required(field):
-                raise InputError(
-                    f"{self.word} {table['kind']!r} needs a value for {name!r}", parameter=name
-                )
-        types_of = typing.get_type_hints(found)
-        made = {
-            key: _part(nested[key], value, nested)
-            if isinstance(value, (str, Mapping, list)) and key in nested
-            else converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
-            for key, value in values.items()
-        }
-        for key in made.keys() & nested.keys():
-            wanted = typing.get_origin(types_of[key]) or types_of[key]
-            if isinstance(wanted, type) and not isinstance(made[key], wanted):
-                raise InputError(
-                    f"{key} of {self.word} {table['kind']!r} must be a {wanted.__name__}, not "
-                    f"{made[key]!r}"
-                )
+            no_default = field.default is field.default_factory is dataclasses.MISSING
+            if name not in made and no_default:
+                raise InputError(f"{what} needs a value for {name!r}", parameter=name)
         try:
             return found(**made)
         except InputError as error:
-            raise InputError(
-                f"{self.word} {table['kind']!r}: {error}", parameter=error.parameter
-            ) from None
+            raise InputError(f"{what}: {error}", parameter=error.parameter) from None
 
     def exported(self, class_name: str) -> type[Kind]:
         """The built-in class of this name, for ``from submax.policies import Thompson``."""
@@ -224,8 +201,9 @@ class Registry(Generic[Kind]):
                 yield value
 
     def class_names(self) -> list[str]:
-        """The names of the built-in classes, as Python spells them."""
-        return [home.rpartition(":")[2] for home in self.homes.values()]
+        """The classes of the package itself, as Python spells them; those of research are not."""
+        homes = (home for home in self.homes.values() if home.startswith(self.package))
+        return [home.rpartition(":")[2] for home in homes]
 
     def _built_in(self, name: str) -> type[Kind]:
         module, _, class_name = self.homes[name].partition(":")
@@ -363,18 +341,18 @@ CLASS_KEYS = ("classifier", "regressor")
 """Parameters whose value is the dotted name of a class."""
 
 
-def names_file(specification: object) -> bool:
+def references_user_code(specification: object) -> bool:
     """Return whether a specification names a class outside of submax and the known packages.
 
-    Loading such a class runs code of the user's own, and therefore needs ``trust``.
+    Loading such a class runs user code, which needs ``trust``.
 
-    >>> names_file({"kind": "unlisted", "policy": {"kind": "my_policy.py:MyPolicy"}})
+    >>> references_user_code({"kind": "unlisted", "policy": {"kind": "my_policy.py:MyPolicy"}})
     True
-    >>> names_file({"kind": "classifier", "classifier": "my_package.Mine"})
+    >>> references_user_code({"kind": "classifier", "classifier": "my_package.Mine"})
     True
-    >>> names_file({"kind": "classifier", "classifier": "sklearn.naive_bayes.GaussianNB"})
+    >>> references_user_code({"kind": "classifier", "classifier": "sklearn.naive_bayes.GaussianNB"})
     False
-    >>> names_file("rcp-submax")
+    >>> references_user_code("rcp-submax")
     False
     """
     if isinstance(specification, str):
@@ -382,8 +360,10 @@ def names_file(specification: object) -> bool:
     if isinstance(specification, Mapping):
         if any(_is_foreign(specification.get(key, "sklearn")) for key in CLASS_KEYS):
             return True
-        return any(names_file(value) for value in specification.values())
-    return isinstance(specification, (list, tuple)) and any(map(names_file, specification))
+        return any(references_user_code(value) for value in specification.values())
+    return isinstance(specification, (list, tuple)) and any(
+        map(references_user_code, specification)
+    )
 
 
 def _is_foreign(name: object) -> bool:

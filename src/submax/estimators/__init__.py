@@ -1,4 +1,4 @@
-"""Estimators: beliefs p(action | context, reward level), one a file."""
+"""Estimators: beliefs p(action | context, reward level)."""
 
 from typing import Any
 
@@ -22,9 +22,12 @@ ESTIMATORS: Registry[Estimator[Any]] = Registry(
 )
 
 
+__all__ = ["ESTIMATORS", *ESTIMATORS.class_names()]
+
+
 def __getattr__(name: str) -> Any:
     return ESTIMATORS.exported(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *ESTIMATORS.class_names()])
+    return sorted(__all__)

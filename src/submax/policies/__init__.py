@@ -173,9 +173,12 @@ def _with_presets(table: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
+__all__ = ["POLICIES", "make_policy", "presets", *POLICIES.class_names()]
+
+
 def __getattr__(name: str) -> Any:
     return POLICIES.exported(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *POLICIES.class_names()])
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, one_line
 from submax.core.policy import Policy, probabilities_among
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes
 from submax.policies import make_policy
 from submax.policies.specification import PolicySpecification
@@ -270,7 +270,7 @@ class TrainedPolicy(NamedTuple):
             specification = facts["learned"]["policy"]
         except (msgspec.ValidationError, LookupError, TypeError) as error:
             raise InputError(f"{name!r} is from another version of submax: {error}") from error
-        if names_file(specification) and not trust:
+        if references_user_code(specification) and not trust:
             raise InputError(
                 f"{name!r} holds a policy from a file, which would be run: if you know the file, "
                 "pass trust=True (--trust)"

@@ -1,4 +1,4 @@
-"""Strategies: from conditioned probabilities to the inference policy, one a file."""
+"""Strategies: from conditioned probabilities to the inference policy."""
 
 from typing import Any
 
@@ -24,9 +24,12 @@ STRATEGIES: Registry[Strategy] = Registry(
 )
 
 
+__all__ = ["STRATEGIES", *STRATEGIES.class_names()]
+
+
 def __getattr__(name: str) -> Any:
     return STRATEGIES.exported(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *STRATEGIES.class_names()])
+    return sorted(__all__)

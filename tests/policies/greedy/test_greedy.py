@@ -5,7 +5,7 @@ import pytest
 
 import submax
 from submax import Arms, Continuous, Feedback, Problem
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.policies import GreedyRegression, Tempered
 
 LINEAR = "sklearn.linear_model.LinearRegression"
@@ -54,9 +54,11 @@ def test_an_action_with_few_rows_is_predicted_by_its_mean(seed):
 
 
 def test_a_class_of_another_package_needs_trust():
-    assert names_file({"kind": "greedy-regression", "regressor": "my_package.Mine"})
-    assert names_file({"kind": "greedy-regression", "regressor": [LINEAR, "my_package.Mine"]})
-    assert not names_file({"kind": "greedy-regression", "regressor": [LINEAR]})
+    assert references_user_code({"kind": "greedy-regression", "regressor": "my_package.Mine"})
+    assert references_user_code(
+        {"kind": "greedy-regression", "regressor": [LINEAR, "my_package.Mine"]}
+    )
+    assert not references_user_code({"kind": "greedy-regression", "regressor": [LINEAR]})
 
 
 def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():

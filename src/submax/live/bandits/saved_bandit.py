@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.core.policy import Policy
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes, stored
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
@@ -151,7 +151,7 @@ def _policy(path: str, header: dict[str, Any], own: Policy[Any] | None, trust: b
                 "policy that was saved, or begin a new bandit with this one"
             )
         return own
-    if names_file(specification.data) and not trust:
+    if references_user_code(specification.data) and not trust:
         raise InputError(
             f"{path!r} holds a bandit whose policy {header['policy']!r:.200} names code outside "
             "submax, which would be run: if you know this code, pass trust=True"

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from submax.core.errors import InputError, NotFoundError, StoreError, one_line
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.live.archive.archive import Archive
 from submax.live.archive.examine import archive_damage
 from submax.live.declaring.settings_projection import SettingsProjection
@@ -185,7 +185,7 @@ def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: L
 def _advice(name: str, projection: SettingsProjection, ledger: Ledger) -> Iterator[Finding]:
     """Point out what is no damage, but probably not meant."""
     specification, counts = projection.settings.policy, ledger.counts
-    preset = isinstance(specification, str) and not names_file(specification)
+    preset = isinstance(specification, str) and not references_user_code(specification)
     has_context = projection.settings.context.width > 0
     if preset and has_context and not make_policy(specification).traits.uses_context:
         yield Finding(

@@ -9,7 +9,7 @@ from typing import Any
 
 from submax.bandit.names import check_bandit
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.live.bandits.bandit import Bandit
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
@@ -278,7 +278,7 @@ def _stop_all(bandits: "SimpleQueue[Bandit]") -> None:
 
 def refuse_files(specification: object) -> None:
     """Refuse a policy of somebody's own file or module: no code may be named over HTTP."""
-    if names_file(specification):
+    if references_user_code(specification):
         raise InputError(
             "a policy from a file is code, and over HTTP only built-in policies are "
             "allowed: declare the bandit on the server's machine, by submax.open"
