@@ -95,21 +95,17 @@ def below_one(name: str, value: object) -> None:
 def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = "") -> None:
     """Raise an ``InputError`` unless the word is allowed; the message suggests similar words.
 
-    The message lists the allowed words if they are few. If they are many, it says ``listed_by``,
-    what to do to see all of them.
+    The message lists the allowed words if they are few, and otherwise says ``listed_by``, where
+    all of them can be seen.
     """
     words = sorted(allowed)
     if value in words:
         return
-    if len(words) <= MAX_WORDS_LISTED:
-        hint, listed = did_you_mean(value, words), ", ".join(words) or "none"
-    else:
-        hint = did_you_mean(value, words, count=SIMILAR_WORDS)
-        first = ", ".join(words[:MAX_WORDS_LISTED])
-        listed = f"one of {len(words)}, {listed_by}" if listed_by else f"{first}, …"
-    raise InputError(
-        f"unknown {name} {value!r}: {hint}allowed: {listed}", parameter=_parameter(name)
-    )
+    few = len(words) <= MAX_WORDS_LISTED
+    hint = did_you_mean(value, words, count=1 if few else SIMILAR_WORDS)
+    listed = ", ".join(words[:MAX_WORDS_LISTED]) or "none"
+    allowed_words = f"allowed: {listed}" if few else listed_by or f"allowed: {listed}, …"
+    raise InputError(f"unknown {name} {value!r}: {hint}{allowed_words}", parameter=_parameter(name))
 
 
 def did_you_mean(value: str, allowed: Iterable[str], *, count: int = 1) -> str:

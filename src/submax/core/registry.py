@@ -128,7 +128,7 @@ class Registry(Generic[Kind]):
             return self._built_in(name)
         if name in _plugins(self.package):
             return self._from_plugin(name)
-        one_of(self.word, name, self.names(), listed_by=f"whose classes dir({self.package}) lists")
+        one_of(self.word, name, self.names(), listed_by=f"see dir({self.package})")
         raise AssertionError("one_of refuses unknown names")
 
     def kind_of(self, found: type[Kind]) -> str | None:

@@ -139,7 +139,7 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
                 f"parameters: {did_you_mean(specification, named, count=3)}else give a table, "
                 f"{{'kind': {specification!r}, …}}"
             )
-        one_of("policy", specification, named, listed_by="which `submax policies` lists")
+        one_of("policy", specification, named, listed_by="see `submax policies`")
         return _built(named[specification])
     if isinstance(specification, type):
         raise InputError(

@@ -48,7 +48,7 @@ def check_policies(policies: list[str | dict[str, Any]]) -> None:
         check_parameters({"policy": one})
         if isinstance(one, str):
             # What stands behind the @ is a variant, such as linucb@greedy.
-            one_of("policy", one.partition("@")[0], _names(), listed_by="as submax policies lists")
+            one_of("policy", one.partition("@")[0], _names(), listed_by="see `submax policies`")
     names = [one if isinstance(one, str) else msgspec.json.encode(one) for one in policies]
     if len(set(names)) < len(names):
         raise InputError("a policy is given twice, and each may be given once: leave one out")
