@@ -27,7 +27,7 @@ from submax.bandit.store import Store
 from submax.bandit.tables import Statement
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
-from submax.core.registry import names_file
+from submax.core.registry import references_user_code
 from submax.core.serialization import state_bytes
 from submax.schema.actions import ActionSpec, Change
 from submax.schema.model import EXPECTED, hash_of
@@ -100,7 +100,7 @@ class DeclaredBandit(msgspec.Struct, frozen=True):
     @property
     def references_user_code(self) -> bool:
         """Whether the policy is a class of the user's own, whose code would have to be run."""
-        return names_file(self.settings.policy)
+        return references_user_code(self.settings.policy)
 
 
 COLUMNS = (
