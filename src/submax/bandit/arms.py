@@ -91,11 +91,18 @@ class ActionTally(msgspec.Struct):
         for place, tally in enumerate(self.values, start=len(self.choices)):
             tally.add(actions[:, place])
 
+    def decided_one(self, action: Sequence[float]) -> None:
+        """Count one decision, by its encoded action."""
+        for slot in range(len(self.choices)):
+            self.choice(slot, int(action[slot])).decisions += 1
+        for place, tally in enumerate(self.values, start=len(self.choices)):
+            tally.add(np.array([action[place]]))
+
     def learned(self, actions: Floats, rewards: Floats, weights: Floats) -> None:
         """Count rows that are learned from, in the order in which they matured."""
         if len(rewards) < FEW:
             for row in zip(actions.tolist(), rewards.tolist(), weights.tolist(), strict=True):
-                self._learned_one(*row)
+                self.learned_one(*row)
             return
         weighted = weights * rewards
         squares_of = weights**2, weighted, weights * weighted, weighted**2
@@ -115,7 +122,8 @@ class ActionTally(msgspec.Struct):
                 tally.reward, tally.squares = added[1:3]
                 tally.weights = (added[3], added[4], added[5], added[6], added[7])
 
-    def _learned_one(self, action: Sequence[float], reward: float, weight: float) -> None:
+    def learned_one(self, action: Sequence[float], reward: float, weight: float) -> None:
+        """Count one row that is learned from."""
         weighted = weight * reward
         values = weight, weight * weight, weighted, weight * weighted, weighted * weighted
         for slot in range(len(self.choices)):

@@ -190,6 +190,7 @@ class Learner:
     ) -> None:
         """Learn by these from now on; ``learn_share`` None stands for the policy's default."""
         self.schema, self.policy, self.seed = schema, policy, seed
+        self._active = schema.menu.active
         default = NETWORK_LEARN_SHARE if policy.traits.trains_models else LEARN_SHARE
         self.share = default if learn_share is None else learn_share
 
@@ -202,7 +203,7 @@ class Learner:
     def outdated(self) -> bool:
         """Whether the model was made for other choices than the active ones, or another policy."""
         changed = self.policy is not self.fitted_policy
-        return changed or self.model.active != self.schema.menu.active
+        return changed or self.model.active != self._active
 
     def is_due(self, new: int) -> bool:
         """Whether to learn now from this number of new rows."""
@@ -215,6 +216,11 @@ class Learner:
         self.state = LearnedModel.fitted(self.schema, self.policy, [rows], self.seed)
         self.recent.add(rows.rows(slice(-self.recent.most, None)))
         self.version = 1
+
+    def restore(self, state: LearnedModel, version: int, rows: Iterable[Columns]) -> None:
+        """Go on with a model that was saved, and the rows that were kept."""
+        self.state, self.version = state, version
+        self.recent = RecentRows(self.recent.most, rows)
 
     def learn(self, new: Columns, ahead: int = 1) -> bool:
         """Learn from new rows; false if the policy raised an error, so that nothing was learned.
@@ -249,7 +255,7 @@ class Learner:
                 f"the policy failed while it learned, so version {self.version} goes on "
                 f"deciding: {self.failure}",
                 LearningWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
 

@@ -1,5 +1,6 @@
 """Rewards that callers give: checked against the declaration, and counted if they are late."""
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,9 @@ from submax.schema.rewards import SLOTS, UNKNOWN_NAME, RewardParts
 
 DEFAULT_REWARD_KEY = "reward"
 """The key of a reward if the caller gives none, since most decisions have one reward."""
+
+MAX_NUMBERS_CACHED = 100
+"""Different rewards that are remembered as allowed."""
 
 
 class CheckedReward(NamedTuple):
@@ -30,6 +34,8 @@ class RewardValues:
         self._kind = settings.rewards["kind"]
         self._parts: RewardParts | None = settings.reward_parts
         self._scale: Scale = settings.scale if self._parts is None else self._parts.each_scale
+        # Most rewards are one of few numbers, and numpy takes long to check a single one.
+        self._allowed: set[float] = set()
 
     def checked(self, value: object, key: str | None, name: object, slot: object) -> CheckedReward:
         """Refuse a reward that the declaration does not allow.
@@ -79,6 +85,8 @@ class RewardValues:
                 f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
                 f"not {short_repr(value)}"
             )
+        if number in self._allowed:
+            return number
         try:
             self._scale.check(np.array([number]))
         except InputError as error:
@@ -87,7 +95,40 @@ class RewardValues:
                 f"{error}: give a reward on the scale that was declared, {declared!r}, or declare "
                 "a bandit with another one, such as rewards='continuous'"
             ) from error
+        if len(self._allowed) < MAX_NUMBERS_CACHED:
+            self._allowed.add(number)
         return number
+
+
+COMBINE: dict[str, Callable[[float, float], float]] = {
+    "last": lambda before, value: value,
+    "first": lambda before, value: before,
+    "max": max,
+    "sum": lambda before, value: before + value,
+}
+"""How two rewards of a decision, or of one of its parts, become one."""
+
+
+def combined_reward(
+    rewards: Iterable[tuple[float, Mapping[str, float] | None]],
+    combine: str,
+    rule: RewardParts | None,
+) -> tuple[float | None, dict[str, float]]:
+    """The reward of a decision, and its parts, from all values and parts that came, in order.
+
+    None without rewards.
+    """
+    join = COMBINE[combine]
+    reward: float | None = None
+    parts: dict[str, float] = {}
+    for value, given in rewards:
+        if rule is None or given is None:
+            reward = value if reward is None else join(reward, value)
+            continue
+        for name, number in given.items():
+            parts[name] = join(parts[name], number) if name in parts else number
+        reward = rule.combined(parts)
+    return reward, parts
 
 
 class LateRewardWarning(UserWarning):

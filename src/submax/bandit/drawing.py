@@ -1,0 +1,408 @@
+"""From a request to a drawn decision: checks, groups, ramps, the burn-in and sticky units."""
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from submax.bandit.active_version import (
+    MAX_LOGGED_PROBABILITIES,
+    ActiveVersion,
+    DrawnAction,
+    joint_action,
+)
+from submax.bandit.assignment import ExperimentAssignment, UnitNumbers, action_codes
+from submax.bandit.decision import CheckedRequest
+from submax.bandit.guard_rails import Place, Ramp, find_places, limits_at
+from submax.bandit.names import check_identifier, new_identifier
+from submax.core.arrays import Floats
+from submax.core.errors import InputError
+from submax.schema.actions import ChoiceIndices, EncodedAction
+
+PAUSED, CONTROL, HOLDOUT = "paused", "control", "holdout"
+"""Purposes for which numbers of a unit are drawn; other purposes are periods."""
+
+
+def checked_request(
+    version: ActiveVersion,
+    /,
+    context: object = None,
+    *,
+    id: object = None,  # noqa: A002 - the word that callers know
+    eligible: object = None,
+    activate: object = True,
+    unit: object = None,
+) -> CheckedRequest:
+    """Check the arguments of ``decide``; without an ``id``, make one."""
+    if id is None:
+        identifier = new_identifier()
+    else:
+        check_identifier("the id of a decision", id)
+        identifier = str(id)
+    if not isinstance(activate, bool):
+        raise InputError(
+            f"activate must be true or false, not {activate!r:.60}", parameter="activate"
+        )
+    if unit is not None:
+        check_identifier("the unit of a decision", unit)
+        unit = str(unit)
+    values = version.settings.context.clean(context)
+    choices = version.active if eligible is None else version.menu.eligible(eligible)
+    return CheckedRequest(identifier, values, choices, activate, unit)
+
+
+class Pin(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the first decision of a unit in a ``period`` was drawn from, ``at`` that time.
+
+    As long as the pin lasts, the unit's decisions are drawn from these probabilities of the
+    eligible joint actions; without probabilities they repeat the action.
+    """
+
+    unit: str
+    period: str
+    at: float
+    action: EncodedAction
+    propensity: float
+    version: int
+    eligible: ChoiceIndices
+    probabilities: list[float] | None
+
+
+class Pins(Protocol):
+    """Where the pins of units are kept."""
+
+    def find(
+        self, units: Collection[str], periods: Sequence[str], after: float
+    ) -> Mapping[str, Pin]:
+        """The pins of these units that were made after a time: of each, in the first period."""
+
+    def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
+        """Keep pins, and return what is kept: another process may have pinned a unit first."""
+
+
+class DrawnDecision(NamedTuple):
+    """An action, the number of the ``version`` that drew it, and the group of the decision."""
+
+    drawn: DrawnAction
+    version: int
+    holdout: bool = False
+    group: ExperimentAssignment | None = None
+    paused: bool = False
+
+
+class Draws:
+    """Draws the decisions of one process.
+
+    ``decided`` is the number of decisions so far, which says whether the burn-in is over and how
+    far ramps are. The caller subtracts decisions that turn out to be repeated.
+
+    **Units.** The same unit gets the same action for a while. Each joint action a has an
+    exponential number Eₐ, which follows from the unit and the period by a hash, and the action with
+    the smallest Eₐ / pₐ is chosen. Over units, action a is chosen with the probability pₐ. A unit
+    keeps its action if others become ineligible, are added or change their probabilities among
+    themselves. If probabilities may change before the period is over, because of a context or a new
+    version, the first decision of a unit makes a pin with its probabilities, and later ones are
+    drawn from the pin. Their propensities are true: they are the probabilities in the pin,
+    restricted to what is eligible now.
+
+    Reference: the smallest Eₐ / pₐ is the first arrival of Poisson processes with the rates pₐ.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        pins: Pins,
+        rng: np.random.Generator,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.decided = 0
+        self._name, self._pins, self._rng, self._clock = name, pins, rng, clock
+        self._starts: dict[Place, int] = {}
+        self._ramps: tuple[Ramp, ...] = ()
+        self._open_ramps: tuple[Ramp, ...] = ()
+        self._ramped_version: int | None = None
+
+    def resume(self, decided: int, ramps: Iterable[Ramp]) -> None:
+        """Continue after so many decisions, and in these ramps."""
+        self.decided = decided
+        self._starts = {ramp.place: ramp.since for ramp in ramps}
+
+    def ramped(self, version: ActiveVersion) -> ActiveVersion:
+        """The version as it decides now, with the limits of choices that are still ramped up.
+
+        The ramp of a choice that is added later, here or by another process, begins with the next
+        decision of this process. The version counts as ramped until the next one, because units
+        that got their actions during the ramp keep them.
+        """
+        if not version.ramps and self._ramped_version != version.version:
+            return version
+        if version.ramps is not self._ramps:
+            for ramp in version.ramps:
+                self._starts.setdefault(ramp.place, self.decided)
+            self._ramps = self._open_ramps = version.ramps
+        limits = limits_at(self._open_ramps, self.decided, self._starts) if self._open_ramps else ()
+        if limits:
+            self._ramped_version = version.version
+        else:
+            self._open_ramps = ()
+        return version.limited(limits) if self._ramped_version == version.version else version
+
+    def draw(
+        self, version: ActiveVersion, request: CheckedRequest, *, uniform: bool = False
+    ) -> DrawnDecision:
+        """Draw the decision of a request; ``uniform`` within the guard rails if so asked."""
+        version = self.ramped(version)
+        if version.settings.status == "paused":
+            return self._while_paused(version, request)
+        rails = version.settings.guard_rails
+        is_held_out = bool(rails.holdout) and self._held_out(version, [request])[0]
+        uniform = uniform or self.decided < rails.burn_in
+        self.decided += 1
+        if is_held_out and not rails.aa_test:
+            return _decision(version, request, version.baseline(), is_held_out)
+        if request.unit is not None:
+            drawn, number = self._for_units(version, [request], [uniform])[0]
+            return _decision(version, request, drawn, is_held_out, number)
+        drawn = version.draw(request.values, request.eligible, uniform, self._rng)
+        return _decision(version, request, drawn, is_held_out)
+
+    def draw_many(
+        self, version: ActiveVersion, requests: Sequence[CheckedRequest]
+    ) -> list[DrawnDecision]:
+        """Draw as ``draw`` does for each request, with the same probabilities, as one array."""
+        if self.ramped(version).limits:
+            # Every decision has limits of its own.
+            return [self.draw(version, request) for request in requests]
+        if version.settings.status == "paused":
+            return [self._while_paused(version, request) for request in requests]
+        rails = version.settings.guard_rails
+        held_out = self._held_out(version, requests)
+        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
+        begin = rails.burn_in - self.decided
+        found: dict[int, DrawnDecision] = {}
+        units: list[int] = []
+        groups: dict[tuple[ChoiceIndices, bool], list[int]] = {}
+        for place, request in enumerate(requests):
+            if held_out[place] and not rails.aa_test:
+                found[place] = _decision(version, request, version.baseline(), is_held_out=True)
+            elif request.unit is not None:
+                units.append(place)
+            else:
+                groups.setdefault((request.eligible, place < begin), []).append(place)
+        of_units = self._for_units(
+            version, [requests[place] for place in units], [place < begin for place in units]
+        )
+        for place, (drawn, number) in zip(units, of_units, strict=True):
+            found[place] = _decision(version, requests[place], drawn, held_out[place], number)
+        for (eligible, uniform), places in groups.items():
+            rows = [requests[place].values for place in places]
+            together = version.draw_many(rows, eligible, uniform, self._rng)
+            for place, drawn in zip(places, together, strict=True):
+                found[place] = _decision(version, requests[place], drawn, held_out[place])
+        self.decided += len(requests)
+        return [found[place] for place in range(len(requests))]
+
+    def must_pin(self, version: ActiveVersion) -> bool:
+        """Whether probabilities may change while a unit is to get the same action."""
+        sticky = version.settings.sticky
+        return not isinstance(sticky, str) or (sticky != "none" and version.may_vary)
+
+    def _while_paused(self, version: ActiveVersion, request: CheckedRequest) -> DrawnDecision:
+        """The control, the baseline, or a uniform draw, which is the same for the same unit."""
+        self.decided += 1
+        drawn = version.fixed_action(request.eligible)
+        if drawn is None:
+            rng = self._rng
+            if request.unit is not None:
+                rng = self._numbers(version).generator(PAUSED, request.unit)
+            drawn = version.draw(request.values, request.eligible, uniform=True, rng=rng)
+        return DrawnDecision(drawn, version.version, paused=True)
+
+    def _held_out(self, version: ActiveVersion, requests: Sequence[CheckedRequest]) -> list[bool]:
+        """Which decisions belong to the holdout: those of a unit all do, or none.
+
+        A unit stays in the holdout while the share does not fall.
+        """
+        share = version.settings.guard_rails.holdout
+        if not share:
+            return [False] * len(requests)
+        numbers = self._numbers(version)
+        drawn = (self._rng.random(len(requests)) < share).tolist()
+        return [
+            version.may_hold_out(request.eligible)
+            and (
+                is_drawn if request.unit is None else numbers.uniform(HOLDOUT, request.unit) < share
+            )
+            for is_drawn, request in zip(drawn, requests, strict=True)
+        ]
+
+    def _for_units(
+        self, version: ActiveVersion, requests: Sequence[CheckedRequest], uniform: Sequence[bool]
+    ) -> list[tuple[DrawnAction, int]]:
+        """Draw for requests that name units; return the numbers of the versions, too."""
+        sticky, number = version.settings.sticky, version.version
+        pairs = list(zip(requests, uniform, strict=True))
+        if sticky == "none" or not requests:
+            return [(self._fresh(version, *pair, None), number) for pair in pairs]
+        now = self._clock()
+        periods, after = _periods(sticky, number, now)
+        if not self.must_pin(version):
+            return [(self._fresh(version, *pair, periods[0]), number) for pair in pairs]
+        # Two decisions of one unit in a batch share a pin.
+        first: dict[str, tuple[int, DrawnAction]] = {}
+        pins = dict(self._pins.find({request.unit or "" for request in requests}, periods, after))
+        for place, (request, is_uniform) in enumerate(pairs):
+            unit = request.unit or ""
+            if unit not in pins and unit not in first:
+                first[unit] = place, self._fresh(version, request, is_uniform, periods[0])
+        new = [
+            Pin(unit, periods[0], now, *drawn[:2], number, requests[place].eligible, drawn[2])
+            for unit, (place, drawn) in first.items()
+        ]
+        if new:
+            pins.update((pin.unit, pin) for pin in self._pins.keep(new))
+        for pin in new:
+            if pins[pin.unit] is not pin:
+                # Another process was first.
+                del first[pin.unit]
+        return [
+            (first[unit][1], number)
+            if (unit := request.unit or "") in first and first[unit][0] == place
+            else self._by_pin(version, request, is_uniform, pins[unit], periods[0])
+            for place, (request, is_uniform) in enumerate(pairs)
+        ]
+
+    def _by_pin(
+        self,
+        version: ActiveVersion,
+        request: CheckedRequest,
+        uniform: bool,
+        pin: Pin,
+        period: str,
+    ) -> tuple[DrawnAction, int]:
+        """Draw from a pin, or by the present version if nothing that the pin knows is eligible."""
+        drawn = self._repeated(version, request, pin)
+        if drawn is None:
+            return self._fresh(version, request, uniform, period), version.version
+        return drawn, pin.version
+
+    def _fresh(
+        self, version: ActiveVersion, request: CheckedRequest, uniform: bool, period: str | None
+    ) -> DrawnAction:
+        """Draw by the version that decides now; without a ``period``, the draw is not repeated."""
+        if version.can_list:
+            found = version.probabilities(request.values, request.eligible, uniform)
+            return self._chosen(version, request, found, period)
+        rng = self._rng
+        if period is not None:
+            rng = self._numbers(version).generator(period, request.unit or "")
+        return version.draw(request.values, request.eligible, uniform, rng)
+
+    def _repeated(
+        self, version: ActiveVersion, request: CheckedRequest, pin: Pin
+    ) -> DrawnAction | None:
+        """Draw from a pin; None if nothing that the pin knows is eligible."""
+        if pin.probabilities is None:
+            pairs = zip(request.eligible, pin.action, strict=False)
+            is_eligible = all(choice in indices for indices, choice in pairs)
+            return DrawnAction(pin.action, pin.propensity, None) if is_eligible else None
+        pinned = _pinned(version, request.eligible, pin, np.array(pin.probabilities))
+        return None if pinned is None else self._chosen(version, request, pinned, pin.period)
+
+    def _chosen(
+        self,
+        version: ActiveVersion,
+        request: CheckedRequest,
+        probabilities: Floats,
+        period: str | None,
+    ) -> DrawnAction:
+        """Draw with these probabilities ``[M]``; the control is drawn once for each unit."""
+        unit, weights = request.unit or "", probabilities
+        place, numbers = version.control_place(request.eligible), self._numbers(version)
+        index = None
+        if place is not None and len(weights) > 1:
+            if numbers.uniform(CONTROL, unit) < probabilities[place]:
+                index = place
+            weights = np.where(np.arange(len(weights)) == place, 0.0, weights)
+        if index is None and period is None:
+            index = int(self._rng.choice(len(weights), p=weights / weights.sum()))
+        elif index is None:
+            codes = action_codes(request.eligible)
+            index = numbers.first_arrival(period or "", unit, codes, weights)
+        listed = probabilities.tolist() if len(weights) <= MAX_LOGGED_PROBABILITIES else None
+        return DrawnAction(
+            joint_action(index, request.eligible), float(probabilities[index]), listed
+        )
+
+    def _numbers(self, version: ActiveVersion) -> UnitNumbers:
+        return UnitNumbers(self._name, version.settings.seed)
+
+
+def _periods(sticky: float | str, version: int, now: float) -> tuple[list[str], float]:
+    """The periods in which a pin that lasts now can be, and the time after which it was made.
+
+    The first period is the present one. For a duration, periods are successive intervals of this
+    length, so that a pin that has not expired belongs to the present one or to the one before.
+    """
+    if isinstance(sticky, str):
+        return [f"v{version}"], -math.inf
+    number = now // sticky
+    return [f"t{sticky:g}.{one:.0f}" for one in (number, number - 1)], now - sticky
+
+
+def _pinned(
+    version: ActiveVersion, eligible: ChoiceIndices, pin: Pin, probabilities: Floats
+) -> Floats | None:
+    """The probabilities of a pin among the actions that are eligible now; None if all are 0.
+
+    Actions that the pin does not know have the probability 0, so that units keep their actions. The
+    control has its share, which guard rails fix.
+    """
+    if eligible != pin.eligible:
+        places = find_places(eligible, pin.eligible)
+        probabilities = np.where(places.fresh, 0.0, probabilities[places.place])
+    control = version.control_place(eligible)
+    mass = 1.0
+    if control is not None and len(probabilities) > 1:
+        mass -= version.settings.guard_rails.control_share
+        probabilities = np.where(np.arange(len(probabilities)) == control, 0.0, probabilities)
+    total = probabilities.sum()
+    if total <= 0:
+        return None
+    found: Floats = mass * probabilities / total
+    if mass < 1:
+        found[control] = 1 - mass
+    return found
+
+
+def _decision(
+    version: ActiveVersion,
+    request: CheckedRequest,
+    drawn: DrawnAction,
+    is_held_out: bool,
+    number: int | None = None,
+) -> DrawnDecision:
+    """The decision; ``number`` is that of the version that drew it, if it was another one."""
+    group = None
+    rails = version.settings.guard_rails
+    if rails.holdout or rails.control_share:
+        group = group_of(version, request.eligible, drawn, is_held_out)
+    return DrawnDecision(drawn, version.version if number is None else number, is_held_out, group)
+
+
+def group_of(
+    version: ActiveVersion, eligible: ChoiceIndices, drawn: DrawnAction, is_held_out: bool
+) -> ExperimentAssignment:
+    """The group of a decision, and the probabilities of the groups."""
+    rails = version.settings.guard_rails
+    has_control = version.control_place(eligible) is not None and max(map(len, eligible)) > 1
+    is_control = has_control and version.is_control(drawn.row)
+    return ExperimentAssignment(
+        version.groups_since,
+        "holdout" if is_held_out else "control" if is_control else "bandit",
+        rails.holdout if rails.holdout and version.may_hold_out(eligible) else 0.0,
+        rails.control_share if has_control else 0.0,
+    )

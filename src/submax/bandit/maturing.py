@@ -1,0 +1,339 @@
+"""The decisions of a bandit in memory, from when they are made until they mature."""
+
+import math
+from collections import Counter, OrderedDict
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from submax.bandit.arms import ActionTally
+from submax.bandit.assignment import GROUP_RECORD, ExperimentAssignment, group_record
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.lift import GroupComparison, GroupComparisons
+from submax.bandit.rewards import CheckedReward, combined_reward
+from submax.bandit.settings import Settings
+from submax.core.errors import ConflictError, NotFoundError
+from submax.schema.actions import EncodedAction
+from submax.schema.rewards import SLOTS
+from submax.schema.rows import Columns
+
+DECISIONS_KEPT = 100_000
+"""Decisions that are remembered after they have matured, so that a repeated call or reward is
+recognized: about 50 MB. As many are kept open if decisions without a reward never mature."""
+QUARANTINE_KEPT = 10_000
+"""Rewards of unknown decisions that wait: they normally overtake their decisions by seconds."""
+QUARANTINE_BYTES, REWARD_BYTES = 5_000_000, 400
+"""Memory that these take at most, and what each takes beside its id and key (measured: 380)."""
+COMPARED_AT_ONCE = 256
+"""Matured decisions are added to the comparisons of groups in parts of this size."""
+
+
+class GivenReward(NamedTuple):
+    """A reward that came: its value, the parts of it, and whether it was late."""
+
+    value: float
+    parts: dict[str, float] | None
+    late: bool
+
+
+class MadeDecision(msgspec.Struct, array_like=True):
+    """A decision, what it was made from, and what came for it.
+
+    ``answer`` is what the caller got, ``at`` when, in seconds that have passed. ``activation`` is
+    the status of a call of ``activate``, if there was one. The ``values`` of the context are
+    forgotten when the decision matures.
+    """
+
+    answer: Decision
+    at: float
+    action: EncodedAction
+    values: list[Any]
+    activated: bool
+    group: ExperimentAssignment | None
+    rewards: dict[str, GivenReward] = {}
+    activation: str = ""
+
+
+class MaturedRow(NamedTuple):
+    """A matured decision that is learned from; ``parts`` are the rewards of the slots, if any."""
+
+    values: list[Any]
+    action: EncodedAction
+    reward: float
+    log_prob: float
+    parts: list[float] | None
+
+
+class EarlyReward(NamedTuple):
+    """Rewards by key whose decision is unknown, and until when they wait."""
+
+    until: float
+    rewards: dict[str, GivenReward]
+
+
+class DecisionsState(msgspec.Struct):
+    """Everything that ``Decisions`` remembers, as it is saved."""
+
+    elapsed: float
+    last: float | None
+    opened: dict[str, MadeDecision]
+    closed: dict[str, MadeDecision]
+    early: dict[str, EarlyReward]
+    rows: list[MaturedRow]
+    counts: dict[str, int]
+    tally: ActionTally
+    comparisons: dict[str, GroupComparison]
+
+
+class Decisions:
+    """Open decisions and their rewards; when a decision matures, it becomes a row to learn from.
+
+    If ``reward_wait`` is above 0, a decision matures when so many seconds have passed, with the
+    rewards that came, combined. If it is 0, it matures at its first reward, or when all parts of
+    the reward have come, or after ``no_reward_after``. Decisions mature in the order in which they
+    were made, except those that mature by their reward.
+
+    ``rows`` are to be learned from, ``counts`` count what happened by kind, and ``tally`` counts
+    decisions and rows of each choice. Time is what passes between calls: if the clock is set back,
+    no time has passed.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        menu = settings.menu
+        self._wait, self._default = settings.longest_wait, settings.default_reward
+        self._at_reward, self._combine = settings.reward_wait == 0, settings.combine
+        self._parts, self._quarantine = settings.reward_parts, settings.quarantine
+        self._by_slot = self._parts is not None and self._parts.kind == SLOTS
+        self._context, self._columns = settings.context, len(menu.slots) + len(menu.ranges)
+        self._plain = menu.plain
+        self.elapsed = 0.0
+        self._last: float | None = None
+        self._open: OrderedDict[str, MadeDecision] = OrderedDict()
+        self._closed: OrderedDict[str, MadeDecision] = OrderedDict()
+        self._early: OrderedDict[str, EarlyReward] = OrderedDict()
+        self._early_rewards = self._early_bytes = 0
+        self.rows: list[MaturedRow] = []
+        self.counts: Counter[str] = Counter()
+        self.tally = ActionTally.empty(len(menu.slots), len(menu.ranges))
+        self._comparisons = GroupComparisons.of(settings)
+        self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
+
+    def advance(self, clock: float) -> float:
+        """Let time pass up to what the clock shows; return the seconds that have passed."""
+        if self._last is not None and clock > self._last:
+            self.elapsed += clock - self._last
+        self._last = clock
+        now = self.elapsed
+        if self._wait < math.inf:
+            while self._open:
+                made = next(iter(self._open.values()))
+                if now - made.at < self._wait:
+                    break
+                self._mature(made)
+        while self._early and next(iter(self._early.values())).until <= now:
+            self.counts["orphans"] += 1
+            self._release(next(iter(self._early)))
+        return now
+
+    def find(self, identifier: str) -> MadeDecision | None:
+        """The decision with this id; None if there is none, or it was forgotten."""
+        return self._open.get(identifier) or self._closed.get(identifier)
+
+    def add(self, made: MadeDecision) -> None:
+        """Add a new decision; rewards that came before it count."""
+        identifier = made.answer.id
+        self.counts["decisions"] += 1
+        self.tally.decided_one(made.action)
+        self._open[identifier] = made
+        if identifier in self._early:
+            made.rewards = self._release(identifier)
+            self._close_if_complete(made)
+        if self._wait == math.inf and len(self._open) > DECISIONS_KEPT:
+            self._open.popitem(last=False)
+
+    def reward(self, identifier: str, given: CheckedReward) -> tuple[Receipt, bool]:
+        """Record a reward; return its receipt and whether it is new.
+
+        A ``ConflictError`` is raised if another value came under the same key.
+        """
+        made = self.find(identifier)
+        if made is None:
+            return self._reward_unknown(identifier, given)
+        before = made.rewards.get(given.key)
+        if before is not None:
+            _check_same(identifier, given, before)
+            return Receipt(identifier, "late" if before.late else "accepted", True), False
+        late = self.elapsed - made.at >= self._wait
+        made.rewards[given.key] = GivenReward(given.value, given.parts, late)
+        if identifier in self._open:
+            self.counts["rewards"] += 1
+            self._close_if_complete(made)
+        else:
+            self.counts["late rewards"] += 1
+        return Receipt(identifier, "late" if late else "accepted"), True
+
+    def activate(self, identifier: str) -> Receipt:
+        """Note that the action of a decision was carried out."""
+        made = self.find(identifier)
+        if made is None:
+            raise NotFoundError(
+                f"there is no decision {identifier!r} to activate, or it was forgotten: give the "
+                "id of a decision of this bandit"
+            )
+        if made.activation:
+            return Receipt(identifier, made.activation, True)
+        made.activation = "late" if self.elapsed - made.at >= self._wait else "accepted"
+        if identifier in self._open:
+            self.counts["activations"] += 1
+            made.activated = True
+            self._close_if_complete(made)
+        else:
+            self.counts["late activations"] += 1
+        return Receipt(identifier, made.activation)
+
+    @property
+    def pending(self) -> int:
+        """How many decisions will mature as time passes."""
+        return len(self._open) if self._wait < math.inf else 0
+
+    @property
+    def comparisons(self) -> dict[str, GroupComparison]:
+        """What is known about the holdout and the control."""
+        if self._compared:
+            groups, rewards, units = zip(*self._compared, strict=True)
+            records = np.array([group_record(group) for group in groups], dtype=GROUP_RECORD)
+            unit = np.array(units, dtype=object)
+            self._comparisons.add(records, np.array(rewards, dtype=np.float64), unit)
+            self._compared.clear()
+        return self._comparisons.by_group
+
+    def columns(self) -> Columns:
+        """The rows to learn from, as columns."""
+        rows, empty = self.rows, Columns.empty(self._context.width, self._columns)
+        if not rows:
+            return empty
+        values, action, reward, log_prob, parts = zip(*rows, strict=True)
+        return Columns(
+            self._context.encode_many(values),
+            np.array(action, dtype=np.float64),
+            np.array(reward, dtype=np.float64),
+            np.array(log_prob, dtype=np.float64),
+            np.array(parts, dtype=np.float64) if self._by_slot else None,
+        )
+
+    def saved(self) -> DecisionsState:
+        """What is remembered."""
+        return DecisionsState(
+            self.elapsed,
+            self._last,
+            self._open,
+            self._closed,
+            self._early,
+            self.rows,
+            self.counts,
+            self.tally,
+            self.comparisons,
+        )
+
+    def restore(self, saved: DecisionsState) -> None:
+        """Go on with what ``saved`` returned."""
+        self.elapsed, self._last = saved.elapsed, saved.last
+        self._open, self._closed = OrderedDict(saved.opened), OrderedDict(saved.closed)
+        self._early = OrderedDict(saved.early)
+        for identifier, early in self._early.items():
+            self._early_rewards += len(early.rewards)
+            self._early_bytes += _bytes(identifier, early.rewards)
+        self.rows, self.counts, self.tally = saved.rows, Counter(saved.counts), saved.tally
+        self._comparisons.by_group = saved.comparisons
+
+    def _close_if_complete(self, made: MadeDecision) -> None:
+        """Let a decision mature if it waits for nothing but its reward, and that has come."""
+        if not self._at_reward or not made.activated or not made.rewards:
+            return
+        if self._parts is not None:
+            came = {name for one in made.rewards.values() for name in one.parts or ()}
+            if not self._parts.is_complete(dict.fromkeys(came, 0.0)):
+                return
+        self._mature(made)
+
+    def _mature(self, made: MadeDecision) -> None:
+        """Let an open decision mature with the rewards that came."""
+        answer, counts = made.answer, self.counts
+        del self._open[answer.id]
+        self._closed[answer.id] = made
+        if len(self._closed) > DECISIONS_KEPT:
+            self._closed.popitem(last=False)
+        came = [(one.value, one.parts) for one in made.rewards.values()]
+        given, parts = combined_reward(came, self._combine, self._parts)
+        reward = given
+        if reward is None and made.activated:
+            reward = self._default
+        counts["matured"] += 1
+        if not made.activated:
+            counts["never activated"] += 1
+        elif answer.holdout:
+            counts["held out"] += 1
+        elif answer.paused:
+            counts["paused"] += 1
+        elif reward is None:
+            counts["without reward"] += 1
+        else:
+            counts["learned"] += 1
+            if given is None:
+                counts["by default"] += 1
+            self._learn(made, reward, parts)
+        made.values = []
+        if made.activated and made.group is not None and reward is not None:
+            self._compared.append((made.group, reward, answer.unit))
+            if len(self._compared) >= COMPARED_AT_ONCE:
+                _ = self.comparisons
+
+    def _learn(self, made: MadeDecision, reward: float, parts: dict[str, float]) -> None:
+        propensity = made.answer.propensity
+        by_slot = None
+        if self._by_slot and self._parts is not None:
+            # The reward of a slot that did not come is 0.
+            by_slot = [parts.get(name, 0.0) for name in self._parts.names]
+        row = MaturedRow(made.values, made.action, reward, math.log(propensity), by_slot)
+        self.rows.append(row)
+        # A propensity of several slots is that of their joint action, and not of one choice.
+        self.tally.learned_one(made.action, reward, 1 / propensity if self._plain else 1.0)
+
+    def _reward_unknown(self, identifier: str, given: CheckedReward) -> tuple[Receipt, bool]:
+        """Let a reward wait for its decision, in a bounded number."""
+        early = self._early.get(identifier)
+        if early is None:
+            early = self._early[identifier] = EarlyReward(self.elapsed + self._quarantine, {})
+        before = early.rewards.get(given.key)
+        if before is not None:
+            _check_same(identifier, given, before)
+            return Receipt(identifier, "quarantined", True), False
+        self.counts["rewards"] += 1
+        early.rewards[given.key] = GivenReward(given.value, given.parts, False)
+        self._early_rewards += 1
+        self._early_bytes += REWARD_BYTES + len(identifier) + len(given.key)
+        while self._early_rewards > QUARANTINE_KEPT or self._early_bytes > QUARANTINE_BYTES:
+            self.counts["dropped from quarantine"] += 1
+            self._release(next(iter(self._early)))
+        return Receipt(identifier, "quarantined"), True
+
+    def _release(self, identifier: str) -> dict[str, GivenReward]:
+        rewards = self._early.pop(identifier).rewards
+        self._early_rewards -= len(rewards)
+        self._early_bytes -= _bytes(identifier, rewards)
+        return rewards
+
+
+def _bytes(identifier: str, rewards: dict[str, GivenReward]) -> int:
+    return sum(REWARD_BYTES + len(identifier) + len(key) for key in rewards)
+
+
+def _check_same(identifier: str, given: CheckedReward, before: GivenReward) -> None:
+    """Raise a ``ConflictError`` if another reward came under the same key."""
+    if (before.value, before.parts) != (given.value, given.parts):
+        raise ConflictError(
+            f"decision {identifier!r} already has the reward {before.parts or before.value} under "
+            f"the key {given.key!r}, so {given.parts or given.value} was not stored: give another "
+            "key to add to it"
+        )
