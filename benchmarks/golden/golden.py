@@ -283,7 +283,6 @@ ARMS = {
     "actions": ["A", "B"],
     "context": {"age": "number", "land": ["de", "fr"]},
     "policy": "linear-thompson",
-    "shadow": "linucb",
     "reward_wait": 0.05,
     "refit_rows": 1,
     "guard_rails": {"holdout": 0.5, "baseline": "A"},
@@ -309,25 +308,19 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/bandits", None),
     ("GET", PAGE, None),
     ("GET", "/", None),
-    *(("GET", f"{PAGE}/{name}", None) for name in ("overview", "arms", "lift", "shadow")),
+    *(("GET", f"{PAGE}/{name}", None) for name in ("overview", "arms", "lift")),
     *(("GET", f"{PAGE}/{name}", None) for name in ("health", "settings", "version-history")),
     *(("GET", f"{PAGE}/{name}", None) for name in ("contexts?field=land", "decisions", "alarms")),
     ("GET", f"{PAGE}/decisions?id=d1", None),
-    ("GET", f"{PAGE}/evaluations", None),
     ("GET", f"{PAGE}/export", None),
     ("POST", f"{PAGE}/publish", {"version": 0}),
     ("POST", f"{PAGE}/publish", {}),
     ("POST", f"{PAGE}/roll-back", None),
-    ("POST", f"{PAGE}/shadow/promote", None),
-    ("POST", f"{PAGE}/shadow/roll-back", None),
-    ("POST", f"{PAGE}/shadow", {"policy": "linear-thompson"}),
     ("POST", f"{PAGE}/alarms/acknowledge", None),
     ("POST", f"{PAGE}/choices", {"verb": "add", "choice": "C"}),
     ("PATCH", PAGE, {"refit_rows": 20}),
     ("POST", f"{PAGE}/pause", None),
     ("POST", f"{PAGE}/resume", None),
-    ("POST", f"{PAGE}/evaluations", {"policies": ["ucb1"]}),
-    ("DELETE", f"{PAGE}/evaluations/ID", None),
     ("POST", f"{PAGE}/archive", None),
     ("GET", "/metrics", None),
     ("POST", "/keys", {"scopes": ["admin"], "name": "golden"}),
@@ -350,9 +343,8 @@ def answers() -> dict[str, Any]:
     newest, headers = "", {}
 
     def ready() -> bool:
-        """Whether the bandit and its shadow have learned."""
-        versions, shadow = (client.get(f"{PAGE}/{name}").json() for name in ("versions", "shadow"))
-        return bool(versions["deciding"] and shadow["version"])
+        """Whether the bandit has learned."""
+        return bool(client.get(f"{PAGE}/versions").json()["deciding"])
 
     with closing(trial), closing(InProcess(make_app(service))) as client:
         wait_until(lambda: service.ready)

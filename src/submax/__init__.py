@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from submax import simulation as simulation
     from submax import strategies as strategies
     from submax import testing as testing
+    from submax.bandit.decision import LiftReport as LiftReport
     from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
     from submax.bandit.guard_rails import GuardRails as GuardRails
     from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
     from submax.bandit.learning import LearningWarning as LearningWarning
-    from submax.bandit.lift import LiftReport as LiftReport
     from submax.bandit.rewards import LateRewardWarning as LateRewardWarning
     from submax.core.conditioning import Belief as Belief
     from submax.core.conditioning import Estimator as Estimator
@@ -127,7 +127,7 @@ _HOME = {
     "Lag": "submax.simulation.delays",
     "LateRewardWarning": "submax.bandit.rewards",
     "LearningWarning": "submax.bandit.learning",
-    "LiftReport": "submax.bandit.lift",
+    "LiftReport": "submax.bandit.decision",
     "LinearContextual": "submax.environments.linear",
     "TabularBelief": "submax.core.conditioning",
     "TabularPolicy": "submax.core.policy",

@@ -126,14 +126,13 @@ def log_folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory) -> bytes:
-    """The file of a bandit with guard rails, a shadow, a version, and an alarm."""
+    """The file of a bandit with guard rails, a version, and an alarm."""
     path, clock = tmp_path_factory.mktemp("shop") / "shop.db", ManualClock()
     with submax.open(
         SQLiteStore(path, clock=clock),
         name="shop",
         actions=["A", "B"],
         guard_rails=RAILS,
-        shadow="rcp-submax",
         reward_wait=10,
         background=False,
         clock=clock,

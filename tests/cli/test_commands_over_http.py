@@ -44,7 +44,7 @@ def command(served, done, monkeypatch):
     return lambda *words: done(*[address if word is None else word for word in words])
 
 
-@pytest.mark.parametrize("words", [("status",), ("lift",), ("shadow", "show"), ("alarms", "show")])
+@pytest.mark.parametrize("words", [("status",), ("lift",), ("alarms", "show")])
 def test_the_server_is_shown_as_its_store_is(served, command, done, words):
     # The server may fit a version between the two commands.
     wait_until(lambda: command(*words, None) == done(*words, served[0]))
@@ -61,11 +61,8 @@ def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
     assert "ACTIVE" in command("alarms", "show", None)
     command("alarms", "acknowledge", None, "shop")
     assert "ACTIVE" not in command("alarms", "show", None)
-    assert "rcp-submax" in command("shadow", "promote", None, "shop")
-    assert "rcp-adaptive" in command("shadow", "roll-back", None, "shop")
-    command("shadow", "remove", None, "shop")
     audit = done("audit", file)
-    words = ["set", "pause", "archive", "resume", "acknowledge-alarms", "promote-shadow"]
+    words = ["set", "pause", "archive", "resume", "acknowledge-alarms"]
     assert all(f"  {word}  shop" in audit for word in words)
 
 
@@ -84,7 +81,7 @@ def test_a_decision_is_made_and_rewarded(command):
         (("pause", "ADDRESS", "other"), "(not-found)"),
         (("reward", "ADDRESS", "visit-1", "2"), "2"),
         (("decide", "ADDRESS", "--unit", "two words"), "unit"),
-        (("shadow", "set", "ADDRESS", "shop", "rcp-submx"), "'rcp-submax'"),
+        (("set", "ADDRESS", "shop", "policy=rcp-submx"), "'rcp-submax'"),
         (("export", "ADDRESS"), "http://127.0.0.1"),
         (("status", "http://"), "'http://'"),
     ],

@@ -26,8 +26,6 @@ INTRO = """# Columns of logs
 write one row for each decision. `submax evaluate` and `Log.read` understand the file without
 being told anything. The names and types of the columns on this page are generated from the code
 by `make docs`."""
-SHADOW = """If there was a shadow policy, `shadow_version`, `shadow_probability` (of the action that
-was taken) and `shadow_action` (the choice of the shadow) follow."""
 REWARDS_INTRO = """## An export of rewards
 
 `submax export homepage.db --rewards rewards.parquet` also writes one row for each reward, as it
@@ -47,7 +45,6 @@ def page() -> str:
     parts = [
         INTRO,
         _columns(_decision_schema(), "decision_columns", words),
-        SHADOW,
         REWARDS_INTRO,
         _columns(reward_schema(), "reward_columns", {}),
         READ_INTRO,

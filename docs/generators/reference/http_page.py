@@ -10,7 +10,6 @@ from docs.generators.reference.schema_words import Schema, cell, fields_table, t
 from submax.web.server.interface.description import REFUSALS, description
 from submax.web.server.interface.operation import Operation
 from submax.web.server.interface.operations.bandits import bandit_operations
-from submax.web.server.interface.operations.evaluating import evaluation_operations
 from submax.web.server.interface.operations.operating import operating_operations
 from submax.web.server.interface.operations.requests import request_operations
 from submax.web.server.interface.operations.server import server_operations
@@ -21,7 +20,6 @@ GROUPS = {
     "Decisions and rewards": request_operations,
     "Bandits": bandit_operations,
     "Operating a bandit": operating_operations,
-    "Evaluating the log": evaluation_operations,
     "Keys and the server": server_operations,
 }
 INTRO = """# HTTP interface

@@ -10,8 +10,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
 from submax.live.monitoring.alarms import alarm_records
-from submax.live.monitoring.alarms.webhook import WEBHOOK_FAILURES
-from submax.live.monitoring.shadow.shadow_worker import SHADOW_FAILURES
 from submax.live.serving.live_state import DAMAGED
 from submax.web.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
 
@@ -32,7 +30,7 @@ LABELS = """## Labels
 - `kind` of `submax_failures_total` is {failures}.
 - `kind` of `submax_alarms` is {alarms}.
 - `le` of `submax_request_seconds_bucket` is an upper limit in seconds: {buckets}."""
-FAILURES = (SIMPLER, UNIFORM, LATE, DAMAGED, SHADOW_FAILURES, WEBHOOK_FAILURES)
+FAILURES = (SIMPLER, UNIFORM, LATE, DAMAGED)
 ALARMS = (
     alarm_records.REWARD_RATE,
     alarm_records.MISSING_REWARDS,

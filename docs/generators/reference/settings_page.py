@@ -19,7 +19,6 @@ from submax.bandit.settings import (
     Settings,
 )
 from submax.core.processes import BY_FILE
-from submax.live.monitoring.alarms.webhook_options import PRIVATE, SECRET
 from submax.web.server.running.serve_options import KEY, OPTIONS, STORE
 from submax.web.server.running.server_option import ServerOption
 
@@ -48,10 +47,6 @@ argument, such as `submax keys add` and `submax status`, read `SUBMAX_STORE` and
 OTHERS = {
     KEY: "The key that commands send to a server.",
     KEY + BY_FILE: "A file with this key.",
-    SECRET: "The secret by which alarms that are sent to a webhook are signed. Without it they are "
-    "not signed.",
-    PRIVATE: "`1` allows webhooks to addresses of this machine and of private networks, which are "
-    "otherwise refused.",
 }
 """Environment variables that are no options of the server."""
 

@@ -16,7 +16,8 @@ from submax.core.arrays import Floats
 from submax.core.rewards import Binary
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import Action, ActionSpec, ChoiceIndices, Slot
+from submax.schema.actions import ActionSpec, ChoiceIndices, Slot
+from submax.schema.names import Action
 
 FEW = 16
 """Fewer rows are faster added one by one than by numpy."""

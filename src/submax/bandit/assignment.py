@@ -3,7 +3,7 @@
 import hashlib
 import math
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -148,3 +148,17 @@ def action_codes(eligible: ChoiceIndices) -> NDArray[np.uint64]:
         # Mixed before the next slot is added, since sums of indices would coincide.
         codes = (mixed(codes)[:, None] + own).ravel()
     return mixed(codes)
+
+
+class CheckedRequest(NamedTuple):
+    """The id of a decision that is to be made, and what it is made from.
+
+    ``values`` are those of the context, in the order of its fields. ``unit`` is the visitor or
+    customer for whom it is made, None if the caller named none.
+    """
+
+    identifier: str
+    values: list[Any]
+    eligible: ChoiceIndices
+    activate: bool
+    unit: str | None = None

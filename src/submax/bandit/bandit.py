@@ -20,7 +20,8 @@ from submax.bandit.arms import (
     missing_rails,
     rail_notices,
 )
-from submax.bandit.decision import CheckedRequest, Decision, Receipt, UnknownDecisionWarning
+from submax.bandit.assignment import CheckedRequest
+from submax.bandit.decision import Decision, LiftReport, Receipt, UnknownDecisionWarning
 from submax.bandit.declaration import (
     changed_choices,
     changed_settings,
@@ -35,7 +36,7 @@ from submax.bandit.declaration import (
 from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
 from submax.bandit.guard_rails import GuardRailWarning, Ramp
 from submax.bandit.learning import Learner, RefitResult, why_nothing_matured
-from submax.bandit.lift import LiftReport, lift_reports
+from submax.bandit.lift import lift_reports
 from submax.bandit.maturing import Decisions, DecisionsState, MadeDecision
 from submax.bandit.names import check_identifier
 from submax.bandit.rewards import CheckedReward, LateRewards, LateRewardWarning, RewardValues

@@ -1,10 +1,10 @@
-"""Decisions and receipts, which callers get, and the checked request for a decision."""
+"""What callers get: decisions, receipts and reports on lift. Clients import it without numpy."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from submax.schema.actions import Action, ChoiceIndices
+from submax.schema.names import Action
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -61,15 +61,37 @@ class UnknownDecisionWarning(UserWarning):
         )
 
 
-class CheckedRequest(NamedTuple):
-    """The id of a decision that is to be made, and what it is made from.
+class SampleRatioReport(msgspec.Struct, frozen=True):
+    """Whether a group has the share that it should have; see ``SampleRatio``."""
 
-    ``values`` are those of the context, in the order of its fields. ``unit`` is the visitor or
-    customer for whom it is made, None if the caller named none.
+    expected: float
+    observed: float
+    p_value: float
+    alarm: bool
+
+
+class LiftReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference in reward per decision between a bandit and a group, ``against`` it.
+
+    With a chance of 95 % the truth is between ``low`` and ``high`` at all times together, however
+    often one looks; None: nothing can be said on this side. The truth is the mean difference over
+    all decisions that have matured since the groups were last changed. ``exact``: the chance
+    holds for any number of decisions, not only for large samples. ``cautions`` are sentences about
+    what the interval relies on. In an ``aa_test`` both groups decide alike, and ``alarm`` means
+    that they differ nevertheless, or that their sizes are wrong.
     """
 
-    identifier: str
-    values: list[Any]
-    eligible: ChoiceIndices
-    activate: bool
-    unit: str | None = None
+    against: str
+    action: Any
+    estimate: float | None
+    low: float | None
+    high: float | None
+    exact: bool
+    mean: float | None
+    mean_of_group: float | None
+    decisions: int
+    decisions_of_group: int
+    sample_ratio: SampleRatioReport | None
+    aa_test: bool
+    alarm: bool
+    cautions: list[str]

@@ -14,8 +14,12 @@ from submax.bandit.active_version import (
     DrawnAction,
     joint_action,
 )
-from submax.bandit.assignment import ExperimentAssignment, UnitNumbers, action_codes
-from submax.bandit.decision import CheckedRequest
+from submax.bandit.assignment import (
+    CheckedRequest,
+    ExperimentAssignment,
+    UnitNumbers,
+    action_codes,
+)
 from submax.bandit.guard_rails import Place, Ramp, find_places, limits_at
 from submax.bandit.names import check_identifier, new_identifier
 from submax.core.arrays import Floats

@@ -10,7 +10,8 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import TOLERANCE
-from submax.schema.actions import LISTED, Action, ActionSpec, ChoiceIndices
+from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices
+from submax.schema.names import Action
 
 
 class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from submax.bandit.assignment import GROUP_NUMBERS
+from submax.bandit.decision import LiftReport, SampleRatioReport
 from submax.bandit.settings import Settings
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
@@ -368,42 +369,6 @@ def log_evidence(expected: float, chosen: Integers, count: Integers) -> Floats:
     mixed = betaln(first + chosen, second + others) - betaln(first, second)
     evidence: Floats = mixed - chosen * np.log(expected) - others * np.log1p(-expected)
     return evidence
-
-
-class SampleRatioReport(msgspec.Struct, frozen=True):
-    """Whether a group has the share that it should have; see ``SampleRatio``."""
-
-    expected: float
-    observed: float
-    p_value: float
-    alarm: bool
-
-
-class LiftReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference in reward per decision between a bandit and a group, ``against`` it.
-
-    With a chance of 95 % the truth is between ``low`` and ``high`` at all times together, however
-    often one looks; None: nothing can be said on this side. The truth is the mean difference over
-    all decisions that have matured since the groups were last changed. ``exact``: the chance
-    holds for any number of decisions, not only for large samples. ``cautions`` are sentences about
-    what the interval relies on. In an ``aa_test`` both groups decide alike, and ``alarm`` means
-    that they differ nevertheless, or that their sizes are wrong.
-    """
-
-    against: str
-    action: Any
-    estimate: float | None
-    low: float | None
-    high: float | None
-    exact: bool
-    mean: float | None
-    mean_of_group: float | None
-    decisions: int
-    decisions_of_group: int
-    sample_ratio: SampleRatioReport | None
-    aa_test: bool
-    alarm: bool
-    cautions: list[str]
 
 
 ERROR = 0.05

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -56,7 +55,7 @@ FIXED = (
 have to be understood in another way."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
-STORE_ONLY = ("shadow", "alarms", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
+STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
 """Settings of bandits with a store, which fit versions."""
 
 
@@ -64,20 +63,18 @@ MAX_ADDRESS_LENGTH = 2000
 
 
 class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Alarms and their webhook.
+    """When there is an alarm.
 
-    ``webhook`` is an address to which every alarm is sent as JSON by POST; None: alarms are only
-    shown. ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
+    ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
     missing rewards, within 100,000 decisions. ``smallest_propensity`` is an alarm if an action was
     drawn with a smaller probability; 0: it never is.
     """
 
-    webhook: Annotated[str, Meta(max_length=MAX_ADDRESS_LENGTH)] | None = None
     false_alarms: float = 0.01
     smallest_propensity: float = 0.0
 
     def check(self) -> None:
-        """Refuse numbers that are no probabilities, and addresses that are not of the web."""
+        """Refuse numbers that are no probabilities."""
         probability("false_alarms", self.false_alarms)
         probability("smallest_propensity", self.smallest_propensity)
         if not 0 < self.false_alarms < 1:
@@ -86,24 +83,6 @@ class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 "give one such as 0.01",
                 parameter="false_alarms",
             )
-        if self.webhook is not None:
-            check_webhook(self.webhook)
-
-
-def check_webhook(address: str) -> None:
-    """Refuse an address to which no alarm could be sent."""
-    try:
-        parts = urlsplit(address)
-        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        good = bool(named) and "@" not in parts.netloc and len(address) <= MAX_ADDRESS_LENGTH
-    except ValueError:
-        good = False
-    if not good or not address.isascii() or not address.isprintable() or " " in address:
-        raise InputError(
-            f"the webhook {address!r:.80} is not allowed: give an address such as "
-            "https://hooks.example.com/submax, without a user name and password",
-            parameter="webhook",
-        )
 
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -120,7 +99,6 @@ class BanditOptions(TypedDict, total=False):
     action_features: Mapping[str, Mapping[str, Any]]
     context: Mapping[str, Any]
     policy: str | Mapping[str, Any] | Policy[Any]
-    shadow: str | Mapping[str, Any] | Policy[Any] | None
     rewards: Scale | str | Mapping[str, Any]
     combine: Combination
     reward_wait: float | timedelta
@@ -180,22 +158,9 @@ def _converted(given: object, kind: type[Part], setting: str, word: str) -> Part
         raise InputError(f"{setting}: {error}") from error
 
 
-def _shadow(given: object) -> str | dict[str, Any] | None:
-    if given is None:
-        return None
-    specification = PolicySpecification.of(given)
-    if specification.is_object:
-        raise InputError(
-            f"the shadow was given as {given!r:.80}, which no table can describe, so that it could "
-            "not be made again: give a name, or a table {'kind': 'my_policy.py:MyPolicy'}"
-        )
-    return specification.data
-
-
 CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
-    "shadow": _shadow,
     "rewards": declared_rewards,
     "guard_rails": _guard_rails,
     "alarms": _alarms,
@@ -224,9 +189,6 @@ def check_settings(settings: "Settings", policy: Policy[Any] | None) -> None:
     # A policy that does not suit the problem is refused here, not at the first decision.
     if policy is not None:
         policy.init(settings.problem, 1, np.random.default_rng(0))
-    if settings.shadow is not None:
-        shadow = PolicySpecification(settings.shadow).build()
-        shadow.init(settings.problem, 1, np.random.default_rng(0))
 
 
 def _check_sum(settings: "Settings", scale: Scale) -> None:
@@ -334,7 +296,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     menu: ActionSpec
     context: ContextSchema = ContextSchema()
     policy: str | dict[str, Any] = "rcp-adaptive"
-    shadow: str | dict[str, Any] | None = None
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
     combine: Annotated[
         Combination,
@@ -575,13 +536,6 @@ PLAIN_FORMS: dict[str, Any] = {
     "policy": Annotated[
         str | dict[str, Any],
         Meta(description="The name of a preset such as 'rcp-adaptive', or a table with a 'kind'."),
-    ],
-    "shadow": Annotated[
-        str | dict[str, Any] | None,
-        Meta(
-            description="A second policy, as in 'policy', that decides beside the first: what it "
-            "would have done is logged and compared, and never displayed. None: there is none."
-        ),
     ],
     "rewards": Annotated[
         str | dict[str, Any],

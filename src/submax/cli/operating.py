@@ -1,6 +1,5 @@
 """Carries out the commands on a bandit, in a store or on a server."""
 
-import json
 import os
 import sqlite3
 from abc import ABC, abstractmethod
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple, Self
 import click
 import msgspec
 
-from submax.bandit.decision import Decision, Receipt
+from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.guard_rails import limits_at
-from submax.bandit.lift import LiftReport, lift_reports
+from submax.bandit.lift import lift_reports
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.processes import variable_text
@@ -29,8 +28,6 @@ from submax.live.log.export import Export
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.snapshot import read_snapshot
 from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.shadow.shadow_comparison import stored_report
-from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
 from submax.live.operating.audit_log import COMMAND_LINE, AuditEntry, AuditLog
 from submax.live.operating.current_probabilities import CurrentProbabilities
@@ -153,7 +150,7 @@ VERBS = {"paused": "pause", "active": "resume", "archived": "archive"}
 class OperatedBandit(ABC):
     """A bandit that commands look at and change: in a store, or on a server over HTTP.
 
-    Every change of settings, shadows and alarms is recorded in the audit.
+    Every change of settings and alarms is recorded in the audit.
     """
 
     name: str
@@ -187,22 +184,6 @@ class OperatedBandit(ABC):
     @abstractmethod
     def reward(self, identifier: str, value: Any, **which: str | None) -> Receipt:
         """Record a reward; ``which`` has its key, its name and its slot."""
-
-    @abstractmethod
-    def shadow(self) -> ShadowReport:
-        """Compare the shadow with the policy that decides."""
-
-    @abstractmethod
-    def set_shadow(self, policy: str | dict[str, Any] | None) -> ShadowReport:
-        """Set a shadow, or none, and return how it compares."""
-
-    @abstractmethod
-    def promote_shadow(self) -> tuple[str | dict[str, Any], int]:
-        """Let the shadow decide; return the policy and the version that decide now."""
-
-    @abstractmethod
-    def roll_back_shadow(self) -> tuple[str | dict[str, Any], int]:
-        """Undo the last promotion; return the policy and the version that decide now."""
 
     @abstractmethod
     def alarms(self) -> list[PrintedAlarm]:
@@ -326,25 +307,6 @@ class StoredBandit(OperatedBandit):
         with self._opened() as bandit:
             return bandit.reward(identifier, value, **which)
 
-    def shadow(self) -> ShadowReport:
-        with opened_for_reading(self._place) as store:
-            return stored_report(store, chosen_bandit(bandit_names(store), self.name))
-
-    def set_shadow(self, policy: str | dict[str, Any] | None) -> ShadowReport:
-        with self._opened() as bandit:
-            bandit.set_shadow(policy, by=COMMAND_LINE)
-            return bandit.shadow()
-
-    def promote_shadow(self) -> tuple[str | dict[str, Any], int]:
-        with self._opened() as bandit:
-            version = bandit.promote_shadow(by=COMMAND_LINE)
-            return bandit.settings.policy, version
-
-    def roll_back_shadow(self) -> tuple[str | dict[str, Any], int]:
-        with self._opened() as bandit:
-            version = bandit.roll_back_shadow(by=COMMAND_LINE)
-            return bandit.settings.policy, version
-
     def alarms(self) -> list[PrintedAlarm]:
         with opened_for_reading(self._place) as store:
             alarms = AlarmLog(store, chosen_bandit(bandit_names(store), self.name)).follow()
@@ -412,20 +374,6 @@ class ServedBandit(OperatedBandit):
 
     def reward(self, identifier: str, value: Any, **which: str | None) -> Receipt:
         return self._client.reward(identifier, value, **which)
-
-    def shadow(self) -> ShadowReport:
-        return self._client.shadow()
-
-    def set_shadow(self, policy: str | dict[str, Any] | None) -> ShadowReport:
-        return self._client.set_shadow(policy)
-
-    def promote_shadow(self) -> tuple[str | dict[str, Any], int]:
-        version = self._client.promote_shadow()
-        return self._client.show()["policy"], version
-
-    def roll_back_shadow(self) -> tuple[str | dict[str, Any], int]:
-        version = self._client.roll_back_shadow()
-        return self._client.show()["policy"], version
 
     def alarms(self) -> list[PrintedAlarm]:
         return [
@@ -651,66 +599,6 @@ def _context_table(context: tuple[str, ...]) -> dict[str, Any]:
             )
         table[field] = value_of(text)
     return table
-
-
-def run_show_shadow(place: str, name: str | None) -> None:
-    """Print how the shadow compares with the policy that decides."""
-    with operated(place, name) as bandit:
-        click.echo(_shadow_text(bandit.shadow()))
-
-
-def run_set_shadow(place: str, name: str, policy: str | None) -> None:
-    """Set a shadow, or none."""
-    with operated(place, name) as bandit:
-        report = bandit.set_shadow(None if policy is None else parsed_policy(policy))
-    click.echo(_shadow_text(report))
-
-
-def run_promote_shadow(place: str, name: str) -> None:
-    """Let the shadow decide."""
-    with operated(place, name) as bandit:
-        policy, version = bandit.promote_shadow()
-    click.echo(f"{name} decides by {_policy_title(policy)} now, version {version}.")
-
-
-def run_roll_back_shadow(place: str, name: str) -> None:
-    """Undo the last promotion."""
-    with operated(place, name) as bandit:
-        policy, version = bandit.roll_back_shadow()
-    click.echo(f"{name} decides by {_policy_title(policy)} again, version {version}.")
-
-
-def parsed_policy(text: str) -> str | dict[str, Any]:
-    """A policy of the command line: a name, or a table as JSON."""
-    if not text.lstrip().startswith("{"):
-        return text
-    try:
-        table: dict[str, Any] = json.loads(text)
-        return table
-    except ValueError as error:
-        raise InputError(
-            f"the policy {text!r:.80} is no JSON ({error}): give a name, or a table such as "
-            '\'{"kind": "thompson", "beta": 9}\''
-        ) from error
-
-
-def _policy_title(policy: str | dict[str, Any]) -> str:
-    return PolicySpecification(policy).title
-
-
-def _shadow_text(report: ShadowReport) -> str:
-    if report.state == "none":
-        return "There is no shadow."
-    lines = [f"Shadow {_policy_title(report.policy)}: {report.state}, version {report.version}"]
-    if report.reason:
-        lines.append(f"It was switched off: {report.reason}")
-    lines.append(f"{report.judged:,} decisions judged, {report.compared:,} compared")
-    if report.estimate is not None and report.low is not None and report.high is not None:
-        lines.append(
-            f"Reward per decision compared with the bandit: {report.estimate:+.4g}, 95 % interval "
-            f"for any number of looks {report.low:+.4g} to {report.high:+.4g}: {report.verdict}"
-        )
-    return "\n".join(lines)
 
 
 STATUS_COUNTS = ("decisions", "learned", "held out", "late rewards")

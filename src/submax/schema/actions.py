@@ -11,11 +11,7 @@ from submax.core.errors import ConflictError, InputError
 from submax.core.problem import ActionFeatures
 from submax.core.spaces import Arms, Box, Mixed, Slots, Space, check_bounds
 from submax.schema.context import LARGEST, as_number
-from submax.schema.names import check_name, short_repr
-
-Action = str | dict[str, str | float]
-"""The name of an arm, or the chosen value of every slot and range by its name."""
-
+from submax.schema.names import Action, check_name, short_repr
 
 ARMS = ""
 """The name of the only slot if the actions are plain arms."""

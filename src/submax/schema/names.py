@@ -1,4 +1,4 @@
-"""Names of choices, slots, fields and categories."""
+"""Names of actions, choices, slots, fields and categories."""
 
 from threading import Lock
 from typing import Any, TypeVar
@@ -11,6 +11,9 @@ LONGEST_NAME = 200
 """Largest number of characters of a name, so that messages and tables stay readable."""
 LONGEST_REPR = 60
 """Largest number of characters of a value in an error message."""
+
+Action = str | dict[str, str | float]
+"""The name of an arm, or the chosen value of every slot and range by its name."""
 
 
 def check_name(what: str, value: object) -> None:

@@ -25,8 +25,6 @@ BODIES = {
     "publish": {"version": 0},
     "add-key": {"scopes": ["read"]},
     "set": {"refit_rows": 10},
-    "set-shadow": {"policy": "random"},
-    "evaluate": {"policies": ["there is none of this name"]},
 }
 ALLOWED = {
     "decide": {"decide", "decide-many", "activate"},

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 from waiting import wait_until
 
@@ -141,34 +140,6 @@ def test_alarms_are_listed_measured_and_acknowledged(http, store):
     assert done(http.get("/audit"))["changes"][0]["operation"] == "acknowledge-alarms"
 
 
-def test_a_shadow_is_set_promoted_and_taken_back(http):
-    created(http, {**ARMS, "reward_wait": 0.05, "refit_rows": 1})
-    path = "/bandits/arms/shadow"
-    for wrong in (
-        "rcp-submx",
-        {"kind": "my_policy.py:MyPolicy"},
-        {"kind": "thompson", "beta": 1e12},
-    ):
-        assert done(http.post(path, json={"policy": wrong}), 400)["code"] == "invalid-input"
-    for change in ("promote", "roll-back"):
-        assert done(http.post(f"{path}/{change}"), 409)["code"] == "conflict"
-    assert done(http.get(path))["state"] == "none"
-    assert done(http.post(path, json={"policy": "rcp-submax"}))["policy"] == "rcp-submax"
-
-    def has_version():
-        visit = decided(http)["id"]
-        http.post("/bandits/arms/reward", json={"id": visit, "value": 1})
-        return done(http.get(path))["version"] > 0
-
-    wait_until(has_version)
-    done(http.post(f"{path}/promote"))
-    assert done(http.get("/bandits/arms"))["policy"] == "rcp-submax"
-    done(http.post(f"{path}/roll-back"))
-    assert done(http.get("/bandits/arms"))["policy"] == ARMS["policy"]
-    audited = [one["operation"] for one in done(http.get("/audit"))["changes"]]
-    assert audited == ["roll-back-shadow", "promote-shadow", "set-shadow", "create"]
-
-
 def test_the_client_operates_a_bandit(serve, tmp_path):
     file = tmp_path / "arms.db"
     submax.open(file, actions=["A", "B"], background=False).close()
@@ -180,32 +151,3 @@ def test_the_client_operates_a_bandit(serve, tmp_path):
         assert client.pause()["status"] == "paused"
         assert client.archive()["status"] == "archived"
         assert client.resume()["status"] == "active"
-
-
-@pytest.mark.soak
-def test_an_evaluation_finds_a_better_policy_and_takes_no_files(http, seed):
-    rng, chance = np.random.default_rng(seed), {"Plain": 0.1, "Bold <b>": 0.9}
-    created(http, {"name": "arms", "actions": [*chance], "reward_wait": 0, "policy": "random"})
-    path, requests = "/bandits/arms/evaluations", {"requests": [{}] * 600}
-    made = done(http.post("/bandits/arms/decide-many", json=requests))["decisions"]
-    values = [float(rng.random() < chance[one["action"]]) for one in made]
-    rewards = [{"id": one["id"], "value": value} for one, value in zip(made, values, strict=True)]
-    done(http.post("/bandits/arms/reward-many", json={"rewards": rewards}))
-    for policies in ([], ["rcp-submx"], ["mine.py:Mine"], [{"kind": "x.py:Y"}], ["random"] * 2):
-        refused = done(http.post(path, json={"policies": policies}), 400)
-        assert refused["code"] == "invalid-input"
-    done(http.post(path, json={"policies": ["rcp-submax"]}), 202)
-
-    def ended():
-        (found,) = done(http.get(path))["evaluations"]
-        return found if found["status"] != "running" else None
-
-    evaluation = wait_until(ended)
-    assert (evaluation["status"], evaluation["error"]) == ("done", "")
-    (better,) = evaluation["result"]["differences"]
-    # The log was made by uniform choice, and the policy takes the better arm: 0.9 and not 0.5.
-    error = (better["high"] - better["low"]) / (2 * 1.96)
-    assert abs(better["value"] - 0.4) < 5 * error
-    page = http.get(path, headers={"accept": "text/html,*/*;q=0.8"}).text
-    assert "<svg" in page
-    assert "<b>" not in page

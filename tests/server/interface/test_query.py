@@ -33,7 +33,7 @@ def described(http):
 
 
 def place(path):
-    return path.format(name="b", id="none", evaluation="none")
+    return path.format(name="b", id="none")
 
 
 def declared(operation):

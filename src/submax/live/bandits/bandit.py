@@ -14,8 +14,8 @@ from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.live.background import BACKGROUND
+from submax.live.bandits.managed_bandit import ManagedBandit
 from submax.live.bandits.saved_bandit import SavedBandit, generator_at
-from submax.live.bandits.shadowed_bandit import ShadowedBandit
 from submax.live.declaring.declare import check_options, declare_in_memory
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
@@ -23,8 +23,6 @@ from submax.live.fitting.training.training_process import (
     TrainingProcess,
     shared_training_process,
 )
-from submax.live.monitoring.shadow.shadow_runner import ShadowRunner
-from submax.live.monitoring.shadow.shadow_worker import ShadowWorker
 from submax.live.running.background import Background
 from submax.live.running.scheduler import Scheduler
 from submax.live.store.memory_store import MemoryStore
@@ -40,7 +38,7 @@ DRAWING = 1
 """Put behind the seed of a bandit, so that decisions and fits have different random streams."""
 
 
-class Bandit(ShadowedBandit):
+class Bandit(ManagedBandit):
     """Decide, receive rewards, and learn from them.
 
     ``Bandit(actions)`` is in memory: it learns before the next decision, and ``save`` and ``load``
@@ -132,33 +130,24 @@ class Bandit(ShadowedBandit):
         bandit._begin(store, name, policy, rng, clock)
         refitter = Refitter(store, name, bandit._live_state, clock, training)
         bandit._learner = refitter
-        bandit._shadow = ShadowWorker(store, name, bandit._live_state, refitter, training=training)
         bandit._alarm_log = refitter.alarms.log
         ramps = bandit._live_state.projection.ramps
         if bandit.settings.guard_rails.burn_in or ramps:
             decided = refitter.catch_up().counts["decisions"]
             bandit.requests.draws.resume(decided, ramps)
         if background:
-            bandit._start_background(refitter, bandit._shadow, scheduler)
+            bandit._start_background(refitter, scheduler)
         return bandit
 
-    def _start_background(
-        self, refitter: Refitter, shadow: ShadowWorker, scheduler: Scheduler | None
-    ) -> None:
-        """Follow the settings, fit versions and let the shadow judge, beside decisions."""
-        self._shadow_runner = runner = ShadowRunner(self.name, shadow)
-
-        def follow() -> None:
-            self._live_state.follow()
-            runner.supervise()
-
+    def _start_background(self, refitter: Refitter, scheduler: Scheduler | None) -> None:
+        """Follow the settings and fit versions, beside decisions."""
         self._background = [
             Background(
                 f"submax-settings-{self.name}",
-                follow,
+                self._live_state.follow,
                 POLL_SECONDS,
                 scheduler=scheduler,
-                has_work=lambda: self._live_state.may_have_changed() or runner.has_work(),
+                has_work=self._live_state.may_have_changed,
             ),
             Background(
                 f"submax-refit-{self.name}",

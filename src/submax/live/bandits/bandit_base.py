@@ -17,8 +17,6 @@ from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
 from submax.live.lookup.believed_actions import BelievedActions
 from submax.live.monitoring.rollups.rollups import Rollups
-from submax.live.monitoring.shadow.shadow_runner import ShadowRunner
-from submax.live.monitoring.shadow.shadow_worker import ShadowWorker
 from submax.live.operating.current_probabilities import CurrentProbabilities
 from submax.live.running.background import Background
 from submax.live.serving.decision_draws import DecisionDraws
@@ -39,8 +37,6 @@ class BanditBase:
     """A store, the live state and a learner: what can be asked of a bandit, and how it ends."""
 
     _learner: Learner
-    _shadow: ShadowWorker | None = None
-    _shadow_runner: ShadowRunner | None = None
 
     def _begin(
         self,
@@ -127,10 +123,7 @@ class BanditBase:
         however few.
         """
         self._check_open()
-        result = self._learner.refit()
-        if self._shadow is not None and not self._background:
-            self._shadow.step()
-        return result
+        return self._learner.refit()
 
     def ledger(self) -> Ledger:
         """The ledger, after the whole log was read."""
@@ -175,8 +168,6 @@ class BanditBase:
         for one in self._background:
             one.stop()
         self._background = []
-        if self._shadow_runner is not None:
-            self._shadow_runner.stop()
         try:
             self._learner.snapshot()
         except StoreError as error:

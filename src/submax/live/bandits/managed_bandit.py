@@ -6,8 +6,9 @@ from typing import Unpack
 
 import msgspec
 
+from submax.bandit.decision import LiftReport
 from submax.bandit.guard_rails import DEFAULT_RAMP, LONGEST_RAMP, GuardRailWarning
-from submax.bandit.lift import LiftReport, lift_reports
+from submax.bandit.lift import lift_reports
 from submax.bandit.names import check_identifier
 from submax.bandit.rewards import DEFAULT_REWARD_KEY
 from submax.bandit.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
@@ -18,19 +19,27 @@ from submax.live.bandits.bandit_base import BanditBase
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
 from submax.live.fitting.online_learner import OnlineLearner
+from submax.live.fitting.refitter import Refitter
 from submax.live.log.records import CHOICE, PUBLISHED, DecisionMade, Fitted, Published
 from submax.live.lookup.believed_actions import BelievedAction
 from submax.live.lookup.decision_finder import DecisionFinder
 from submax.live.lookup.found_decision import DecisionRow, FoundDecision
+from submax.live.monitoring.alarms.alarm_log import AlarmLog
+from submax.live.monitoring.alarms.alarm_records import Alarm
 from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
 from submax.live.operating.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.operating.notices import missing_rails, notices
 from submax.live.store.event import Entry
 from submax.schema.actions import ARMS, LISTED, STATUS, ActionSpec, Change, clean_features
 
+ACKNOWLEDGE = "acknowledge-alarms"
+"""The name of the operation in the audit log."""
+
 
 class ManagedBandit(BanditBase):
-    """A bandit whose choices can be changed and whose versions can be published."""
+    """A bandit whose choices can be changed, whose versions can be published, and with alarms."""
+
+    _alarm_log: AlarmLog
 
     def add(
         self,
@@ -264,9 +273,38 @@ class ManagedBandit(BanditBase):
             )
         return self.publish(max((one for one in history if one < history[-1]), default=0))
 
+    def alarms(self) -> list[Alarm]:
+        """The last 100 alarms, newest first; see ``Alarm``."""
+        self._check_open()
+        self._check_versions()
+        return self._alarm_log.follow()[::-1]
+
+    def active_alarms(self) -> dict[str, int]:
+        """The number of active alarms by kind, as they were last read."""
+        return {} if isinstance(self._learner, OnlineLearner) else dict(self._alarm_log.active())
+
+    def acknowledge_alarms(self, *, by: str = PYTHON) -> int:
+        """Say that all alarms were seen, so that they are no longer active; return how many."""
+        self._check_open()
+        self._check_versions()
+        count = self._alarm_log.acknowledge()
+        if count:
+            self._audit(ACKNOWLEDGE, by, f"{count} alarms")
+        return count
+
+    def smallest_propensity(self) -> float | None:
+        """The smallest probability with which an action was drawn, if this process has read it."""
+        learner = self._learner
+        return learner.alarms.watch.state.smallest if isinstance(learner, Refitter) else None
+
     def _check_versions(self) -> None:
         if isinstance(self._learner, OnlineLearner):
             raise InputError(
                 "a bandit in memory keeps no versions to choose from; one with a store does: use "
                 "submax.open with a file, or save this one before it learns further"
             )
+
+    def _audit(self, operation: str, by: str, detail: str) -> None:
+        # The server writes its own entry, with the key.
+        if by:
+            AuditLog(self.store).write(AuditEntry(operation, self.name, "", by, detail))

@@ -9,7 +9,6 @@ from submax.live.log.bandits import (
     blob_prefix,
     log_stream,
     settings_stream,
-    shadow_stream,
 )
 from submax.live.log.records import DECLARED, DELETED
 from submax.live.store.event import Entry
@@ -34,7 +33,7 @@ def delete_bandit(store: Store, name: str) -> None:
         raise NotFoundError(f"there is no bandit {name!r} to delete: give the name of one")
     (written,) = store.append(settings, [Entry(DELETED, b"")]).result()
     time.sleep(NOTICE_SECONDS)
-    for stream in (log_stream(name), shadow_stream(name), alarm_stream(name)):
+    for stream in (log_stream(name), alarm_stream(name)):
         store.delete_events(stream, EVERYTHING)
     store.delete_segments(name)
     store.delete_blobs(blob_prefix(name))

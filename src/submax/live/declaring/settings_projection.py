@@ -16,12 +16,10 @@ from submax.live.log.records import (
     DECLARED,
     DELETED,
     HISTORY,
-    PROMOTED,
     PUBLISHED,
     VERSION,
     Fitted,
     History,
-    Promoted,
     Published,
     body_of,
 )
@@ -38,8 +36,8 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, ``published_at`` their times, ``history`` says what the bandit had learned before its
-    first decision, and ``promotions`` are those of shadows that were not taken back.
+    order, ``published_at`` their times, and ``history`` says what the bandit had learned before its
+    first decision.
     ``ramps`` are those of choices that were added later, until a version shows that they are over.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read, ``changed_at`` that of the last change of settings, and
@@ -54,7 +52,6 @@ class SettingsProjection:
         self.published: list[Published] = []
         self.published_at: list[float] = []
         self.history: History | None = None
-        self.promotions: list[Promoted] = []
         self.read_position = 0
         self.deleted = False
         self.groups_since = self.changed_at = declared.position
@@ -105,8 +102,6 @@ class SettingsProjection:
             self._end_ramps(fitted)
         elif event.kind == PUBLISHED:
             self._publish(body_of(event, Published), event.at)
-        elif event.kind == PROMOTED:
-            self._promote(body_of(event, Promoted))
         elif event.kind == HISTORY:
             self.history = body_of(event, History)
         elif event.kind == DELETED:
@@ -133,12 +128,6 @@ class SettingsProjection:
         ramps = tuple(ramp for ramp in self.ramps if ramp.since + ramp.decisions > decided)
         if len(ramps) < len(self.ramps):
             self.ramps = ramps
-
-    def _promote(self, promoted: Promoted) -> None:
-        if not promoted.undone:
-            self.promotions.append(promoted)
-        elif self.promotions:
-            self.promotions.pop()
 
     def _publish(self, published: Published, at: float) -> None:
         """Note a publication; see ``Published`` for when an automatic one is ignored."""

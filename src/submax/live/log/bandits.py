@@ -17,11 +17,6 @@ def settings_stream(name: str) -> str:
     return f"{name}{SETTINGS}"
 
 
-def shadow_stream(name: str) -> str:
-    """The stream of what the shadow of a bandit would have done."""
-    return f"{name}/shadow"
-
-
 def alarm_stream(name: str) -> str:
     """The stream of the alarms of a bandit."""
     return f"{name}/alarms"

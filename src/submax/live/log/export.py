@@ -14,7 +14,6 @@ from submax.live.log.exporting.decision_table import DecisionTable
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
-from submax.live.log.exporting.shadow_columns import ShadowColumns
 from submax.live.log.ledger import Reader, ledger_of
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
@@ -30,8 +29,7 @@ class Export:
     learned from: `held out`, `never activated`, `without reward`, `paused`. ``reward`` is the
     reward that was learned, or the one known so far; if rewards have names or slots,
     ``reward_NAME`` is the part of each, null if it did not come. ``late_rewards`` counts rewards
-    that came after the decision had matured. If there was a shadow, ``shadow_version`` of it gave
-    the action the probability ``shadow_probability`` and chose ``shadow_action`` itself.
+    that came after the decision had matured.
 
     The log is read twice, by pages. Memory holds some pages and what the ledger holds: the rewards
     of decisions that have not matured. What became of the other decisions is in a temporary file of
@@ -55,9 +53,7 @@ class Export:
             settings.context,
             OpenDecisions(collected.given.values, collected.activated, collected.given.parts),
             names,
-            ShadowColumns(store, name, menu).fields(),
         )
-        self._store, self._name, self._menu = store, name, menu
 
     def write(self, path: Path | str) -> int:
         """Write the decisions as Parquet; return their number."""
@@ -83,12 +79,11 @@ class Export:
             after = int(page.position[-1])
 
     def _decision_tables(self) -> Iterator[Any]:
-        shadow = ShadowColumns(self._store, self._name, self._menu)
         for page, begin, end in self._pages():
             positions = page.position[page.decisions]
-            outcomes, more = self._outcomes.read(positions), shadow.columns(positions.tolist())
+            outcomes = self._outcomes.read(positions)
             first, stop = np.searchsorted(page.decisions, [begin, end]).tolist()
-            yield self._decisions.build(page, outcomes, more).slice(first, stop - first)
+            yield self._decisions.build(page, outcomes).slice(first, stop - first)
 
 
 ROWS_PER_GROUP = 10_000

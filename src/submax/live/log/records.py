@@ -30,7 +30,6 @@ DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, ARCHIVED, DELETED = (
     "archived",
     "deleted",
 )
-PROMOTED = "promoted"
 Body = TypeVar("Body")
 
 
@@ -118,19 +117,6 @@ class Published(msgspec.Struct, frozen=True):
     version: int
     held: bool = False
     model: str | None = None
-
-
-class Promoted(msgspec.Struct, frozen=True):
-    """A shadow was promoted: it decides by ``version``.
-
-    ``policy`` and ``version_before`` decided until then. ``undone``: the last promotion was taken
-    back.
-    """
-
-    policy: str | dict[str, Any]
-    version_before: int
-    version: int
-    undone: bool = False
 
 
 DECODERS: dict[Any, msgspec.msgpack.Decoder[Any]] = {}

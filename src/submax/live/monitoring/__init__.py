@@ -1,1 +1,1 @@
-"""What is computed beside decisions: sums by time, lift, shadow policies, alarms."""
+"""What is computed beside decisions: sums by time and alarms."""

@@ -8,7 +8,8 @@ from submax.bandit.lift import lift_reports
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.ledger import Ledger
 from submax.live.operating.arm_status import ArmStatus, arm_statuses
-from submax.schema.actions import Action, ActionSpec
+from submax.schema.actions import ActionSpec
+from submax.schema.names import Action
 
 
 def notices(projection: SettingsProjection, serving: ActiveVersion, ledger: Ledger) -> list[str]:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from submax.bandit.active_version import ActiveVersion, DrawnAction
-from submax.bandit.assignment import ExperimentAssignment
-from submax.bandit.decision import CheckedRequest
+from submax.bandit.assignment import CheckedRequest, ExperimentAssignment
 from submax.bandit.guard_rails import Place, Ramp, limits_at
 from submax.live.serving.drawn_decision import DrawnDecision
 from submax.live.serving.units.unit_draws import UnitDraws

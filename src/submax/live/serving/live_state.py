@@ -15,8 +15,9 @@ from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import Action, EncodedAction
+from submax.schema.actions import EncodedAction
 from submax.schema.model import Model
+from submax.schema.names import Action
 
 DAMAGED = "damaged models"
 """The name under which models that cannot be read are counted among the failures of a bandit."""

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from submax.bandit.active_version import LATE, ActiveVersion
-from submax.bandit.decision import CheckedRequest, Decision, Receipt
+from submax.bandit.assignment import CheckedRequest
+from submax.bandit.decision import Decision, Receipt
 from submax.bandit.names import check_identifier, new_identifier
 from submax.bandit.rewards import LateRewards
 from submax.core.errors import ConflictError, InputError, NotFoundError

@@ -19,7 +19,6 @@ from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.live.bandits.open import default_name, is_new_file, open_store
 from submax.live.declaring.declare import check_new, declare_from
-from submax.live.monitoring.alarms.webhook_options import WebhookOptions
 from submax.schema.trained_policy import TrainedPolicy
 from submax.web.server.access.addresses import is_loopback
 from submax.web.server.access.origins import Origins
@@ -58,7 +57,6 @@ def serve(options: ServeOptions) -> None:
     check_port(options.port)
     positive("rate", options.rate)
     # A wrong value is refused at the start, and not when the first alarm is to be sent.
-    WebhookOptions.from_environment()
     learned = options.learned
     if options.telemetry:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")

@@ -29,7 +29,6 @@ from submax.web.server.deciding.gathered_decisions import GatheredDecisions
 from submax.web.server.deciding.timed_draws import TimedDraws
 from submax.web.server.declaring.parameter_limits import check_parameters
 from submax.web.server.declaring.trial_process import TrialProcess
-from submax.web.server.evaluations.evaluation_runner import EvaluationRunner
 from submax.web.server.exports.export_runner import ExportRunner
 from submax.web.server.write_probe import WriteProbe
 
@@ -61,7 +60,6 @@ class Service:
         self.sessions = Sessions(store, self.keys)
         self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
-        self.evaluations = EvaluationRunner(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
         self._decisions: dict[str, GatheredDecisions] = {}
@@ -152,20 +150,11 @@ class Service:
         check_bandit(name)
         if name in self.names():
             raise ConflictError(f"there is a bandit {name!r} already: give another name")
-        for word in ("policy", "shadow"):
-            refuse_files(declaration.get(word))
+        refuse_files(declaration.get("policy"))
         check_parameters(declaration)
         self._trial.check(name, declaration)
-        if declaration.get("shadow") is not None:
-            self._trial.check(name, {**declaration, "policy": declaration["shadow"]})
         declare(self.store, name, declaration, new=True)
         return self._open(name)
-
-    def set_shadow(self, bandit: Bandit, policy: str | dict[str, Any] | None) -> None:
-        """Set a shadow, which is tried in another process first, as a new bandit would be."""
-        if policy is not None:
-            self._try_policy(bandit, policy)
-        bandit.set_shadow(policy, by="")
 
     def change(self, bandit: Bandit, changes: Mapping[str, Any]) -> None:
         """Change settings of a bandit, all or none.
@@ -173,9 +162,8 @@ class Service:
         Another policy is tried first, as for a new bandit. The caller writes the audit.
         """
         check_parameters(changes)
-        for word in ("policy", "shadow"):
-            if changes.get(word) is not None:
-                self._try_policy(bandit, changes[word])
+        if changes.get("policy") is not None:
+            self._try_policy(bandit, changes["policy"])
         change_settings(self.store, bandit.name, changes)
         bandit.follow()
 
@@ -226,7 +214,6 @@ class Service:
             self._trial.close()
         self._training.close()
         self.exports.close()
-        self.evaluations.close()
         for one in self._background:
             one.stop()
         self._write_last_use()

@@ -112,21 +112,19 @@ def with_training(training, file, policy, clock, background=False, **options):
     return Bandit.of_store(store, "page", background=background, clock=clock, training=training)
 
 
-def test_a_bandit_and_its_shadow_wait_for_another_training_without_being_blamed(
-    training, setup, clock, tmp_path
-):
+def test_a_bandit_waits_for_another_training_without_being_blamed(training, setup, clock, tmp_path):
     other = Thread(target=training.train, args=(setup.job("waits"), setup.lazy(None)))
     other.start()
     wait_until(setup.has_begun)
     file, policy = tmp_path / "page.db", setup.policy()
-    options = {"background": True, "refit_rows": 1, "shadow": {**policy, "alpha": 2.0}}
+    options = {"background": True, "refit_rows": 1}
     with with_training(training, file, policy, clock, **options) as bandit:
         fed(bandit, clock)
         bandit.decide()
         wait_until(lambda: bandit.ledger().counts["matured"] == 30)
-        assert (bandit.version, bandit.shadow().version) == (0, 0)
+        assert bandit.version == 0
         setup.go_on()
-        wait_until(lambda: bandit.version > 0 and bandit.shadow().version > 0)
+        wait_until(lambda: bandit.version > 0)
         assert not any(bandit.failures.values())
     other.join()
     assert setup.is_training_process

@@ -108,12 +108,8 @@ def test_refits_that_fail_are_an_alarm_until_one_succeeds(clock, monkeypatch):
     [
         ({"false_alarms": 0.0}, "false_alarms"),
         ({"smallest_propensity": -1.0}, "smallest_propensity"),
-        ({"webhok": "https://example.com"}, None),
-        ({"webhook": 7}, None),
-        ({"webhook": "ftp://example.com"}, "webhook"),
-        ({"webhook": "http://"}, "webhook"),
-        ({"webhook": "http://a b"}, "webhook"),
-        ({"webhook": "https://user:pw@example.com"}, "webhook"),
+        ({"false_alarm": 0.1}, None),
+        ({"false_alarms": "7"}, None),
     ],
 )
 def test_wrong_settings_are_refused(clock, alarms, parameter):

@@ -1,1 +1,1 @@
-"""Alarms: what changed that a person should look at, shown and sent to a webhook."""
+"""Alarms: what changed that a person should look at, in metrics and on pages."""

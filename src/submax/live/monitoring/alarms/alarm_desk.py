@@ -1,6 +1,4 @@
-"""Writes alarms to the store, and sends them."""
-
-from datetime import UTC, datetime
+"""Writes alarms to the store."""
 
 import msgspec
 
@@ -8,7 +6,6 @@ from submax.live.log.ledger import Ledger
 from submax.live.monitoring.alarms.alarm_log import AlarmLog
 from submax.live.monitoring.alarms.alarm_records import REFITS, Alarm
 from submax.live.monitoring.alarms.alarm_watch import AlarmWatch, WatchState
-from submax.live.monitoring.alarms.webhook import Webhook
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.schema.names import known_type
@@ -20,12 +17,9 @@ FAILED_REFITS = 3
 class AlarmDesk:
     """The alarms of one bandit in the process that fits its versions."""
 
-    def __init__(
-        self, store: Store, name: str, live_state: LiveState, webhook: Webhook | None = None
-    ) -> None:
+    def __init__(self, store: Store, name: str, live_state: LiveState) -> None:
         self._store, self._name, self._live_state = store, name, live_state
         self.log, self.watch = AlarmLog(store, name), AlarmWatch(live_state.settings)
-        self._webhook = webhook or Webhook(live_state.failures)
         self._failed = 0
         self._is_failing = False
 
@@ -47,11 +41,11 @@ class AlarmDesk:
         self._store.put_blob(self._blob, msgspec.msgpack.encode(self.watch.state))
 
     def write(self) -> None:
-        """Write the alarms that were raised, and send those that are new."""
+        """Write the alarms that were raised."""
         self.watch.use(self._live_state.settings)
         raised, self.watch.raised = self.watch.raised, []
         for alarm, key in raised:
-            self._raise(alarm, key)
+            self.log.raise_alarm(alarm, key)
 
     def drop(self) -> None:
         """Forget the alarms that were raised, and read those that another process writes."""
@@ -70,26 +64,8 @@ class AlarmDesk:
         if self._failed == FAILED_REFITS:
             self._is_failing = True
             sentence = f"{self._failed} refits have failed in a row, at last: {failure[:300]}"
-            self._raise(Alarm(REFITS, sentence, {"failures": float(self._failed)}), None)
-
-    def _raise(self, alarm: Alarm, key: str | None) -> None:
-        written = self.log.raise_alarm(alarm, key)
-        address = self._live_state.settings.alarms.webhook
-        if written is not None and address is not None:
-            self._webhook.send(address, message_of(self._name, written))
+            self.log.raise_alarm(Alarm(REFITS, sentence, {"failures": float(self._failed)}), None)
 
     @property
     def _blob(self) -> str:
         return f"{self._name}/alarm-state"
-
-
-def message_of(name: str, alarm: Alarm) -> dict[str, object]:
-    """An alarm as it is sent to a webhook."""
-    return {
-        "bandit": name,
-        "alarm": alarm.kind,
-        "sentence": f"{name}: {alarm.sentence}",
-        "subject": alarm.subject,
-        "at": datetime.fromtimestamp(alarm.at, UTC).isoformat(),
-        "values": alarm.values,
-    }

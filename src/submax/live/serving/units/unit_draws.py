@@ -11,8 +11,7 @@ from submax.bandit.active_version import (
     DrawnAction,
     joint_action,
 )
-from submax.bandit.assignment import UnitNumbers, action_codes
-from submax.bandit.decision import CheckedRequest
+from submax.bandit.assignment import CheckedRequest, UnitNumbers, action_codes
 from submax.bandit.guard_rails import find_places
 from submax.core.arrays import Floats
 from submax.live.log.unit_pin import StickyAssignment

@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from submax.bandit.decision import Decision, Receipt
-from submax.bandit.lift import LiftReport
+from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.core.errors import StoreError
-from submax.live.monitoring.shadow.shadow_report import ShadowReport
 from submax.web.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.web.server.client.batching.item import Item
 from submax.web.server.client.loop_state import LoopState
@@ -166,26 +164,6 @@ class AsyncClient:
     async def delete(self) -> None:
         """Delete the bandit with its log, as ``Bandit.delete`` does; this cannot be undone."""
         await self._send("DELETE", "", None, dict[str, Any])
-
-    async def shadow(self) -> ShadowReport:
-        """As ``Bandit.shadow``."""
-        found: ShadowReport = await self._send("GET", "/shadow", None, ShadowReport)
-        return found
-
-    async def set_shadow(self, policy: str | Mapping[str, Any] | None) -> ShadowReport:
-        """Let a second policy decide beside the first, or none, and return how it compares."""
-        body = encoded({"policy": policy})
-        sent = self._send("POST", "/shadow", body, ShadowReport, slow=True)
-        found: ShadowReport = await sent
-        return found
-
-    async def promote_shadow(self) -> int:
-        """As ``Bandit.promote_shadow``."""
-        return int((await self._send("POST", "/shadow/promote", None, dict[str, int]))["version"])
-
-    async def roll_back_shadow(self) -> int:
-        """As ``Bandit.roll_back_shadow``."""
-        return int((await self._send("POST", "/shadow/roll-back", None, dict[str, int]))["version"])
 
     async def alarms(self) -> list[dict[str, Any]]:
         """The last 100 alarms, newest first: kind, at, active, sentence, subject and values."""

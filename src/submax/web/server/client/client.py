@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
-from submax.bandit.decision import Decision, Receipt
-from submax.bandit.lift import LiftReport
-from submax.live.monitoring.shadow.shadow_report import ShadowReport
+from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.web.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.web.server.client.batching.queued_rewards import QueuedRewards
 from submax.web.server.client.batching.shared_decisions import SharedDecisions
@@ -157,26 +155,6 @@ class Client:
     def delete(self) -> None:
         """Delete the bandit with its log, as ``Bandit.delete`` does; this cannot be undone."""
         self._send("DELETE", "", None, dict[str, Any])
-
-    def shadow(self) -> ShadowReport:
-        """As ``Bandit.shadow``."""
-        found: ShadowReport = self._send("GET", "/shadow", None, ShadowReport)
-        return found
-
-    def set_shadow(self, policy: str | Mapping[str, Any] | None) -> ShadowReport:
-        """Let a second policy decide beside the first, or none, and return how it compares."""
-        body = encoded({"policy": policy})
-        sent = self._send("POST", "/shadow", body, ShadowReport, slow=True)
-        found: ShadowReport = sent
-        return found
-
-    def promote_shadow(self) -> int:
-        """As ``Bandit.promote_shadow``."""
-        return int(self._send("POST", "/shadow/promote", None, dict[str, int])["version"])
-
-    def roll_back_shadow(self) -> int:
-        """As ``Bandit.roll_back_shadow``."""
-        return int(self._send("POST", "/shadow/roll-back", None, dict[str, int])["version"])
 
     def alarms(self) -> list[dict[str, Any]]:
         """The last 100 alarms, newest first: kind, at, active, sentence, subject and values."""

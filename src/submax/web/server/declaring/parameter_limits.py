@@ -96,7 +96,7 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
 
     >>> check_parameters({"policy": {"kind": "thompson", "beta": 9}})
     """
-    for word in ("policy", "shadow", "rewards"):
+    for word in ("policy", "rewards"):
         for path, value in _numbers((word,), declaration.get(word)):
             limit = _limit(path)
             if limit is not None and abs(value) > limit:

@@ -4,9 +4,8 @@ from typing import Any
 
 import msgspec
 
-from submax.bandit.decision import Decision, Receipt
+from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.guard_rails import GuardRails
-from submax.bandit.lift import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 
 
@@ -49,8 +48,8 @@ class BanditDetails(msgspec.Struct, frozen=True):
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
     ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
-    are sentences about what should be looked at. ``shadow`` is the policy of the shadow, null
-    without one. ``alarms``: active alarms by kind.
+    are sentences about what should be looked at. ``alarms``: active
+    alarms by kind.
     """
 
     name: str
@@ -78,7 +77,6 @@ class BanditDetails(msgspec.Struct, frozen=True):
     archive_after: float | None
     arms: list[ArmStatus]
     notices: list[str]
-    shadow: Any
     alarms: dict[str, int]
 
 

@@ -10,7 +10,7 @@ import msgspec
 from submax._version import __version__
 from submax.web.server.access.key import KEY_PARAMETER
 from submax.web.server.interface.answers import Failure
-from submax.web.server.interface.messages import BanditName, EvaluationIdentifier, KeyIdentifier
+from submax.web.server.interface.messages import BanditName, KeyIdentifier
 from submax.web.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
@@ -18,7 +18,6 @@ REFERENCE = "#/components/schemas/{name}"
 PATH_PARAMETERS = {
     "name": BanditName,
     "id": KeyIdentifier,
-    "evaluation": EvaluationIdentifier,
 }
 """The types of the parameters in paths, by their names in the braces of ``Operation.path``."""
 SECURITY_SCHEMES = {

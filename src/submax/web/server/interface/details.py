@@ -56,7 +56,6 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         settings.archive_after,
         arms,
         notices,
-        settings.shadow,
         bandit.active_alarms(),
     )
 

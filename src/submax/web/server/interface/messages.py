@@ -14,7 +14,6 @@ IDENTIFIER_PATTERN, NAME_PATTERN = "^[!-~]{1,128}$", "^[a-z0-9][a-z0-9_-]{0,63}$
 Identifier = Annotated[str, Meta(pattern=IDENTIFIER_PATTERN, min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=64)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
-EvaluationIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$", description="Of a job.")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 
 
@@ -136,24 +135,6 @@ class Publish(Message):
     """The version that decides and is held; without a version, the newest and later ones decide."""
 
     version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-
-
-class SetShadow(Message):
-    """A second policy that decides beside the first, by its name or as a table; null for none."""
-
-    policy: str | dict[str, Any] | None
-
-
-class NewEvaluation(Message):
-    """Policies to evaluate on the log of a bandit, each by its name or as a table.
-
-    A name may have a variant, such as linucb@greedy.
-    """
-
-    policies: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=200)] | dict[str, Any]],
-        Meta(min_length=1, max_length=4),
-    ]
 
 
 class NewKey(Message):

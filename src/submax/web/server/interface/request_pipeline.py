@@ -24,7 +24,6 @@ from submax.web.server.access.key import Key
 from submax.web.server.access.origins import Origins
 from submax.web.server.access.rate_limit import RateLimit
 from submax.web.server.access.refused_error import RefusedError
-from submax.web.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError
 from submax.web.server.exports.too_many_exports_error import TooManyExportsError
 from submax.web.server.interface.body import TooLargeError, limited_body
 from submax.web.server.interface.body_decoder import BodyDecoder, check_type
@@ -50,7 +49,6 @@ Responder = Callable[[Any, Request, Key | None], Awaitable[Response]]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (TooManyExportsError, 429),
-    (TooManyEvaluationsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),

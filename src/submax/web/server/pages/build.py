@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from submax.bandit.lift import LiftReport
+from submax.bandit.decision import LiftReport
 from submax.core.errors import InputError, NotFoundError
 from submax.live.bandits.bandit import Bandit
 from submax.live.monitoring.rollups.decision_sums import DecisionSums
@@ -31,7 +31,6 @@ from submax.web.server.pages.messages import (
 )
 from submax.web.server.pages.series import reward_series, share_series
 from submax.web.server.pages.setting_forms import fixed_settings, setting_forms
-from submax.web.server.pages.shadow_sentences import shadow_sentences
 from submax.web.server.pages.verdict import arm_sentence, leader, lift_sentence
 
 HOUR = 3600.0
@@ -85,7 +84,6 @@ def overview(bandit: Bandit, span: str | None) -> OverviewPage:
         },
         reward_series(known, span, _control(bandit), (0.0, 1.0) if percent else UNBOUNDED),
         bandit.published_at[-100:],
-        [] if bandit.settings.shadow is None else shadow_sentences(bandit, bandit.shadow()),
         unit,
     )
 
@@ -194,19 +192,14 @@ def _delay_bins(rollups: Rollups) -> list[DelayBin]:
 
 def settings_page(bandit: Bandit) -> SettingsPage:
     """What is declared of a bandit, and the forms by which it can be changed."""
-    settings, shadow = bandit.settings, bandit.shadow()
+    settings = bandit.settings
     table: dict[str, Any] = msgspec.to_builtins(settings)
-    policy = settings.shadow
     return SettingsPage(
         bandit.name,
         table,
         settings.status,
         setting_forms(settings, bandit.menu),
         fixed_settings(settings),
-        shadow,
-        policy if isinstance(policy, str) else _json(policy),
-        shadow_sentences(bandit, shadow),
-        bandit.promoted,
     )
 
 

@@ -4,8 +4,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from submax.bandit.lift import LiftReport
-from submax.live.monitoring.shadow.shadow_report import ShadowReport
+from submax.bandit.decision import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.web.server.interface.answers import AlarmDetails
 from submax.web.server.pages.arms.arm_notes import ArmNote
@@ -45,8 +44,7 @@ class HomePage(msgspec.Struct, frozen=True):
 class OverviewPage(msgspec.Struct, frozen=True):
     """How a bandit does: sentences, numbers, and its reward over time.
 
-    ``marks`` are the times at which another version began to decide. ``shadow`` are sentences about
-    the shadow, if there is one.
+    ``marks`` are the times at which another version began to decide.
     """
 
     name: str
@@ -56,7 +54,6 @@ class OverviewPage(msgspec.Struct, frozen=True):
     facts: dict[str, float | None]
     rewards: Series
     marks: list[float]
-    shadow: list[str]
     unit: Unit
 
 
@@ -142,8 +139,7 @@ class HealthPage(msgspec.Struct, frozen=True):
 class SettingsPage(msgspec.Struct, frozen=True):
     """What is declared of a bandit, and the forms by which it can be changed.
 
-    ``fixed`` are the settings that cannot change once the bandit decides. ``promoted`` says whether
-    a promotion of a shadow can be taken back.
+    ``fixed`` are the settings that cannot change once the bandit decides.
     """
 
     name: str
@@ -151,10 +147,6 @@ class SettingsPage(msgspec.Struct, frozen=True):
     status: str
     forms: list[SettingForm]
     fixed: dict[str, Any]
-    shadow: ShadowReport
-    shadow_policy: str
-    shadow_sentences: list[str]
-    promoted: bool
 
 
 class Login(msgspec.Struct, frozen=True):

@@ -1,8 +1,6 @@
 """The operations that have pages."""
 
 from submax.web.dashboard.page import Page
-from submax.web.server.evaluations.evaluation import Evaluations
-from submax.web.server.interface.evaluation_handlers import evaluations
 from submax.web.server.interface.operation import Operation
 from submax.web.server.interface.operations.paths import BANDIT
 from submax.web.server.pages import handlers
@@ -13,8 +11,6 @@ from submax.web.server.pages.detail.decision_messages import DecisionsPage
 SPAN = {"span": "How far back to look: 3h, 2d, 60d or 2y; without it, to the begin."}
 LIVE_SECONDS = 5
 """How often a page that shows current numbers is loaded again."""
-EVALUATE_SECONDS = 2
-"""How often the page on evaluations is loaded again, for people who wait for one."""
 
 
 def page_operations() -> list[Operation]:
@@ -34,16 +30,6 @@ def page_operations() -> list[Operation]:
         *_pages_of_results(),
         *_pages_of_detail(),
         *_pages_of_operation(),
-        Operation(
-            "evaluations",
-            "GET",
-            f"{BANDIT}/evaluations",
-            "read",
-            "Evaluations of other policies on the log of a bandit: progress and results.",
-            Evaluations,
-            evaluations,
-            page=Page("evaluate.html", "Evaluate", "evaluate", EVALUATE_SECONDS),
-        ),
         *_server_pages(),
     ]
 

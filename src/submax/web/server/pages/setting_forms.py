@@ -108,7 +108,6 @@ def _alarm_form(settings: Settings) -> SettingForm:
         "The address to which alarms are sent, the largest chance of a false alarm, and the "
         "probability below which a decision is an alarm.",
         [
-            SettingField("alarms.webhook", "webhook", "text", alarms.webhook or ""),
             SettingField(
                 "alarms.false_alarms", "false alarms", "number", _text(alarms.false_alarms)
             ),

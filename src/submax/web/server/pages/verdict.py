@@ -3,7 +3,8 @@
 import math
 from typing import NamedTuple
 
-from submax.bandit.lift import PLANNED_DECISIONS, LiftReport
+from submax.bandit.decision import LiftReport
+from submax.bandit.lift import PLANNED_DECISIONS
 from submax.live.log.action_tally import ActionTally, ChoiceTally
 from submax.schema.actions import ActionSpec
 from submax.sequential.mixture_boundary import mixture_boundary

@@ -10,7 +10,6 @@ from typing import Any, Self
 from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
 from submax.core.processes import BY_FILE, INVALID_VARIABLE, variable_text
-from submax.live.monitoring.alarms.webhook_options import PRIVATE, SECRET
 from submax.web.server.access.origins import checked_origin
 from submax.web.server.running.server_option import PREFIX, ServerOption, read_flag
 
@@ -162,7 +161,7 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
     """
     known = [one.variable.removeprefix(PREFIX) for one in (STORE, *OPTIONS)]
-    known += [name.removeprefix(PREFIX) for name in (SECRET, PRIVATE, KEY)]
+    known.append(KEY.removeprefix(PREFIX))
     known += [name + BY_FILE for name in known]
     words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return [

@@ -22,15 +22,13 @@ export interface AlarmDetails {
 }
 
 /**
- * Alarms and their webhook.
+ * When there is an alarm.
  *
- * ``webhook`` is an address to which every alarm is sent as JSON by POST; None: alarms are only
- * shown. ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
+ * ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
  * missing rewards, within 100,000 decisions. ``smallest_propensity`` is an alarm if an action was
  * drawn with a smaller probability; 0: it never is.
  */
 export interface AlarmSettings {
-  webhook?: string | null;
   false_alarms?: number;
   smallest_propensity?: number;
 }
@@ -87,8 +85,8 @@ export interface AuditedChange {
  * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
  * something failed since the server was started, and the bandit went on, by kind of failure.
  * ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
- * are sentences about what should be looked at. ``shadow`` is the policy of the shadow, null
- * without one. ``alarms``: active alarms by kind.
+ * are sentences about what should be looked at. ``alarms``: active
+ * alarms by kind.
  */
 export interface BanditDetails {
   name: string;
@@ -116,7 +114,6 @@ export interface BanditDetails {
   archive_after: number | null;
   arms: ArmStatus[];
   notices: string[];
-  shadow: unknown;
   alarms: Record<string, number>;
 }
 
@@ -174,7 +171,6 @@ export interface Create {
   actions: string[] | Record<string, (string | number)[]>;
   context?: Record<string, string | string[] | ContextField> | null;
   policy?: string | Record<string, unknown> | null;
-  shadow?: string | Record<string, unknown> | null | null;
   rewards?: string | Record<string, unknown> | null;
   combine?: "first" | "last" | "max" | "sum" | null;
   reward_wait?: number | null;
@@ -234,84 +230,6 @@ export interface Decision {
 /** Decisions in the order of the requests. */
 export interface Decisions {
   decisions: Decision[];
-}
-
-/**
- * How much more a policy would have earned per decision than the log did.
- *
- * ``rows_needed`` is how many rows would show a difference of this size in 8 of 10 logs.
- */
-export interface DifferenceRow {
-  policy: string;
-  estimator: string;
-  value: number | null;
-  low: number | null;
-  high: number | null;
-  rows_needed: number | null;
-}
-
-/**
- * What a policy would have earned per decision, by one estimator, with its interval.
- *
- * ``effective`` is how many of the ``rows`` count, given how unequal their weights are.
- * ``warnings`` are reasons not to trust the value or its interval.
- */
-export interface EstimateRow {
-  policy: string;
-  estimator: string;
-  recommended: boolean;
-  value: number | null;
-  low: number | null;
-  high: number | null;
-  effective: number | null;
-  rows: number;
-  warnings: string[];
-}
-
-/**
- * An evaluation of ``policies`` on the log of a ``bandit``.
- *
- * ``step`` of ``steps`` is under way, and ``doing`` says what it is. ``started`` is a time in
- * seconds since 1970; ``seconds`` is how long the evaluation has taken.
- */
-export interface Evaluation {
-  id: string;
-  bandit: string;
-  policies: (string | Record<string, unknown>)[];
-  status: "cancelled" | "done" | "failed" | "running";
-  step: number;
-  steps: number;
-  doing: string;
-  started: number;
-  seconds: number;
-  error?: string;
-  result?: EvaluationResult | null;
-}
-
-/**
- * The estimates of all policies; the first one is that of the log itself.
- *
- * ``sentences`` say what they mean, and ``notes`` what was done with the log.
- */
-export interface EvaluationResult {
-  level: number;
-  sentences: string[];
-  estimates: EstimateRow[];
-  differences: DifferenceRow[];
-  notes: string[];
-}
-
-/**
- * The evaluations of the bandit ``name``, the newest first.
- *
- * ``policies`` are names of policies that can be evaluated, and ``limit`` is how many evaluations
- * are allowed at a time on the whole server.
- */
-export interface Evaluations {
-  name: string;
-  limit: number;
-  policies: string[];
-  evaluations: Evaluation[];
 }
 
 /** An error: one sentence for people, and a code for programs. Nothing was changed. */
@@ -405,15 +323,6 @@ export interface Lifts {
 }
 
 /**
- * Policies to evaluate on the log of a bandit, each by its name or as a table.
- *
- * A name may have a variant, such as linucb@greedy.
- */
-export interface NewEvaluation {
-  policies: (string | Record<string, unknown>)[];
-}
-
-/**
  * A new key: its scopes, its bandits (all if left out), and its requests a second.
  *
  * ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
@@ -493,7 +402,6 @@ export interface SampleRatioReport {
 export interface Set {
   context?: Record<string, string | string[] | ContextField> | null;
   policy?: string | Record<string, unknown> | null;
-  shadow?: string | Record<string, unknown> | null | null;
   rewards?: string | Record<string, unknown> | null;
   combine?: "first" | "last" | "max" | "sum" | null;
   reward_wait?: number | null;
@@ -509,39 +417,6 @@ export interface Set {
   seed?: number | null;
   keep_versions?: number | null;
   archive_after?: number | null;
-}
-
-/** A second policy that decides beside the first, by its name or as a table; null for none. */
-export interface SetShadow {
-  policy: string | Record<string, unknown> | null;
-}
-
-/**
- * A shadow, and the difference in reward per decision between the shadow and the bandit.
- *
- * ``state`` is `none` if there is no shadow, `stopped` if it was switched off because of
- * ``reason``. ``version`` is its newest version, fitted to ``rows`` rows. It has judged ``judged``
- * decisions, of which ``compared`` have matured. With a chance of 95 % the true difference is
- * between ``low`` and ``high`` at all times together, however often one looks; None: nothing can
- * be said. The truth is the mean over the decisions that were compared. ``exact``: the chance
- * holds for any number of decisions, because rewards have bounds. ``verdict`` is `better` or
- * `worse` if the interval is on one side of 0. ``failures`` counts how often the shadow failed or
- * was slow in this process.
- */
-export interface ShadowReport {
-  state: "none" | "running" | "stopped";
-  policy?: unknown;
-  reason?: string | null;
-  version?: number;
-  rows?: number;
-  judged?: number;
-  compared?: number;
-  estimate?: number | null;
-  low?: number | null;
-  high?: number | null;
-  exact?: boolean;
-  verdict?: "better" | "undecided" | "worse";
-  failures?: number;
 }
 
 /** A version: the hash of its model, and the rows that it was fitted to. */
@@ -603,22 +478,10 @@ export declare class Api {
   publish(name: string, body: Publish, options?: CallOptions): Promise<Deciding>;
   /** Let the version before the current one decide. */
   rollBack(name: string, options?: CallOptions): Promise<Deciding>;
-  /** The shadow, and how it compares with the policy that decides. */
-  shadow(name: string, options?: CallOptions): Promise<ShadowReport>;
-  /** Let a second policy decide beside the first, logged and never displayed; or none. */
-  setShadow(name: string, body: SetShadow, options?: CallOptions): Promise<ShadowReport>;
-  /** Let the shadow decide; the policy that decided becomes the shadow. */
-  promoteShadow(name: string, options?: CallOptions): Promise<Deciding>;
-  /** Undo the last promotion of a shadow. */
-  rollBackShadow(name: string, options?: CallOptions): Promise<Deciding>;
   /** The last 100 alarms, newest first. */
   alarms(name: string, options?: CallOptions): Promise<Alarms>;
   /** Say that all alarms were seen, so that they are no longer active. */
   acknowledgeAlarms(name: string, options?: CallOptions): Promise<Alarms>;
-  /** Estimate what other policies would have earned on the log, in the background. */
-  evaluate(name: string, body: NewEvaluation, options?: CallOptions): Promise<Evaluation>;
-  /** Cancel an evaluation that is under way; forget one that has ended. */
-  removeEvaluation(name: string, evaluation: string, options?: CallOptions): Promise<Evaluations>;
   /** All keys, without secrets. */
   keys(options?: CallOptions): Promise<Keys>;
   /** Make a key; only this answer has its text. */

@@ -87,36 +87,12 @@ export class Api {
     return this.#transport.call("POST", `/bandits/${part(name)}/roll-back`, undefined, options);
   }
 
-  shadow(name, options = {}) {
-    return this.#transport.call("GET", `/bandits/${part(name)}/shadow`, undefined, options);
-  }
-
-  setShadow(name, body, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/shadow`, body, { slow: true, ...options });
-  }
-
-  promoteShadow(name, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/shadow/promote`, undefined, options);
-  }
-
-  rollBackShadow(name, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/shadow/roll-back`, undefined, options);
-  }
-
   alarms(name, options = {}) {
     return this.#transport.call("GET", `/bandits/${part(name)}/alarms`, undefined, options);
   }
 
   acknowledgeAlarms(name, options = {}) {
     return this.#transport.call("POST", `/bandits/${part(name)}/alarms/acknowledge`, undefined, options);
-  }
-
-  evaluate(name, body, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/evaluations`, body, options);
-  }
-
-  removeEvaluation(name, evaluation, options = {}) {
-    return this.#transport.call("DELETE", `/bandits/${part(name)}/evaluations/${part(evaluation)}`, undefined, options);
   }
 
   keys(options = {}) {

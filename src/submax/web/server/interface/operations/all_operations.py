@@ -2,7 +2,6 @@
 
 from submax.web.server.interface.operation import Operation
 from submax.web.server.interface.operations.bandits import bandit_operations
-from submax.web.server.interface.operations.evaluating import evaluation_operations
 from submax.web.server.interface.operations.operating import operating_operations
 from submax.web.server.interface.operations.requests import request_operations
 from submax.web.server.interface.operations.server import server_operations
@@ -14,6 +13,5 @@ def operations() -> list[Operation]:
         *request_operations(),
         *bandit_operations(),
         *operating_operations(),
-        *evaluation_operations(),
         *server_operations(),
     ]

@@ -1,23 +1,18 @@
 """The operations by which people operate a bandit."""
 
-from submax.live.monitoring.shadow.shadow_report import ShadowReport
-from submax.web.server.interface import alarm_handlers, answers, handlers, shadow_handlers
+from submax.web.server.interface import alarm_handlers, answers, handlers
 from submax.web.server.interface import messages as m
 from submax.web.server.interface.operation import Operation
 from submax.web.server.interface.operations.paths import BANDIT
 
-SHADOW = f"{BANDIT}/shadow"
-
 
 def operating_operations() -> list[Operation]:
-    """The operations on settings, lift, versions, shadows and alarms."""
+    """The operations on settings, lift, versions and alarms."""
     return [
         *_settings(),
         *_statuses(),
         *_lift(),
         *_versions(),
-        *_shadow(),
-        *_promotions(),
         *_alarms(),
     ]
 
@@ -113,54 +108,6 @@ def _versions() -> list[Operation]:
             "Let the version before the current one decide.",
             answers.Deciding,
             handlers.roll_back,
-        ),
-    ]
-
-
-def _shadow() -> list[Operation]:
-    return [
-        Operation(
-            "shadow",
-            "GET",
-            SHADOW,
-            "read",
-            "The shadow, and how it compares with the policy that decides.",
-            ShadowReport,
-            shadow_handlers.show_shadow,
-        ),
-        Operation(
-            "set-shadow",
-            "POST",
-            SHADOW,
-            "admin",
-            "Let a second policy decide beside the first, logged and never displayed; or none.",
-            ShadowReport,
-            shadow_handlers.set_shadow,
-            m.SetShadow,
-            slow=True,
-        ),
-    ]
-
-
-def _promotions() -> list[Operation]:
-    return [
-        Operation(
-            "promote-shadow",
-            "POST",
-            f"{SHADOW}/promote",
-            "admin",
-            "Let the shadow decide; the policy that decided becomes the shadow.",
-            answers.Deciding,
-            shadow_handlers.promote_shadow,
-        ),
-        Operation(
-            "roll-back-shadow",
-            "POST",
-            f"{SHADOW}/roll-back",
-            "admin",
-            "Undo the last promotion of a shadow.",
-            answers.Deciding,
-            shadow_handlers.roll_back_shadow,
         ),
     ]
 

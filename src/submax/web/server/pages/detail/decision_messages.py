@@ -3,7 +3,7 @@
 import msgspec
 
 from submax.live.lookup.found_decision import FoundReward
-from submax.schema.actions import Action
+from submax.schema.names import Action
 
 
 class ActionRow(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ import math
 from submax.core.errors import InputError
 from submax.live.bandits.bandit import Bandit
 from submax.live.lookup.found_decision import DecisionRow, FoundDecision
-from submax.schema.actions import Action
+from submax.schema.names import Action
 from submax.web.dashboard.formats import duration, number, percent
 from submax.web.server.pages.detail.decision_messages import (
     ActionRow,

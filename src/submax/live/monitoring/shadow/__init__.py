@@ -1,1 +1,0 @@
-"""A second policy that decides beside the first: logged, compared, and never displayed."""
