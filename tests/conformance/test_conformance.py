@@ -8,11 +8,13 @@ from submax.estimators import (
     ESTIMATORS,
     Autoregressive,
     BayesianFeatures,
+    Counting,
     Denoising,
     VariationalContinual,
 )
 from submax.policies import (
     POLICIES,
+    UCB1,
     Adaptive,
     FourierThompson,
     NeuralEpsilonGreedy,
@@ -49,9 +51,9 @@ PRESETS = [
 def together(instances):
     """Instances that compile the same programs, in one process; further ones wait for a soak.
 
-    One instance of every class is tested always, and so are all examples that take no training.
-    Networks that the paper does not have are compiled for minutes: theirs is the soak, too, and
-    ``tests/policies`` trains each of them.
+    One instance of every class is tested always, and so are those in ``ALWAYS``. Networks that the
+    paper does not have are compiled for minutes: theirs is the soak, too, and ``tests/policies``
+    trains each of them.
     """
     found, classes = [], set()
     for one in instances:
@@ -64,9 +66,7 @@ def together(instances):
         long = trains or isinstance(one, LONG)
         marks += [pytest.mark.slow] if long else []
         beyond = trains and isinstance(one, (Policy, *RESEARCH)) and not isinstance(one, PAPER)
-        further = type(one) in classes and long
-        further = (further or beyond) and one not in QUICK
-        if further or one in PRESETS:
+        if (type(one) in classes or beyond) and one not in ALWAYS:
             marks.append(pytest.mark.soak)
         classes.add(type(one))
         found.append(pytest.param(one, id=repr(one), marks=marks))
@@ -77,8 +77,14 @@ PAPER = (RewardConditioned, SlotBySlot, NeuralEpsilonGreedy, NeuralUCB)
 """Policies of the paper, and two of its neural rivals."""
 RESEARCH = (Autoregressive, Denoising, VariationalContinual)
 """Estimators beyond the paper."""
-QUICK = [*examples(POLICIES, "greedy-regression")]
-"""Trees, which take no compilation."""
+ALWAYS = [
+    *examples(POLICIES, "greedy-regression"),
+    UCB1(pending=True),
+    Counting(smoothing="fitted"),
+    Counting(smoothing="fitted", memory="fitted"),
+]
+"""Further instances that take other paths than the first of their class: trees, which take no compilation, an index
+with pending counts, and counts as the default policy has them."""
 
 
 @pytest.mark.parametrize("policy", together([*EXAMPLES, *PRESETS]))

@@ -31,6 +31,8 @@ PAGES = [
     if page.name not in FOLLOWED and "```python\n" in page.read_text(encoding="utf-8")
 ]
 """Without index.md: it has the lines of the README, which test_readme.py runs."""
+LONG = {"any-classifier", "drift", "logs", "networks", "real-actions"}
+"""Pages that simulate or train for more than five seconds are run in the soak."""
 
 
 @pytest.fixture
@@ -42,7 +44,13 @@ def with_outputs(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.soak] if page.stem in LONG else [])
+        for page in PAGES
+    ],
+)
 def test_a_page_prints_what_it_shows(page, tmp_path, with_outputs, request):
     text = page.read_text(encoding="utf-8")
     if TRAINS.search(text):

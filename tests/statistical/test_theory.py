@@ -749,7 +749,7 @@ def test_an_arm_that_looked_terrible_is_tried_again(seed):
     assert again["rcp-adaptive"][:, -100:].mean() > 0.5
 
 
-@pytest.mark.parametrize("beta", [1.0, 9.0])
+@pytest.mark.parametrize("beta", [1.0, pytest.param(9.0, marks=pytest.mark.soak)])
 def test_the_regret_of_the_adaptive_rule_slows_down(beta, seed):
     trace = simulate(
         Bernoulli(10, 1.0, beta),
