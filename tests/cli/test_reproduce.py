@@ -153,7 +153,9 @@ def test_sweep_survives_a_killed_worker_with_the_same_results(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
+)
 def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
     # So many replicas that the run has not ended when it is interrupted.
     process = start(*SMALL, "--replicas", 100, "--jobs", 1, "--out", tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from submax.core.summary import LINES, WIDTH, Summary
 
 TEXTS = st.text(max_size=60)
-EXAMPLES = 100 if "SUBMAX_SOAK" in os.environ else 20
+EXAMPLES = 100 if "SUBMAX_SOAK" in os.environ else 10
 TAGS = ("div", "p", "table", "thead", "tbody", "tr", "th", "td")
 
 

@@ -31,8 +31,10 @@ PAGES = [
     if page.name not in FOLLOWED and "```python\n" in page.read_text(encoding="utf-8")
 ]
 """Without index.md: it has the lines of the README, which test_readme.py runs."""
-LONG = {"any-classifier", "drift", "logs", "networks", "real-actions"}
-"""Pages that simulate or train for more than five seconds are run in the soak."""
+LONG = {
+    "any-classifier", "designs", "drift", "logs", "networks", "question-to-figure", "real-actions",
+}  # fmt: skip
+"""Pages that simulate or train for more than two seconds are run in the soak."""
 
 
 @pytest.fixture

@@ -84,7 +84,13 @@ def counted(rewards, rng):
     return Feedback(np.zeros((*reward.shape, 0)), action, reward, None, np.ones(reward.shape))
 
 
-@pytest.mark.parametrize("injection", INJECTION_FORMS)
+@pytest.mark.parametrize(
+    "injection",
+    [
+        pytest.param(form, marks=() if form == "modulation" else pytest.mark.soak)
+        for form in INJECTION_FORMS
+    ],
+)
 def test_going_on_with_other_bin_edges_begins_where_training_ended(injection, seed):
     rng = np.random.default_rng(seed)
     training = Training(steps=300, batch=64, learning_rate=0.01, continued=True)

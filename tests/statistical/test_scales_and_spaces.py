@@ -80,16 +80,9 @@ def test_counting_cells_beats_chance_over_real_valued_actions(environment, seed)
     assert standard_errors(environment, Random(), policy, seed, **size) > MARGIN
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("CVAE")
-@pytest.mark.parametrize(
-    "environment",
-    [
-        pytest.param(SmoothReward(), marks=pytest.mark.soak),
-        pytest.param(Pricing(), marks=pytest.mark.soak),
-        SmoothReward(sizes=(3, 2)),
-    ],
-    ids=["box", "price", "mixed"],
-)
+@pytest.mark.parametrize("environment", REAL, ids=["box", "price", "mixed"])
 def test_networks_beat_chance_over_real_valued_actions(environment, seed):
     policy = RewardConditioned(NETWORK)
     size = {"observations": 1500, "replicas": 6, "batch": 500}

@@ -235,7 +235,11 @@ def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened
         opened({"price": (1.0, 20.0)}, policy)
 
 
-@pytest.mark.parametrize("policy", ["rcp-adaptive", "thompson-1-1", "ucb1", "rcp-submax"])
+@pytest.mark.parametrize(
+    "policy",
+    ["rcp-adaptive", "ucb1"]
+    + [pytest.param(name, marks=pytest.mark.soak) for name in ("thompson-1-1", "rcp-submax")],
+)
 def test_the_better_arm_is_found_where_the_best_is_not_eligible(policy):
     """Every third decision lacks the best arm: the second best must get 95 of 100 of them."""
     rng, chances = np.random.default_rng(1), {"A": 0.05, "B": 0.5, "C": 0.9}

@@ -67,7 +67,9 @@ def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "strategy"), [BY_SOFTMAX, BY_CVAE], ids=lambda one: type(one).__name__
+    ("estimator", "strategy"),
+    [BY_SOFTMAX, pytest.param(*BY_CVAE.values, marks=[*BY_CVAE.marks, pytest.mark.soak])],
+    ids=lambda one: type(one).__name__,
 )
 def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
     problem, policy = Problem(TRILLION, context_width=2), SlotBySlot(estimator, strategy)

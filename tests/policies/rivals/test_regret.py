@@ -19,7 +19,7 @@ CASCADE, DUELS = Cascade(5, 3), Dueling(utilities=(2.0, 0.5, 0.0, -1.0))
         ("cascade-ucb", CASCADE, 400),
         ("cascade-kl-ucb", CASCADE, 400),
         ("relative-ucb", DUELS, 400),
-        ("double-thompson", DUELS, 400),
+        ("double-thompson", DUELS, 150),
     ],
 )
 def test_it_has_less_regret_than_a_uniform_choice(name, environment, observations, seed):

@@ -49,6 +49,7 @@ def test_it_serves_visitors_until_it_is_stopped_and_leaves_nothing(tmp_path, mon
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_it_ends_by_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     done = subprocess.run(

@@ -153,6 +153,13 @@ def user(container, environment):
     return {"user": NOBODY, "group": NOBODY}
 
 
+def _answers(address):
+    try:
+        return httpx.get(f"{address}/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 @pytest.fixture(scope="module")
 def server(container, environment, user):
     """A server that was started as the container file says, and the key of its operator."""
@@ -170,8 +177,10 @@ def server(container, environment, user):
         container.command(), env=environment, cwd=container.here("/data"),
         stderr=subprocess.DEVNULL, **user,
     )  # fmt: skip
-    wait_until(lambda: run(*container.health_check()).returncode == 0, 180)
-    yield f"http://127.0.0.1:{environment['SUBMAX_PORT']}", key.stdout.strip()
+    address = f"http://127.0.0.1:{environment['SUBMAX_PORT']}"
+    wait_until(lambda: _answers(address), 180)
+    assert run(*container.health_check()).returncode == 0
+    yield address, key.stdout.strip()
     process.terminate()
     assert process.wait(60) == 0
     assert run(*container.health_check()).returncode != 0
