@@ -34,6 +34,7 @@ from submax.bandit.tables import (
     decision_checksum,
     decision_row,
     migrations,
+    repeated_reward,
     reward_checksum,
     reward_content,
 )
@@ -95,6 +96,7 @@ class SQLiteDatabase:
         self.path, self.read_only = Path(path), read_only
         self.where = str(path)
         self._clock = clock or time.time
+        self._closed = False
         self._readers: list[sqlite3.Connection] = []
         self._last_at: dict[int, float] = {}
         self._n: int | None = None
@@ -106,9 +108,10 @@ class SQLiteDatabase:
                 with self.errors():
                     self._prepare()
                 self._files = {file: _identity(file) for file in self._paths()}
-            self._readers.append(connected(self.path, "ro"))
+            reader = opened.enter_context(closing(connected(self.path, "ro")))
             with self.errors():
-                self._check_schema(self._readers[0])
+                self._check_schema(reader)
+            self._readers.append(reader)
             self._opened = opened.pop_all()
 
     def lane(self, bandit: int) -> int:
@@ -159,8 +162,7 @@ class SQLiteDatabase:
 
     def _write(self, group: Writes) -> None:
         bandit = group.bandit
-        at = self._time(bandit)
-        first = self._n = self._next_n()
+        at, before = self._time(bandit), self._writer.total_changes
         decisions = rewards = late = orphans = dropped = 0
         if group.decisions:
             group.written = self._write_decisions(bandit, group.decisions, at)
@@ -173,8 +175,9 @@ class SQLiteDatabase:
             group.activated = [self._activate(bandit, *each, at) for each in group.activations]
         if group.pins:
             group.pinned = self._write_pins(bandit, group.pins, at)
-        if self._n != first or orphans or dropped:
-            values = (bandit, self._n - 1, at, decisions, rewards, late, orphans, dropped)
+        if self._writer.total_changes != before:
+            last = self._next_n() - 1
+            values = (bandit, last, at, decisions, rewards, late, orphans, dropped)
             self._writer.execute(COUNT, values)
         self._last_at[bandit] = at
 
@@ -218,11 +221,8 @@ class SQLiteDatabase:
 
     def _take_early(self, group: Writes, at: float) -> tuple[int, int]:
         """Move the early rewards of new decisions; how many, and how many waited too long."""
-        if self._early is None:
-            found = self._writer.execute("select distinct bandit from early_reward").fetchall()
-            self._early = {bandit for (bandit,) in found}
         moved = expired = 0
-        if group.bandit not in self._early:
+        if group.bandit not in self._early_bandits():
             return 0, 0
         for row, new in group.written:
             if not new:
@@ -239,6 +239,13 @@ class SQLiteDatabase:
                 self._writer.execute(INSERT_REWARD, values)
         return moved, expired
 
+    def _early_bandits(self) -> set[int]:
+        """The bandits that may have early rewards."""
+        if self._early is None:
+            found = self._writer.execute("select distinct bandit from early_reward").fetchall()
+            self._early = {bandit for (bandit,) in found}
+        return self._early
+
     def _write_rewards(
         self, group: Writes, at: float
     ) -> tuple[list[WrittenReward], int, int, int, int]:
@@ -246,7 +253,9 @@ class SQLiteDatabase:
         n, bandit = self._next_n(), group.bandit
         values, known, early = [], [], []
         rewarded: list[WrittenReward] = [UNWRITTEN] * len(group.rewards)
-        find = self._writer.execute
+        find, expired = self._writer.execute, 0
+        if bandit in self._early_bandits():
+            expired = find(EXPIRE_EARLY, (bandit, at)).rowcount
         for place, (row, wait, quarantine) in enumerate(group.rewards):
             sql = "select n, at from decision where bandit = ? and id = ?"
             decision = find(sql, (bandit, row.id)).fetchone()
@@ -272,17 +281,16 @@ class SQLiteDatabase:
                     status: RewardStatus = "late" if each[7] else "accepted"
                     rewarded[place] = WrittenReward(status, False, row.value, row.parts)
                 else:
-                    rewarded[place] = _repeated(row, stored[1], stored[2], bool(stored[3]))
-        expired = dropped = 0
+                    status = "late" if stored[3] else "accepted"
+                    rewarded[place] = repeated_reward(row, stored[1], stored[2], status)
+        dropped = 0
         if early:
-            expired = find(EXPIRE_EARLY, (bandit, at)).rowcount
             for place, row, until in early:
                 rewarded[place] = self._write_early(bandit, row, at, until)
             for source in {row.source for _, row, _ in early}:
                 dropped += find(LIMIT_SOURCE, (bandit, source, MAX_EARLY_OF_SOURCE)).rowcount
             dropped += find(LIMIT_BANDIT, (bandit, MAX_EARLY)).rowcount
-            if self._early is not None:
-                self._early.add(bandit)
+            self._early_bandits().add(bandit)
         return rewarded, new, late_new, expired, dropped
 
     def _write_early(self, bandit: int, row: RewardRow, at: float, until: float) -> WrittenReward:
@@ -291,8 +299,7 @@ class SQLiteDatabase:
         if self._writer.execute(INSERT_EARLY, values).rowcount:
             return WrittenReward("quarantined", False, row.value, row.parts)
         stored = self._writer.execute(FIND_EARLY, (bandit, row.id, row.key)).fetchone()
-        found = _repeated(row, stored[0], stored[1], False)
-        return found if found.status == "conflict" else found._replace(status="quarantined")
+        return repeated_reward(row, stored[0], stored[1], "quarantined")
 
     def _activate(self, bandit: int, identifier: str, wait: float, at: float) -> Activated:
         found = self._writer.execute(FIND_DECISION, (bandit, identifier)).fetchone()
@@ -338,6 +345,8 @@ class SQLiteDatabase:
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
+        if self._closed:
+            raise StoreError(f"{self.path} is closed: open the bandit again")
         with self.errors():
             try:
                 connection = self._readers.pop()
@@ -347,11 +356,16 @@ class SQLiteDatabase:
                 yield connection
             finally:
                 self._readers.append(connection)
+                if self._closed:
+                    self.close()
 
     def now(self, bandit: int) -> float:
         """The time that a row would have that is written now."""
-        found = self.select("select at from counts where bandit = :bandit", {"bandit": bandit})
-        return max(float(self._clock()), found[0][0] if found else 0.0)
+        last = self._last_at.get(bandit)
+        if last is None:
+            found = self.select("select at from counts where bandit = :bandit", {"bandit": bandit})
+            last = found[0][0] if found else 0.0
+        return max(float(self._clock()), last)
 
     def lead(self, task: str) -> bool:
         """Whether this process may write: the one process that may leads every task."""
@@ -362,6 +376,7 @@ class SQLiteDatabase:
 
     def close(self) -> None:
         """Close all connections and release the lock."""
+        self._closed = True
         while self._readers:
             self._readers.pop().close()
         self._opened.close()
@@ -419,13 +434,6 @@ class SQLiteDatabase:
 
 
 UNWRITTEN = WrittenReward("accepted", False, 0.0, None)
-
-
-def _repeated(row: RewardRow, value: float, parts: str | None, late: bool) -> WrittenReward:
-    """The outcome of a reward that has the id and the key of a stored one."""
-    if (value, parts) != (row.value, row.parts):
-        return WrittenReward("conflict", True, value, parts)
-    return WrittenReward("late" if late else "accepted", True, value, parts)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

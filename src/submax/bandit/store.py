@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from threading import Condition, Thread
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from submax.bandit.sqlite import SQLiteDatabase
 from submax.bandit.tables import (
@@ -22,12 +22,17 @@ from submax.bandit.tables import (
     decision_content,
 )
 from submax.core.errors import ConflictError, StoreError
-from submax.core.optional import SPANS
+from submax.core.optional import SPANS, require_extra
+
+if TYPE_CHECKING:
+    from submax.bandit.postgres import PostgresDatabase
 
 WRITE_TIMEOUT_SECONDS = 30.0
 """How long a caller waits for a write to become durable before it gets an error."""
 MAX_ROWS = 4096
 """About as many rows are written in one transaction, so no caller waits for a very long one."""
+POSTGRES = ("postgresql://", "postgres://")
+"""How the address of a store in PostgreSQL begins."""
 Answer = TypeVar("Answer")
 
 
@@ -76,12 +81,7 @@ class GroupCommit:
 
     def put(self, call: Call) -> "Future[Any]":
         """Queue a call. Its future is done after the commit, or has the error."""
-        if os.getpid() != self._process:
-            # The writing thread exists only in the parent: the future would never be done.
-            raise StoreError(
-                "this process was forked after the store was opened, and a store works only in the "
-                "process that opened it: open it in each process"
-            )
+        self.check_process()
         # A running future cannot be cancelled by a caller that gives up: the thread will set it.
         call.done.set_running_or_notify_cancel()
         with self._changed:
@@ -98,6 +98,14 @@ class GroupCommit:
             else:
                 queue.append(call)
         return call.done
+
+    def check_process(self) -> None:
+        """Refuse a forked process: the threads and the connections belong to its parent."""
+        if os.getpid() != self._process:
+            raise StoreError(
+                "this process was forked after the store was opened, and a store works only in the "
+                "process that opened it: open it in each process"
+            )
 
     def close(self) -> None:
         """Write all queued calls, then end the threads; a second call does nothing."""
@@ -192,7 +200,7 @@ class Store:
     called from any thread.
     """
 
-    def __init__(self, database: SQLiteDatabase) -> None:
+    def __init__(self, database: "SQLiteDatabase | PostgresDatabase") -> None:
         self._database = database
         self._commits = GroupCommit(database.transact, database.execute, database.writers)
         self.where = database.where
@@ -265,10 +273,12 @@ class Store:
 
     def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
+        self._commits.check_process()
         return self._database.select(sql, values)
 
     def stream(self, sql: str, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query as of this moment, in lists; memory does not grow with the rows."""
+        self._commits.check_process()
         return self._database.stream(sql, values)
 
     def now(self, bandit: int) -> float:
@@ -280,6 +290,7 @@ class Store:
 
     def lead(self, task: str) -> bool:
         """Become the leader of a task if no other process leads it; whether this one does now."""
+        self._commits.check_process()
         return self._database.lead(task)
 
     def resign(self, task: str) -> None:
@@ -329,4 +340,9 @@ def open_store(
 
     Without a ``clock``, times are those of the machine or of the database.
     """
-    return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))
+    if not str(path_or_url).startswith(POSTGRES):
+        return Store(SQLiteDatabase(path_or_url, read_only=read_only, clock=clock))
+    require_extra("postgres", "a store in PostgreSQL", "psycopg")
+    from submax.bandit.postgres import PostgresDatabase
+
+    return Store(PostgresDatabase(str(path_or_url), read_only=read_only, clock=clock))

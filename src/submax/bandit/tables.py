@@ -272,6 +272,15 @@ class WrittenReward(NamedTuple):
     parts: str | None
 
 
+def repeated_reward(
+    row: RewardRow, value: float, parts: str | None, status: RewardStatus
+) -> WrittenReward:
+    """The outcome of a reward whose id and key have this stored value."""
+    if (value, parts) != (row.value, row.parts):
+        status = "conflict"
+    return WrittenReward(status, True, value, parts)
+
+
 class Activated(NamedTuple):
     """What became of an activation; ``unknown`` if there is no such decision."""
 

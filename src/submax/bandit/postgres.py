@@ -1,0 +1,763 @@
+"""A store's tables in PostgreSQL, to which any number of processes may write."""
+
+import math
+import select
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from hashlib import blake2b
+from threading import BoundedSemaphore, Lock
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import psycopg
+from psycopg.adapt import Loader
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg.types.string import TextLoader
+
+from submax.bandit.tables import (
+    ACTIVATED_FACTOR,
+    AT_FACTOR,
+    DECISION_COLUMNS,
+    DECISION_FACTOR,
+    LATE_FACTOR,
+    MAX_EARLY,
+    MAX_EARLY_OF_SOURCE,
+    N_FACTOR,
+    OLD_TABLES,
+    PART,
+    POSTGRES_TYPES,
+    REWARD_COLUMNS,
+    SCHEMA_KEY,
+    SCHEMA_VERSION,
+    STORE_KEY,
+    TABLES,
+    TICKS,
+    WORD,
+    Activated,
+    RewardRow,
+    RewardStatus,
+    Statement,
+    UnitRow,
+    Writes,
+    Written,
+    WrittenReward,
+    check_version,
+    decision_row,
+    migrations,
+    repeated_reward,
+    reward_content,
+    with_percent,
+)
+from submax.core.errors import ConflictError, InputError, StoreError
+
+KEEP_ALIVE = {
+    "connect_timeout": 3,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""Parameters of libpq, in seconds, ``tcp_user_timeout`` in milliseconds; ``keepalives_count`` is a
+number. By them a server that stops answering without closing the connection is noticed within half
+a minute. An address can give other values."""
+SESSION = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+"""Settings of every session: the server ends the session of a machine that was lost."""
+WRITING = {
+    "lock_timeout": "5s",
+    "statement_timeout": "15s",
+    "idle_in_transaction_session_timeout": "5s",
+    "transaction_timeout": "20s",
+}
+"""Settings of a session that writes. A transaction is sent as a whole, so the server is idle in it
+only if the process was stopped while it sent; then its locks are released."""
+LEADING = {"idle_session_timeout": "120s"}
+"""Settings of the session that leads tasks: a process that is stopped leads no longer."""
+ANSWER_SECONDS = 20.0
+"""How long a writer waits for an answer of the server: longer than the server may take."""
+WRITERS, READERS = 4, 4
+"""Transactions that a process may have under way, and queries. One bandit is written by one
+transaction at a time, so one that is slow does not hold up the others."""
+BATCH = 10_000
+"""Rows that a stream reads at once."""
+SYNCHRONOUS = """select set_config('synchronous_commit', 'on', false)
+where current_setting('synchronous_commit') = 'off'"""
+"""Makes commits durable if the database is configured to acknowledge them before they are."""
+CONFIGURE = """select set_config(given.name, given.value, false)
+from unnest(%s::text[], %s::text[]) as given(name, value) join pg_settings using (name)"""
+"""Sets what a session needs, as far as this version of PostgreSQL has such settings."""
+UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
+"""Transaction states after an error in which it is not known whether the commit took place."""
+
+CLOCK = "coalesce(%(now)s::float8, extract(epoch from clock_timestamp())::float8)"
+LOCK = f"""insert into counts (bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
+values (%(bandit)s, 0, {CLOCK}, 0, 0, 0, 0, 0)
+on conflict (bandit) do update set at = greatest(counts.at, excluded.at)"""
+"""Lock a bandit until the transaction ends, and set the time of all that it writes."""
+
+
+def _term(number: str, factor: int) -> str:
+    """A term of a checksum as SQL; see ``decision_checksum``. No sum of terms overflows."""
+    return f"({number}) %% {PART} * {factor} %% {WORD}"
+
+
+N_TERM, AT_TERM = _term("n", N_FACTOR), _term(f"floor(now * {TICKS})::bigint", AT_FACTOR)
+ACTIVATED_TERM = (
+    f"(1 + floor(activated * {TICKS})::bigint %% {PART}) * {ACTIVATED_FACTOR} %% {WORD}"
+)
+DECISIONS = f"""
+with fresh as (
+    insert into decision ({DECISION_COLUMNS})
+    select n, %(bandit)s, id, now, version, unit, action, propensity, context::json, eligible::json,
+        probabilities::json, activated, paused::int, assignment, assigned_since, holdout_share,
+        control_share,
+        (checksum + {N_TERM} + {AT_TERM} + coalesce({ACTIVATED_TERM}, 0)) %% {WORD} - {PART}
+    from (
+        select nextval('row_number') as n, counts.at as now, given.* from (
+            select * from rows from (json_to_recordset(%(rows)s::json) as (
+                id text, version bigint, unit text, action text, propensity float8, context text,
+                eligible text, probabilities text, activated float8, paused boolean,
+                assignment text, assigned_since bigint, holdout_share float8, control_share float8,
+                checksum bigint
+            )) with ordinality order by ordinality
+        ) as given, counts where counts.bandit = %(bandit)s
+    ) as numbered
+    on conflict (bandit, id) do nothing
+    returning n, id, at
+), counted as (
+    update counts set n = (select max(n) from fresh),
+        decisions = decisions + (select count(*) from fresh)
+    where bandit = %(bandit)s and exists (select from fresh)
+)
+select id, n, at from fresh
+"""
+"""Write decisions; return those that are new."""
+TAKE_EARLY = f"""
+with taken as (
+    delete from early_reward using decision
+    where early_reward.bandit = %(bandit)s and early_reward.id = any(%(ids)s)
+        and decision.bandit = %(bandit)s and decision.id = early_reward.id
+    returning early_reward.*, decision.n as decision, decision.at as now
+), moved as (
+    insert into reward ({REWARD_COLUMNS})
+    select n, bandit, decision, key, value, parts, now, 0, source,
+        (checksum + {N_TERM} + {AT_TERM} + {_term("decision", DECISION_FACTOR)}) %% {WORD} - {PART}
+    from (
+        select nextval('row_number') as n, bandit, decision, key, value, parts, now, source,
+            checksum
+        from (select * from taken where until > now order by n) as waiting
+    ) as numbered
+    returning n
+)
+update counts set n = coalesce((select max(n) from moved), n),
+    rewards = rewards + (select count(*) from moved),
+    orphans = orphans + (select count(*) from taken where until <= now)
+where bandit = %(bandit)s and exists (select from taken)
+"""
+"""Move the early rewards of new decisions; those that waited too long are gone."""
+REWARDS = f"""
+with known as (
+    select given.*, coalesce(counts.at - decision.at >= wait, false)::int as late,
+        counts.at as now, decision.n as decision
+    from rows from (json_to_recordset(%(rows)s::json) as (
+        id text, key text, value float8, parts text, source text, content bigint, wait float8,
+        quarantine float8
+    )) with ordinality as given(
+        id, key, value, parts, source, content, wait, quarantine, place
+    )
+    join counts on counts.bandit = %(bandit)s
+    left join decision on decision.bandit = %(bandit)s and decision.id = given.id
+), fresh as (
+    insert into reward ({REWARD_COLUMNS})
+    select n, %(bandit)s, decision, key, value, parts::json, now, late, source,
+        (content + {N_TERM} + {AT_TERM} + {_term("decision", DECISION_FACTOR)}
+        + late * {LATE_FACTOR}) %% {WORD} - {PART}
+    from (
+        select nextval('row_number') as n, * from (
+            select * from known where decision is not null order by place
+        ) as ordered
+    ) as numbered
+    on conflict (decision, key) do nothing
+    returning n, decision, key, late
+), early as (
+    insert into early_reward (bandit, id, key, value, parts, at, until, source, checksum)
+    select %(bandit)s, id, key, value, parts::json, now, now + quarantine, source, content
+    from (select * from known where decision is null order by place) as unknown
+    on conflict (bandit, id, key) do nothing
+    returning id, key
+), counted as (
+    update counts set n = (select max(n) from fresh),
+        rewards = rewards + (select count(*) from fresh),
+        late_rewards = late_rewards + (select coalesce(sum(late), 0) from fresh)
+    where bandit = %(bandit)s and exists (select from fresh)
+)
+select fresh.late, early.id is not null, stored.value, stored.parts, stored.late,
+    waiting.value, waiting.parts
+from known
+left join fresh on fresh.decision = known.decision and fresh.key = known.key
+left join early on early.id = known.id and early.key = known.key
+left join reward as stored on stored.decision = known.decision and stored.key = known.key
+left join early_reward as waiting on waiting.bandit = %(bandit)s
+    and waiting.id = known.id and waiting.key = known.key
+order by place
+"""
+"""Write rewards; return for each whether it is new, and what was stored before the statement."""
+EXPIRE_EARLY = """
+with expired as (
+    delete from early_reward using counts
+    where early_reward.bandit = %(bandit)s and counts.bandit = %(bandit)s and until <= counts.at
+    returning 1
+)
+update counts set orphans = orphans + (select count(*) from expired)
+where bandit = %(bandit)s and exists (select from expired)
+"""
+LIMIT_EARLY = """
+with crowded as (
+    delete from early_reward where bandit = %(bandit)s and n in (
+        select n from (
+            select n, row_number() over (order by until desc, n desc) as place,
+                row_number() over (partition by source order by until desc, n desc) as of_source
+            from early_reward where bandit = %(bandit)s
+        ) as ranked
+        where place > %(most)s or of_source > %(most_of_source)s
+    )
+    returning 1
+)
+update counts set dropped = dropped + (select count(*) from crowded)
+where bandit = %(bandit)s
+"""
+COUNT_EARLY = "select count(*) from early_reward where bandit = %(bandit)s"
+ACTIVATE = f"""
+with known as (
+    select given.place, decision.n, decision.activated as before, counts.at - decision.at as after,
+        coalesce(counts.at - decision.at < wait, true) as in_time
+    from rows from (json_to_recordset(%(rows)s::json) as (id text, wait float8))
+        with ordinality as given(id, wait, place)
+    join counts on counts.bandit = %(bandit)s
+    left join decision on decision.bandit = %(bandit)s and decision.id = given.id
+), changed as (
+    update decision set activated = after,
+        checksum = (checksum + {PART} + {ACTIVATED_TERM.replace("activated", "after")}) %% {WORD}
+            - {PART}
+    from (select distinct on (n) * from known order by n, place) as first
+    where decision.n = first.n and before is null and in_time
+    returning decision.n
+)
+select known.n, before is not null, changed.n is not null
+from known left join changed on changed.n = known.n order by place
+"""
+GIVEN_UNITS = """rows from (json_to_recordset(%(rows)s::json) as (
+    unit text, period text, version bigint, action text, propensity float8, eligible text,
+    probabilities text
+)) with ordinality as given(
+    unit, period, version, action, propensity, eligible, probabilities, place
+)"""
+PIN = f"""
+insert into unit (bandit, unit, period, version, action, propensity, eligible, probabilities, at)
+select %(bandit)s, unit, period, version, action, propensity, eligible::json, probabilities::json,
+    (select at from counts where bandit = %(bandit)s)
+from {GIVEN_UNITS} order by place
+on conflict (bandit, unit, period) do nothing
+"""
+PINNED = f"""
+select unit.unit, unit.period, unit.version, unit.action, unit.propensity, unit.eligible,
+    unit.probabilities, unit.at
+from {GIVEN_UNITS}
+join unit on unit.bandit = %(bandit)s and unit.unit = given.unit and unit.period = given.period
+order by place
+"""
+
+
+class PostgresDatabase:
+    """The connections to a PostgreSQL database.
+
+    A transaction that writes is sent as one pipeline from BEGIN to COMMIT, so no process holds a
+    lock while it computes or waits. Times are those of the database's clock, unless there is
+    another ``clock``. The tables are found by the search path of the connection, and are created in
+    its first schema.
+    """
+
+    writers = WRITERS
+
+    def __init__(self, address: str, *, read_only: bool, clock: Callable[[], float] | None) -> None:
+        self._address, self.read_only, self._clock = address, read_only, clock
+        self._parameters = _parsed(address)
+        host = self._parameters.get("host") or "the local socket"
+        self.where = f"the database {self._parameters.get('dbname')!r} at {host}"
+        self._closed = False
+        self._writing: list[Session] = []
+        self._reading: list[Session] = []
+        self._read_slots = BoundedSemaphore(READERS)
+        self._leader: Session | None = None
+        self._led: set[str] = set()
+        self._leading = Lock()
+        try:
+            if read_only:
+                self._check_there()
+            else:
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def lane(self, bandit: int) -> int:
+        """Writes to one bandit share a transaction."""
+        return bandit
+
+    # Writing
+
+    def transact(self, groups: Sequence[Writes]) -> None:
+        """Write all groups in one durable transaction and set their outcomes, or write nothing."""
+        with self._writer() as session:
+            for group in groups:
+                self._write(session, group)
+
+    def _write(self, session: "Session", group: Writes) -> None:
+        common = {"bandit": group.bandit, "now": None if self._clock is None else self._clock()}
+        run = session.execute
+        with session.pipeline():
+            run("begin")
+            run(LOCK, common)
+            if group.decisions:
+                rows = msgspec.json.encode(group.decisions).decode()
+                decisions = run(DECISIONS, {**common, "rows": rows}, binary=True)
+                run(TAKE_EARLY, {**common, "ids": [row.id for row in group.decisions]})
+            if group.rewards:
+                run(EXPIRE_EARLY, common)
+                rewards = run(REWARDS, {**common, "rows": _reward_rows(group)})
+                early = run(COUNT_EARLY, common)
+            if group.activations:
+                given = [
+                    {"id": identifier, "wait": _finite(wait)}
+                    for identifier, wait in group.activations
+                ]
+                rows = msgspec.json.encode(given).decode()
+                activated = run(ACTIVATE, {**common, "rows": rows})
+            if group.pins:
+                rows = msgspec.json.encode(group.pins).decode()
+                run(PIN, {**common, "rows": rows})
+                pinned = run(PINNED, {**common, "rows": rows})
+            run("commit")
+        if group.decisions:
+            group.written = self._written(group, decisions.fetchall())
+        if group.rewards:
+            group.rewarded = _rewarded(group, rewards.fetchall())
+            if any(outcome.status == "quarantined" for outcome in group.rewarded):
+                self._limit_early(session, common, early.fetchall()[0][0])
+        if group.activations:
+            group.activated = _activated(group, activated.fetchall())
+        if group.pins:
+            group.pinned = [UnitRow(*row) for row in pinned.fetchall()]
+
+    def _written(self, group: Writes, fresh: list[Any]) -> list[Written]:
+        numbers = {identifier: (n, at) for identifier, n, at in fresh}
+        written: list[Written | None] = []
+        for row in group.decisions:
+            new = numbers.pop(row.id, None)
+            if new is not None:
+                row.n, row.at = new
+            written.append(None if new is None else Written(row, True))
+        if None not in written:
+            return [each for each in written if each is not None]
+        ids = [row.id for row, each in zip(group.decisions, written, strict=True) if each is None]
+        sql = f"select {DECISION_COLUMNS} from decision where bandit = :bandit and id = any(:ids)"
+        stored = {row[2]: row for row in self.select(sql, {"bandit": group.bandit, "ids": ids})}
+        return [
+            each or Written(decision_row(stored[row.id]), False)
+            for row, each in zip(group.decisions, written, strict=True)
+        ]
+
+    def _limit_early(self, session: "Session", common: dict[str, Any], waiting: int) -> None:
+        """Delete the oldest early rewards above the limits."""
+        if waiting <= MAX_EARLY_OF_SOURCE:
+            return
+        with session.pipeline():
+            session.execute("begin")
+            session.execute(LOCK, common)
+            limits = {"most": MAX_EARLY, "most_of_source": MAX_EARLY_OF_SOURCE}
+            session.execute(LIMIT_EARLY, {**common, **limits})
+            session.execute("commit")
+
+    def execute(self, statements: Sequence[Statement]) -> list[tuple[int, list[Any]]]:
+        """Run statements in one durable transaction: how many rows each changed, and returned."""
+        with self._writer() as session:
+            try:
+                with session.pipeline():
+                    session.execute("begin")
+                    cursors = [
+                        session.execute(_translated(each), _values(each.values))
+                        for each in statements
+                    ]
+                    session.execute("commit")
+            except psycopg.errors.DivisionByZero as error:
+                raise ConflictError("a row was changed in the meantime: read it again") from error
+            return [_answer(*each) for each in zip(statements, cursors, strict=True)]
+
+    # Reading
+
+    def select(self, sql: str, values: Mapping[str, Any]) -> list[Any]:
+        """All rows of a query."""
+        with self._reader() as session:
+            return session.execute(with_percent(sql), _values(values)).fetchall()
+
+    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
+        """The rows of a query as of this moment, in lists of ``BATCH``."""
+        with (
+            self._reader() as session,
+            session.transaction(),
+            session.cursor("stream", binary=True) as cursor,
+        ):
+            cursor.execute(with_percent(sql), _values(values))
+            while rows := cursor.fetchmany(BATCH):
+                yield rows
+
+    def now(self, bandit: int) -> float:
+        """The time that a row would have that is written now."""
+        sql = f"select greatest({CLOCK}, (select at from counts where bandit = %(bandit)s))"
+        now = None if self._clock is None else self._clock()
+        with self._reader() as session:
+            found = session.execute(sql, {"bandit": bandit, "now": now}).fetchone()
+        return float(found[0]) if found else 0.0
+
+    # Leading
+
+    def lead(self, task: str) -> bool:
+        """Take a lock of the session, which ends with the connection, and so with the process."""
+        if self.read_only:
+            return False
+        with self._leading, self._errors():
+            if self._leader is None or self._leader.is_lost():
+                self._led = set()
+                self._leader = self._connected({**SESSION, **LEADING})
+            if task in self._led:
+                # This statement fails if the connection, and with it the lock, was lost.
+                self._leader.execute("select 1")
+                return True
+            sql = "select pg_try_advisory_lock(%s)"
+            row = self._leader.execute(sql, (self._lock_number(task),)).fetchone()
+            if row is not None and row[0]:
+                self._led.add(task)
+            return task in self._led
+
+    def resign(self, task: str) -> None:
+        """Release the lock of a task."""
+        with self._leading, self._errors():
+            if task in self._led and self._leader is not None and not self._leader.is_lost():
+                sql = "select pg_advisory_unlock(%s)"
+                self._leader.execute(sql, (self._lock_number(task),))
+            self._led.discard(task)
+
+    def _lock_number(self, task: str) -> int:
+        # Advisory locks belong to the whole database, in which each schema may have a store.
+        name = f"submax {self.identifier} lead {task}"
+        return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+
+    # Connections
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._closed = True
+        for sessions in (self._writing, self._reading):
+            while sessions:
+                sessions.pop().close()
+        with self._leading:
+            if self._leader is not None:
+                self._leader.close()
+
+    def _writer(self) -> "AbstractContextManager[Session]":
+        return self._session(self._writing, {**SESSION, **WRITING}, ANSWER_SECONDS)
+
+    @contextmanager
+    def _reader(self) -> "Iterator[Session]":
+        with (
+            self._read_slots,
+            self._session(
+                self._reading, {**SESSION, "default_transaction_read_only": "on"}
+            ) as session,
+        ):
+            yield session
+
+    @contextmanager
+    def _session(
+        self, idle: "list[Session]", settings: Mapping[str, str], seconds: float = math.inf
+    ) -> "Iterator[Session]":
+        """Yield a connection to this thread alone, with no transaction begun."""
+        if self._closed:
+            raise StoreError(f"{self.where} is closed: open the bandit again")
+        session = None
+        while session is None and idle:
+            with suppress(IndexError):
+                session = idle.pop()
+            if session is not None and session.is_lost():
+                session.close()
+                session = None
+        if session is None:
+            session = self._connected(settings)
+        session.seconds = seconds
+        try:
+            with self._errors(session):
+                yield session
+        finally:
+            if session.info.transaction_status == TransactionStatus.INERROR:
+                with suppress(psycopg.Error):
+                    session.execute("rollback")
+            if self._closed or session.info.transaction_status != TransactionStatus.IDLE:
+                session.close()
+            else:
+                idle.append(session)
+
+    def _connected(self, settings: Mapping[str, str]) -> "Session":
+        try:
+            session = Session.connect(**self._parameters, autocommit=True)
+            try:
+                session.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+                session.adapters.register_loader("json", TextLoader)
+                session.adapters.register_loader("numeric", NumberLoader)
+                session.execute(SYNCHRONOUS)
+                session.execute(CONFIGURE, ([*settings], [*settings.values()]))
+            except BaseException:
+                session.close()
+                raise
+        except psycopg.Error as error:
+            raise StoreError(
+                f"{self.where} cannot be reached ({_first_line(error)}): see that the server runs "
+                "and that the address is right, then try again"
+            ) from error
+        return session
+
+    @contextmanager
+    def _errors(self, session: "Session | None" = None) -> Iterator[None]:
+        """Raise errors of psycopg as errors of submax that say what to do."""
+        try:
+            yield
+        except (
+            psycopg.DataError,
+            psycopg.IntegrityError,
+            psycopg.errors.ProgramLimitExceeded,
+            UnicodeEncodeError,
+        ) as error:
+            raise InputError(
+                f"{self.where} cannot hold a value ({_first_line(error)}): change it, since "
+                "nothing was written"
+            ) from error
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled) as error:
+            raise StoreError(
+                f"{self.where} is busy ({_first_line(error)}): nothing was written; try again"
+            ) from error
+        except psycopg.Error as error:
+            if session is None or session.closed or session.info.transaction_status in UNSETTLED:
+                raise StoreError(
+                    f"the connection to {self.where} was lost ({_first_line(error)}): try again "
+                    "with the same ids; nothing that was acknowledged is lost"
+                ) from error
+            raise StoreError(
+                f"{self.where} cannot do this ({_first_line(error)}): nothing was written; try "
+                "again when it can"
+            ) from error
+
+    # The schema
+
+    def _prepare(self) -> None:
+        """Create the tables, or lead them to the newest schema, one process at a time."""
+        with self._writer() as session, session.transaction():
+            session.execute("select pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+            version = self._check_schema(session)
+            for statement in migrations(version, POSTGRES_TYPES):
+                session.execute(statement)
+            if version == 0:
+                session.execute("create sequence row_number")
+                sql = "insert into setting values (%s, %s)"
+                session.execute(sql, (STORE_KEY, uuid4().hex))
+                session.execute(sql, (SCHEMA_KEY, str(SCHEMA_VERSION)))
+            elif version < SCHEMA_VERSION:
+                sql = "update setting set value = %s where name = %s"
+                session.execute(sql, (str(SCHEMA_VERSION), SCHEMA_KEY))
+            self.identifier = self._identifier(session)
+
+    def _check_there(self) -> None:
+        with self._reader() as session:
+            if not self._check_schema(session):
+                raise InputError(
+                    f"{self.where} holds no store of submax: check the address, or make a store by "
+                    "submax.open"
+                )
+            self.identifier = self._identifier(session)
+
+    @staticmethod
+    def _identifier(session: "Session") -> str:
+        sql = "select value from setting where name = %s"
+        row = session.execute(sql, (STORE_KEY,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _check_schema(self, session: "Session") -> int:
+        """The schema version of the database, 0 if it has no tables of submax."""
+        sql = "select name from unnest(%s::text[]) as name where to_regclass(name) is not null"
+        tables = {name for (name,) in session.execute(sql, ([*TABLES, *OLD_TABLES],))}
+        version = None
+        if "setting" in tables:
+            sql = "select value from setting where name = %s"
+            row = session.execute(sql, (SCHEMA_KEY,)).fetchone()
+            version = int(row[0]) if row else None
+        check_version(self.where, tables, version)
+        return version or 0
+
+
+SCHEMA_LOCK = 0x7375626D6178
+"""The advisory lock of a process that changes the schema."""
+
+
+class Session(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that gives up if the server does not answer for some ``seconds``."""
+
+    seconds = math.inf
+
+    def wait(self, gen: Any, *given: Any, **options: Any) -> Any:
+        """Run a generator of psycopg, which looks at the time now and then."""
+        if not given:
+            options.setdefault("interval", 0.5)
+        return super().wait(_limited(gen, self.seconds), *given, **options)
+
+    def is_lost(self) -> bool:
+        """Whether the connection was closed since its last use."""
+        # The end of a connection is noticed by reading, after all data that was sent before it.
+        with suppress(psycopg.OperationalError):
+            while not self.closed and _readable(self.fileno()):
+                self.pgconn.consume_input()
+                if self.pgconn.status != psycopg.pq.ConnStatus.OK:
+                    return True
+        return self.closed
+
+
+def _limited(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    """The same generator, which fails if nothing came for this long."""
+    deadline = time.monotonic() + seconds
+    with closing(gen):
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > deadline:
+                    raise psycopg.OperationalError(f"no answer within {seconds:.0f} seconds")
+                wanted = gen.send(ready)
+        except StopIteration as stop:
+            return stop.value
+
+
+class NumberLoader(Loader):
+    """Loads sums and averages as numbers of Python."""
+
+    def load(self, data: Any) -> int | float:
+        """A whole number if it is one."""
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _reward_rows(group: Writes) -> str:
+    rows = [
+        {
+            "id": row.id,
+            "key": row.key,
+            "value": row.value,
+            "parts": row.parts,
+            "source": row.source,
+            "content": reward_content(group.bandit, row),
+            "wait": _finite(wait),
+            "quarantine": min(quarantine, FOREVER),
+        }
+        for row, wait, quarantine in group.rewards
+    ]
+    return msgspec.json.encode(rows).decode()
+
+
+FOREVER = 1e15
+"""Seconds that stand for infinity, which JSON does not have."""
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None
+
+
+def _rewarded(group: Writes, answers: list[Any]) -> list[WrittenReward]:
+    """The outcomes of rewards; the same id and key may come twice in one transaction."""
+    first: dict[tuple[str, str], RewardRow] = {}
+    outcomes = []
+    for (row, _, _), (late, early, *stored) in zip(group.rewards, answers, strict=True):
+        before = first.setdefault((row.id, row.key), row)
+        value, parts, was_late, early_value, early_parts = stored
+        if value is not None:
+            outcomes.append(repeated_reward(row, value, parts, "late" if was_late else "accepted"))
+        elif early_value is not None:
+            outcomes.append(repeated_reward(row, early_value, early_parts, "quarantined"))
+        else:
+            status: RewardStatus = "quarantined" if early else "late" if late else "accepted"
+            if before is row:
+                outcomes.append(WrittenReward(status, False, row.value, row.parts))
+            else:
+                outcomes.append(repeated_reward(row, before.value, before.parts, status))
+    return outcomes
+
+
+def _activated(group: Writes, answers: list[Any]) -> list[Activated]:
+    done: set[str] = set()
+    outcomes = []
+    for (identifier, _), (n, before, changed) in zip(group.activations, answers, strict=True):
+        if n is None:
+            outcomes.append(Activated("unknown", False))
+        elif before or changed:
+            outcomes.append(Activated("accepted", before or identifier in done))
+            done.add(identifier)
+        else:
+            outcomes.append(Activated("late", False))
+    return outcomes
+
+
+def _translated(statement: Statement) -> str:
+    """SQL of psycopg; a required statement that changes no row fails by a division by 0."""
+    sql = with_percent(statement.sql)
+    if not statement.required:
+        return sql
+    return f"with changed as ({sql} returning 1) select count(*), 1 / count(*) from changed"
+
+
+def _values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a statement: PostgreSQL has no whole numbers that are true or false."""
+    return {name: int(each) if isinstance(each, bool) else each for name, each in values.items()}
+
+
+def _answer(statement: Statement, cursor: Any) -> tuple[int, list[Any]]:
+    rows = cursor.fetchall() if cursor.description else []
+    return (rows[0][0], []) if statement.required else (cursor.rowcount, rows)
+
+
+def _parsed(address: str) -> dict[str, Any]:
+    """The parameters in an address; errors do not repeat it, because it may hold a password."""
+    try:
+        given = conninfo_to_dict(address)
+    except (psycopg.ProgrammingError, UnicodeDecodeError):
+        given = {}
+    # If a password has an unescaped special character such as "@" or "/", what follows it is read
+    # as the port or as the database name.
+    port, database = str(given.get("port", 0)), str(given.get("dbname", ""))
+    if not given or "@" in database or not port.replace(",", "").isdigit():
+        raise StoreError(
+            "the address of the store cannot be read: write "
+            "postgresql://user:password@host:port/database, with / @ : ? # % and spaces in its "
+            "parts as %2F %40 %3A %3F %23 %25 %20"
+        ) from None
+    return {**KEEP_ALIVE, **given}
+
+
+def _readable(socket: int) -> bool:
+    """Whether a read from a socket would return now."""
+    if not hasattr(select, "poll"):  # On Windows.
+        return bool(select.select([socket], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _first_line(error: BaseException) -> str:
+    message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return (message or str(error).strip() or type(error).__name__).splitlines()[0]
