@@ -83,14 +83,14 @@ class Scale(ABC):
         """Number of levels (L)."""
 
     @property
-    @abstractmethod
     def width(self) -> int:
         """Number of bin edges, the length of a reward's encoding for networks (E)."""
+        return self.levels
 
     @property
-    @abstractmethod
     def moves(self) -> bool:
         """Whether the levels depend on the observed rewards, and so change with new data."""
+        return False
 
     @property
     @abstractmethod
@@ -140,14 +140,6 @@ class Binary(Scale):
     @property
     def levels(self) -> int:
         return 2
-
-    @property
-    def width(self) -> int:
-        return 2
-
-    @property
-    def moves(self) -> bool:
-        return False
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -201,14 +193,6 @@ class Discrete(Scale):
     @property
     def levels(self) -> int:
         return self.asked or len(self.values)
-
-    @property
-    def width(self) -> int:
-        return self.levels
-
-    @property
-    def moves(self) -> bool:
-        return False
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -205,9 +205,6 @@ class ClassifierBelief(TabularBelief, ObservationWeights):
         worth = (self._params.counts + self._estimator.smoothing).sum(axis=-1)[:, None]
         return np.broadcast_to(worth, (*self._context.shape[:2], worth.shape[-1]))
 
-    def observation_weights_by_slot(self) -> list[Floats]:
-        return [self.observation_weights()] * self.space.slots
-
 
 def _counted(problem: Problem, encoding: RewardEncoding, buffer: StoredBuffer) -> Floats:
     """Return the total weight of rows by level and joint action, ``[R, L, A]``."""

@@ -9,7 +9,7 @@ import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import instance_of, non_negative, positive
-from submax.core.conditioning import Belief, Estimator, normalized, sums_by_slot, with_total
+from submax.core.conditioning import Estimator, normalized, sums_by_slot, with_total
 from submax.core.numerics import decreasing_root, draw, tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
@@ -356,7 +356,7 @@ class Counting(Estimator[CountingParams]):
         return np.where(same, before.smoothing, fitted_smoothing(counts, before.smoothing))
 
 
-class CountingBelief(Belief, ObservationWeights):
+class CountingBelief(ObservationWeights):
     """The smoothed counts of ``params``; they are the same in each of ``rows`` contexts."""
 
     def __init__(self, estimator: Counting, params: CountingParams, rows: int) -> None:

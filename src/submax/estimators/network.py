@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative, one_of, whole_number
-from submax.core.conditioning import Belief, ConditionalDistribution, Estimator
+from submax.core.conditioning import ConditionalDistribution, Estimator
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
 from submax.core.policy import PolicyTraits
@@ -80,7 +80,7 @@ class NetworkParams(NamedTuple):
         return cls(problem, buffer, parameters, network, encoding, latent, share, single, scaling)
 
 
-class NetworkBelief(Belief, ObservationWeights):
+class NetworkBelief(ObservationWeights):
     """The belief that the network of ``params`` gives in ``context [R, n, D]``.
 
     π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent
@@ -146,9 +146,6 @@ class NetworkBelief(Belief, ObservationWeights):
         all contexts are counted, because the network learns about each context from all of them.
         """
         return self.level_prior() * self._params.buffer.filled[:, None, None]
-
-    def observation_weights_by_slot(self) -> list[Floats]:
-        return [self.observation_weights()] * self.space.slots
 
     @cached_property
     def _decoded(self) -> ConditionalDistribution:

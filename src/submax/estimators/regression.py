@@ -279,9 +279,6 @@ class FeatureBelief(TabularBelief, ObservationWeights):
         weights: Floats = self._masses.sum(axis=-1)
         return weights
 
-    def observation_weights_by_slot(self) -> list[Floats]:
-        return [self.observation_weights()] * self.space.slots
-
     @cached_property
     def _masses(self) -> Floats:
         """s_a(x) p(l | x, a), ``[R, n, L, K]``; see `BayesianFeatures`."""

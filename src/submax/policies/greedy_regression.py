@@ -96,13 +96,10 @@ def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed
 
 
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
-FOREST = "sklearn.ensemble.ExtraTreesRegressor"
 REGRESSOR, CLASSIFIER = "Regressor", "Classifier"
 """Endings of the names of a regressor and of the classifier that is used for binary rewards."""
 LARGEST_SEED = 2**31 - 1
 """Libraries of regressors accept seeds below this number."""
-MOST_ROWS = 200_000
-"""Rows that the presets keep, at random: more would take longer and hardly change a model."""
 
 
 @stored("regression-state")

@@ -66,9 +66,6 @@ class RestrictedBelief(TabularBelief, ObservationWeights):
         weights: Floats = self._belief.observation_weights() * self._mass
         return weights
 
-    def observation_weights_by_slot(self) -> list[Floats]:
-        return [self.observation_weights()] * self.space.slots
-
 
 @stored("decision-counts")
 class DecisionCounts(NamedTuple):

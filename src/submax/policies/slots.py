@@ -29,8 +29,6 @@ from submax.strategies.weighted import SubMax
 
 ROWS_PER_PART = 2560
 """Rows of all replicas that are decided at a time, to bound memory."""
-NETWORK_CONFIDENCE = 0.3
-"""The ``confidence_scale`` of tracking with networks, chosen on tuning seeds; see docs/research."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The tracking strategy."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
@@ -8,25 +8,28 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
-from submax.core.conditioning import SampleSizes, Strategy, StrategyRequirements, Table, normalized
+from submax.core.conditioning import (
+    Belief,
+    SampleSizes,
+    Strategy,
+    StrategyRequirements,
+    Table,
+    normalized,
+)
 from submax.core.errors import InputError
 from submax.core.numerics import decreasing_root
 
 
-class ObservationWeights(ABC):
-    """An optional part of a belief, which the tracking strategy needs.
-
-    An estimator that can say how many observations its probabilities are worth returns a belief
-    that also derives from this class.
-    """
+class ObservationWeights(Belief):
+    """A belief that knows how many observations it is worth, as the tracking strategy asks."""
 
     @abstractmethod
     def observation_weights(self) -> Floats:
         """Return how many observations π(· | c, l) is worth, smoothing included: ``[R, n, L]``."""
 
-    @abstractmethod
     def observation_weights_by_slot(self) -> list[Floats]:
         """Return the same for the choices of each slot: a list with one ``[R, n, L]`` a slot."""
+        return [self.observation_weights()] * self.space.slots
 
 
 CONFIDENCE_FACTOR = 44.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.models.regression.bayesian import Posterior
+from submax.models.regression.bayesian import Posterior, Sums
 from submax.models.regression.context_belief import (
     FEWEST_ROWS,
     LENGTHS,
@@ -14,11 +14,16 @@ from submax.models.regression.context_belief import (
     ContextBelief,
     RegressionRows,
     best_map,
-    sums_of,
 )
 from submax.models.regression.features import new_map
 
 TWO_ACTIONS = BeliefSettings(actions=2, features=20, rows=1000, draws=4, width=1.0, discount=1.0)
+
+
+def sums_of(rows, feature_map, actions):
+    """The sums of all rows at once, with rewards relative to their mean."""
+    sums = Sums.empty(actions, feature_map.width, np.average(rows.reward, weights=rows.weight))
+    return sums.add(feature_map.rows(rows.context), rows.number, rows.reward, rows.weight)
 
 
 def rows_of(context, number, reward):

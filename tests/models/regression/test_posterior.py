@@ -80,34 +80,9 @@ def test_the_variance_is_that_of_the_dense_distribution(case, seed):
     np.testing.assert_allclose(case.posterior.variance(asked), expected, atol=1e-10)
 
 
-def test_draws_have_the_covariance_of_the_dense_distribution(case, seed):
-    _, covariance, _ = case.dense()
-    drawn = case.posterior.draws(DRAWS, np.random.default_rng(seed)).reshape(DRAWS, -1)
-    variance = np.diag(covariance)
-    error = np.sqrt((np.outer(variance, variance) + covariance**2) / DRAWS)
-    assert np.all(np.abs(drawn.T @ drawn / DRAWS - covariance) < LARGEST_DEVIATION * error)
-    assert np.all(np.abs(drawn.mean(axis=0)) < LARGEST_DEVIATION * np.sqrt(variance / DRAWS))
-
-
 def test_the_evidence_is_the_density_of_the_rewards(case):
     _, _, evidence = case.dense()
     assert case.posterior.log_evidence == pytest.approx(evidence, abs=1e-8)
-
-
-def test_draws_keep_the_prior_in_directions_without_rows(seed):
-    # Many rows with little noise say nothing about the last feature, whose prior is narrow.
-    rng = np.random.default_rng(seed)
-    features = np.column_stack([np.ones(5000), rng.normal(size=5000), np.zeros(5000)])
-    sums = Sums.empty(1, 3, 0.0).add(
-        features, np.zeros(5000, dtype=int), features[:, 1], np.ones(5000)
-    )
-    variance = np.array([[1.0] * 3, [1.0] * 3, [1e-4] * 3])
-    structure = PriorStructure.independent(np.array([0, 1, 2]), 1)
-    found = Posterior.of(sums, structure, Prior(1e-6, variance), 0.0)
-    drawn = found.draws(DRAWS, rng)[:, 0, 2]
-    assert np.mean(drawn**2) == pytest.approx(
-        1e-4, abs=LARGEST_DEVIATION * 1e-4 * (2 / DRAWS) ** 0.5
-    )
 
 
 def test_roots_are_those_of_the_covariance_of_each_regression(case):

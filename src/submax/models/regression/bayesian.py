@@ -411,25 +411,6 @@ class Posterior(NamedTuple):
         """The posterior mean of θ, ``[K, F]``."""
         return self.mean * self.unit
 
-    def draws(self, count: int, rng: np.random.Generator) -> Floats:
-        """Draw deviations from the posterior mean, ``[count, K, F]``: θ ~ coefficients + deviation.
-
-        The draws are exact, also in their correlations between regressions. Independent
-        regressions are drawn by their ``roots``, others by Matheron's rule; see ``deviations``.
-        """
-        regressions, features = self.mean.shape
-        shape = (count, regressions, features)
-        if not len(self.coupling):
-            normal = rng.standard_normal((regressions, count, features))
-            return (normal @ self.roots()).swapaxes(0, 1)
-        ratio = self.prior.relative_variances(self.structure)
-        prior = self.structure.scaled(rng.standard_normal(shape), np.sqrt(ratio))
-        noise = np.empty(shape)
-        for number, gram in enumerate(self.gram):
-            root = _root(gram)
-            noise[:, number] = rng.standard_normal((count, features)) @ root.T
-        return self.deviations(prior, noise)
-
     def deviations(self, prior_draws: Floats, noise: Floats) -> Floats:
         """Return posterior draws minus the posterior mean, by Matheron's rule: ``[P, K, F]``.
 
@@ -548,15 +529,6 @@ def _checked(result: Any) -> Any:
     if result[-1] != 0:
         raise np.linalg.LinAlgError("a precision matrix is not positive definite")
     return result
-
-
-def _root(gram: Floats) -> Floats:
-    """Return R with R Rᵀ = the matrix, by pivoted Cholesky; the matrix may be singular."""
-    factor, pivot, rank, _ = scipy.linalg.lapack.dpstrf(gram, lower=1)
-    factor[:, rank:] = 0.0
-    root = np.empty_like(gram)
-    root[pivot - 1] = np.tril(factor)
-    return root
 
 
 def times(matrices: Floats, vectors: Floats) -> Floats:

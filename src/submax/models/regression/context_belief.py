@@ -231,16 +231,6 @@ def best_map(
     return another
 
 
-def sums_of(rows: RegressionRows, feature_map: FeatureMap, actions: int) -> Sums:
-    """Return the sufficient statistics of the regressions, with rewards relative to their mean."""
-    offset = float(np.average(rows.reward, weights=rows.weight))
-    sums = Sums.empty(actions, feature_map.width, offset)
-    for piece in rows.pieces():
-        features = feature_map.rows(piece.context)
-        sums = sums.add(features, piece.number, piece.reward, piece.weight)
-    return sums
-
-
 def _fitted(
     feature_map: FeatureMap,
     rows: RegressionRows,
