@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -98,7 +98,8 @@ class NormalRivals(NamedTuple):
 
     def of_rows(self, rows: Integers) -> Self:
         """Return some of the rows."""
-        return self._make(part[rows] for part in self)
+        parts: list[Any] = [part[rows] for part in self]
+        return type(self)(*parts)
 
     def point(self, share: Floats) -> Floats:
         """Return the points at these shares of the axis: ``[N or 1, m] -> [N, m]``."""
