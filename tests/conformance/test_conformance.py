@@ -83,8 +83,8 @@ ALWAYS = [
     Counting(smoothing="fitted"),
     Counting(smoothing="fitted", memory="fitted"),
 ]
-"""Further instances that take other paths than the first of their class: trees, which take no compilation, an index
-with pending counts, and counts as the default policy has them."""
+"""Further instances that take other paths than the first of their class: trees, which take no
+compilation, an index with pending counts, and counts as the default policy has them."""
 
 
 @pytest.mark.parametrize("policy", together([*EXAMPLES, *PRESETS]))

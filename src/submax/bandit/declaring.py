@@ -25,6 +25,7 @@ from submax.bandit.names import check_bandit
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import Statement
+from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.core.registry import references_user_code
@@ -136,15 +137,15 @@ def _declared(row: Sequence[Any]) -> DeclaredBandit:
             n,
             name,
             created,
-            msgspec.json.decode(settings, type=Settings),
-            msgspec.json.decode(actions, type=ActionSpec),
-            msgspec.json.decode(ramps, type=tuple[Ramp, ...]) if ramps else (),
+            msgspec.json.decode(settings, type=known_type(Settings)),
+            msgspec.json.decode(actions, type=known_type(ActionSpec)),
+            msgspec.json.decode(ramps, type=known_type(tuple[Ramp, ...])) if ramps else (),
             published,
             bool(held),
             revision,
             since,
             bool(deleted),
-            msgspec.json.decode(row[11], type=StartedFrom) if row[11] else None,
+            msgspec.json.decode(row[11], type=known_type(StartedFrom)) if row[11] else None,
         )
     except msgspec.DecodeError as error:
         raise InputError(

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.bandit.learning import LearnedModel
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import references_user_code
 from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes, stored
 from submax.policies.specification import PolicySpecification
-from submax.schema.names import known_type
 from submax.schema.rows import Columns
 
 KIND = "bandit"

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from submax.bandit.guard_rails import GuardRails
 from submax.core.checks import below_one, non_negative, one_of, positive, probability, whole_number
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.problem import Problem
@@ -25,7 +26,6 @@ from submax.policies import POLICIES
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec
 from submax.schema.context import LARGEST, ContextSchema
-from submax.schema.names import known_type
 from submax.schema.rewards import SLOTS, RewardParts, declared_rewards, rewards_of, scale_of
 from submax.schema.schema import Schema
 from submax.strategies import STRATEGIES

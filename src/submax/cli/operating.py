@@ -15,6 +15,7 @@ from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.guard_rails import limits_at
 from submax.bandit.lift import lift_reports
 from submax.core.checks import one_of
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.processes import variable_text
 from submax.core.summary import Summary, counted, number, percentage
@@ -36,7 +37,6 @@ from submax.live.operating.notices import notices
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.names import known_type
 from submax.web.server.access.key import time_text
 from submax.web.server.client.client import Client
 from submax.web.server.client.connecting.caller import Caller

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from submax.core.checks import instance_of, one_of
+from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 
 
@@ -41,7 +42,7 @@ def converted(where: str, value: Any, wanted: Any) -> Any:
         )
     for plain in (value, _whole(value)):
         with contextlib.suppress(msgspec.ValidationError):
-            return msgspec.convert(plain, wanted)
+            return msgspec.convert(plain, known_type(wanted))
     if typing.get_origin(wanted) is tuple and not isinstance(value, (list, tuple)):
         raise InputError(
             f"{where} must be a list, not {value!r}; if a list stands for several "

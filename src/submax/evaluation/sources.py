@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
+from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 from submax.evaluation.cells import BadRows, numbers
-from submax.schema.names import known_type
 from submax.schema.schema import METADATA, Schema
 
 GZIP = b"\x1f\x8b"

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.checks import did_you_mean, finite, one_of
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.schema.names import check_name, known_type, short_repr
+from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000
 """Largest number of categories of a field; each takes a column of the encoded context."""

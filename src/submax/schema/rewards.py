@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from submax.core.checks import finite, one_of
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
-from submax.schema.names import known_type, short_repr
+from submax.schema.names import short_repr
 
 SCALES: dict[str, type[Scale]] = {
     "binary": Binary,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
 from submax.core.policy import Policy, probabilities_among
 from submax.core.registry import references_user_code
@@ -20,7 +21,6 @@ from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec, ChoiceIndices
 from submax.schema.context import ContextSchema
 from submax.schema.model import Model
-from submax.schema.names import known_type
 from submax.schema.rewards import rewards_of
 from submax.schema.rows import Columns, Standardization
 from submax.schema.schema import Schema

@@ -16,13 +16,13 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.checks import one_of, whole_number
+from submax.core.decoding import known_type
 from submax.core.environment import Environment
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import Registry
 from submax.environments import ENVIRONMENTS
 from submax.policies.specification import PolicySpecification
-from submax.schema.names import known_type
 from submax.simulation import DELAYS
 from submax.simulation.delays import Delay
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from submax._version import __version__
 from submax.core.arrays import Floats, Integers
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.optional import is_installed, require_extra
 from submax.core.serialization import PARTIAL, atomic_write
-from submax.schema.names import known_type
 from submax.simulation.experiment import Specification
 from submax.simulation.trace import Trace
 

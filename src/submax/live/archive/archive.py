@@ -5,13 +5,13 @@ from collections import OrderedDict
 
 import msgspec
 
+from submax.core.decoding import known_type
 from submax.live.archive.segments.archived_segment import ArchivedSegment, segment_key
 from submax.live.archive.segments.segment_reader import SegmentReader
 from submax.live.log.bandits import settings_stream
 from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event
 from submax.live.store.store import Store
-from submax.schema.names import known_type
 
 OPEN_SEGMENTS = 2
 """Segments whose bytes are held in memory: a ledger reads the log at two places. Each has about

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from submax.bandit.assignment import GROUP_NUMBERS, GROUP_RECORD
 from submax.core.arrays import Floats
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.live.archive.segments.segment_schema import ACTION, CONTEXT
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category, ContextSchema
-from submax.schema.names import known_type
 
 ELIGIBLE = msgspec.msgpack.Decoder(known_type(ChoiceIndices))
 

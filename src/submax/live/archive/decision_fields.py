@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from submax.bandit.assignment import GROUPS
 from submax.core.arrays import Floats
+from submax.core.decoding import known_type
 from submax.live.archive.segments.segment_schema import ACTION, CONTEXT
 from submax.live.log.decisions.body_layout import (
     BodyLayout,
@@ -20,7 +21,6 @@ from submax.live.log.decisions.body_layout import (
 from submax.live.log.decisions.encoded_decisions import EncodedDecisions
 from submax.live.log.decisions.layout_group import LayoutGroup, units_of
 from submax.schema.actions import ChoiceIndices
-from submax.schema.names import known_type
 
 ENCODER = msgspec.msgpack.Encoder()
 ELIGIBLE = msgspec.msgpack.Decoder(known_type(ChoiceIndices))

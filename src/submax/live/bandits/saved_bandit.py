@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.bandit.settings import Settings
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import references_user_code
@@ -17,7 +18,6 @@ from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
 from submax.policies.specification import PolicySpecification
 from submax.schema.model import Model
-from submax.schema.names import known_type
 from submax.schema.rows import Columns
 
 KIND = "bandit"

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from submax.bandit.assignment import ExperimentAssignment
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.live.store.event import Event
 from submax.schema.actions import ChoiceIndices, EncodedAction
 from submax.schema.context import Value
 from submax.schema.model import EXPECTED
-from submax.schema.names import known_type
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 PIN = "pin"

@@ -7,6 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from submax.bandit.lift import GroupComparison
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.serialization import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
@@ -18,7 +19,6 @@ from submax.live.log.log_clock import LogClock
 from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.monitoring.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
-from submax.schema.names import known_type
 from submax.schema.rows import Columns
 
 

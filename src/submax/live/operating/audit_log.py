@@ -4,9 +4,9 @@ from collections import deque
 
 import msgspec
 
+from submax.core.decoding import known_type
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
-from submax.schema.names import known_type
 
 STREAM = "audit"
 """The stream of a store that holds the record."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from submax.bandit.assignment import ExperimentAssignment
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.live.archive.archived_page import archived_page
@@ -25,7 +26,6 @@ from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven,
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import Event
 from submax.schema.actions import ChoiceIndices
-from submax.schema.names import known_type
 
 ENCODER = msgspec.msgpack.Encoder()
 Columns = dict[str, list[Any]]

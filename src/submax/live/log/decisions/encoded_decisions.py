@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from submax.bandit.assignment import GROUP_RECORD, group_record
 from submax.core.arrays import Floats
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.live.log.decisions.body_layout import (
     BodyLayout,
@@ -28,7 +29,6 @@ from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.live.store.columns.byte_column import ByteColumn
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category, ContextSchema, Number
-from submax.schema.names import known_type
 
 FEWEST = 32
 """Bodies of one layout that are worth decoding together; fewer are faster one by one."""

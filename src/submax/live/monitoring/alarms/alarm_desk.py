@@ -2,13 +2,13 @@
 
 import msgspec
 
+from submax.core.decoding import known_type
 from submax.live.log.ledger import Ledger
 from submax.live.monitoring.alarms.alarm_log import AlarmLog
 from submax.live.monitoring.alarms.alarm_records import REFITS, Alarm
 from submax.live.monitoring.alarms.alarm_watch import AlarmWatch, WatchState
 from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
-from submax.schema.names import known_type
 
 FAILED_REFITS = 3
 """Refits that fail in a row before it is an alarm: one may fail because the store was away."""

@@ -10,10 +10,10 @@ import msgspec
 
 from submax.bandit.names import check_bandit
 from submax.core.checks import one_of, positive
+from submax.core.decoding import known_type
 from submax.core.errors import InputError, NotFoundError
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
-from submax.schema.names import known_type
 from submax.web.server.access.key import BROWSER_SCOPES, SCOPES, Key, check_name
 
 STREAM = "keys"

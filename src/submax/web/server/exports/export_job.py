@@ -8,10 +8,10 @@ from threading import Thread
 
 import msgspec
 
+from submax.core.decoding import known_type
 from submax.core.errors import StoreError, SubmaxError
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
-from submax.schema.names import known_type
 
 NICENESS = 19
 """The lowest priority: the process runs when decisions leave a core idle."""

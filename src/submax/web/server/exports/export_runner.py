@@ -12,10 +12,10 @@ from typing import IO
 
 import msgspec
 
+from submax.core.decoding import known_type
 from submax.core.errors import InputError, StoreError
 from submax.live.log.export import Export
 from submax.live.store.store import Store
-from submax.schema.names import known_type
 from submax.web.server.exports.export_job import ExportFailure, ExportJob
 from submax.web.server.exports.too_many_exports_error import TooManyExportsError
 

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import inspect
 
 from submax.core.checks import did_you_mean
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
-from submax.schema.names import known_type
 from submax.web.server.access.key import Key
 from submax.web.server.access.refused_error import RefusedError
 from submax.web.server.interface.body import check_unique_keys

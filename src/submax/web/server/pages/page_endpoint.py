@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from submax.schema.names import known_type
+from submax.core.decoding import known_type
 from submax.web.dashboard.asset_files import Assets
 from submax.web.dashboard.page import Page
 from submax.web.dashboard.page_view import PageView

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StoreError
-from submax.schema.names import known_type
 
 RETRIED = (429, 503)
 """Statuses after which the same request is sent again: too many requests, or unavailable."""
