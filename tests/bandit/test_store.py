@@ -1,21 +1,30 @@
 """What a store promises, in SQLite and in PostgreSQL."""
 
+import gc
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
-from itertools import count
+from itertools import chain, count, product
+from random import Random
+from threading import Timer
 
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from postgres_server import PASSWORD
 from refusals import raises_code
 
-from submax.bandit.store import open_store
+from submax.bandit import postgres as postgres_module
+from submax.bandit.store import copy_store, open_store
 from submax.bandit.tables import (
     DECISION_COLUMNS,
     MAX_EARLY_OF_SOURCE,
     REWARD_COLUMNS,
+    TABLES,
     DecisionRow,
     RewardRow,
     Statement,
@@ -23,6 +32,7 @@ from submax.bandit.tables import (
     decision_is_whole,
     reward_is_whole,
 )
+from submax.core.errors import SubmaxError
 
 WAIT, QUARANTINE = 10.0, 20.0
 DECLARE = "insert into bandit (name, created, settings, actions) values (:name, 0, '{}', '[]')"
@@ -276,9 +286,8 @@ def test_a_stream_has_all_rows_as_they_were_when_it_began(store):
     batches = store.stream("select id from decision where bandit = :bandit order by n", bandit=1)
     first = next(batches)
     decide(store, "later")
-    assert [each for batch in (first, *batches) for (each,) in batch] == [
-        str(n) for n in range(25_000)
-    ]
+    rows = [*first, *chain.from_iterable(batches)]
+    assert [each for (each,) in rows] == [str(number) for number in range(25_000)]
     unfinished = store.stream("select id from decision")
     next(unfinished)
     unfinished.close()
@@ -358,3 +367,377 @@ def test_other_tables_and_other_versions_are_refused(place, statement, code, rea
     execute(place, statement)
     with raises_code(code):
         open_store(place, read_only=read_only)
+
+
+# Deleting, copying, searching for damage
+
+
+def filled(store):
+    """Decisions with rewards, of two bandits, and something in the other tables."""
+    store.execute([(DECLARE, {"name": "shop"}), (DECLARE, {"name": "page"})])
+    for bandit, number in product((1, 2), range(40)):
+        rows = [decided(f"{bandit}-{number}", unit=f"u{number % 3}", context='{"x":0.1}')]
+        store.write_decisions(bandit, rows)
+        rewards = [RewardRow(rows[0].id, key, 0.1 * number, None, "key") for key in ("r", "s")]
+        store.write_rewards(bandit, rewards, WAIT)
+    reward(store, "unknown")
+    store.pin_units(2, [UnitRow("u", "p", 1, "a", 0.5)]).result()
+    sql = "insert into learner values (1, 0, :state, '')"
+    store.execute([(sql, {"state": b"\0\xff"})])
+    return contents(store)
+
+
+def contents(store):
+    return {
+        table: sorted(store.select(f"select {columns} from {table}"), key=repr)
+        for table, columns in TABLES.items()
+    }
+
+
+def test_deleted_decisions_take_their_rewards_with_them_and_the_counts_agree(store):
+    filled(store)
+    assert store.delete_decisions(1, "unit = :unit", unit="u0") == 14
+    assert store.select("select count(*) from decision where bandit = 1") == [(26,)]
+    assert store.select("select count(*) from reward where bandit = 1") == [(52,)]
+    assert list(store.damage()) == []
+    store.execute([("delete from decision where n in (select max(n) from decision)", {})])
+    assert len(list(store.damage())) == 3
+
+
+def test_a_store_is_copied_to_any_place_and_can_go_on_there(place, store, clock, tmp_path):
+    before, file = filled(store), tmp_path / "copy.db"
+    store.close()
+    copies = [(place, file)]
+    if isinstance(place, str):
+        execute(place, "create schema copy")
+        copies.append((file, f"{place}?options=-csearch_path%3Dcopy"))
+    for source, target in copies:
+        assert copy_store(source, target)["decision"] == 80
+        with raises_code("invalid-input"):
+            copy_store(source, target)
+        with open_store(target, read_only=True) as copy:
+            assert contents(copy) == before
+    with open_store(target, clock=clock) as copy:
+        assert list(copy.damage()) == []
+        assert [written.new for written in decide(copy, "1-1", "unknown")] == [False, True]
+        copy.execute([(DECLARE, {"name": "new"})])
+        assert copy.select("select count(*) from reward") == [(161,)]
+
+
+def test_a_backup_is_whole_private_and_never_replaces_a_file(store, tmp_path):
+    before, path = filled(store), tmp_path / "backup.db"
+    store.backup(path)
+    with raises_code("invalid-input"):
+        store.backup(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with open_store(path, read_only=True) as backup:
+        assert contents(backup) == before
+    execute_sql = "update decision set propensity = 0.25 where n = 1"
+    store.execute([(execute_sql, {})])
+    with raises_code("store-unavailable"):
+        store.backup(tmp_path / "second.db")
+    assert {each.name for each in tmp_path.glob("*.db*") if "store.db" not in each.name} <= {
+        "backup.db", "backup.db-wal", "backup.db-shm"
+    }  # fmt: skip
+
+
+def test_every_changed_field_of_a_decision_or_reward_is_found(store):
+    filled(store)
+    for table in ("decision", "reward"):
+        for column in TABLES[table].split(", ")[1:]:
+            value = (
+                '{"y":1}' if column in ("context", "eligible", "probabilities", "parts")
+                else "x" if column in ("id", "unit", "action", "assignment", "key", "source")
+                else 7777
+            )  # fmt: skip
+            (n, old), *_ = store.select(f"select n, {column} from {table} order by n desc")
+            change = f"update {table} set {column} = :value where n = :n"
+            store.execute([(change, {"value": value, "n": n})])
+            assert any(f"{table} {n} " in sentence for sentence in store.damage()), column
+            store.execute([(change, {"value": old, "n": n})])
+    assert list(store.damage()) == []
+
+
+# Files of SQLite
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+def test_files_belong_to_their_owner_alone(path):
+    with open_store(path) as store:
+        decide(store, "a")
+        files = list(path.parent.iterdir())
+        assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
+        assert len(files) == 4
+
+
+@pytest.mark.parametrize("log", ["", "-wal"])
+@pytest.mark.parametrize("how", ["delete", "rename", "replace"])
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(path, tmp_path, how, log):
+    with open_store(path) as store:
+        decide(store, "a")
+        file, aside = tmp_path / f"store.db{log}", tmp_path / "aside"
+        aside.hardlink_to(file)
+        file.unlink()
+        if how == "replace":
+            file.write_bytes(aside.read_bytes())
+        for write in (lambda: decide(store, "b"), store.check_writable):
+            with raises_code("store-unavailable"):
+                write()
+        if how == "rename":
+            aside.rename(file)
+            store.check_writable()
+            assert decide(store, "b")[0].new
+
+
+def test_one_process_writes_whatever_name_the_file_has(path, tmp_path):
+    with open_store(path):
+        link, other = tmp_path / "link.db", tmp_path / "other.db"
+        link.symlink_to(path)
+        other.hardlink_to(path)
+        for name in (path, link, other):
+            with raises_code("store-unavailable"):
+                open_store(name)
+    open_store(other).close()
+
+
+def test_a_file_that_is_no_database_or_was_cut_off_is_refused(path):
+    with raises_code("invalid-input"):
+        open_store(path, read_only=True)
+    with raises_code("invalid-input"):
+        open_store(path.parent / "nowhere" / "store.db")
+    with open_store(path) as store:
+        filled(store)
+    whole = path.read_bytes()
+    for data in (whole[: len(whole) // 2], whole[:-1], b"no database" * 1000):
+        path.write_bytes(data)
+        for read_only in (True, False):
+            with raises_code("invalid-input"):
+                open_store(path, read_only=read_only)
+    path.write_bytes(b"")
+    with raises_code("invalid-input"):
+        open_store(path, read_only=True)
+
+
+def test_a_flipped_bit_is_found_or_changes_no_decision_and_no_reward(path):
+    with open_store(path) as store:
+        before = filled(store)
+    whole, random = path.read_bytes(), Random(0)
+    changed = 0
+    for _ in range(150):
+        data = bytearray(whole)
+        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        path.write_bytes(data)
+        try:
+            with open_store(path, read_only=True) as store:
+                if not list(store.damage()):
+                    found = contents(store)
+                    assert all(found[table] == before[table] for table in ("decision", "reward"))
+                    continue
+        except SubmaxError:
+            pass
+        changed += 1
+    assert changed > 20
+
+
+FILL = """
+import resource, sys
+from submax.bandit import postgres as postgres_module
+from submax.bandit.store import copy_store, open_store
+from submax.bandit.tables import DecisionRow
+from submax.core.errors import StoreError
+
+def decide(number):
+    row = DecisionRow(str(number), 0, "a", 0.5, context='"' + "x" * 1000 + '"')
+    store.write_decisions(1, [row]).result()
+    print(number, flush=True)
+
+store = open_store(sys.argv[1])
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, unlimited[1]))
+number = 0
+try:
+    while True:
+        decide(number)
+        number += 1
+except StoreError:
+    pass
+assert store.select("select count(*) from decision") == [(number,)]
+try:
+    store.check_writable()
+except StoreError as error:
+    print(error.code, file=sys.stderr)
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+decide(number)
+store.close()
+"""
+
+
+def test_a_full_disk_loses_nothing_that_was_acknowledged_and_is_still_read(path):
+    child = subprocess.run(
+        [sys.executable, "-c", FILL, path], capture_output=True, text=True, check=True
+    )
+    assert child.stderr == "store-unavailable\n"
+    with open_store(path) as store:
+        assert ids(store) == child.stdout.split()
+        assert len(ids(store)) > 10
+        assert list(store.damage()) == []
+
+
+def test_an_interrupt_leaves_no_transaction_open(store):
+    """A signal comes while the main thread waits for a write, or reads."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # An interrupt inside a callback of the collector, such as those of Hypothesis, is swallowed.
+    gc.disable()
+    try:
+        for number in range(30):
+            timer = Timer(0.0005 * (number % 4), signal.raise_signal, [signal.SIGINT])
+            try:
+                timer.start()
+                while True:
+                    store.execute([("update setting set value = value", {})])
+                    store.select("select * from decision")
+            except KeyboardInterrupt:
+                pass
+            assert decide(store, f"b{number}")[0].new
+    finally:
+        gc.enable()
+        signal.signal(signal.SIGINT, before)
+    assert ids(store) == [f"b{number}" for number in range(30)]
+
+
+# Processes
+
+WRITE = """
+import os, sys, threading
+from submax.bandit.store import open_store
+from submax.bandit.tables import DecisionRow, RewardRow
+
+place, run = sys.argv[1:]
+store = open_store(place)
+
+def work(thread):
+    number = 0
+    while True:
+        number += 1
+        identifier = f"{run}-{thread}-{number}"
+        store.write_rewards(1, [RewardRow(identifier, "early", number)], 60.0).result()
+        store.write_decisions(1, [DecisionRow(identifier, 0, "a", 0.5)]).result()
+        os.write(1, f"{identifier}\\n".encode())
+        store.write_rewards(1, [RewardRow(identifier, "reward", number)], 60.0).result()
+        os.write(1, f"{identifier} rewarded\\n".encode())
+
+for thread in range(4):
+    threading.Thread(target=work, args=(thread,)).start()
+"""
+
+
+def writing(place, run, lines):
+    """A process that writes, after it has acknowledged so many writes, and these lines."""
+    child = subprocess.Popen([sys.executable, "-c", WRITE, place, run], stdout=subprocess.PIPE)
+    return child, [child.stdout.readline() for _ in range(lines)]
+
+
+def test_a_killed_process_loses_and_doubles_nothing_that_it_acknowledged(place):
+    told = []
+    for run in range(3):
+        child, lines = writing(place, str(run), 100)
+        child.kill()
+        told += [*lines, *child.stdout.read().splitlines(keepends=True)]
+        child.wait()
+        child.stdout.close()
+    decided = {line.decode().split()[0] for line in told if line.endswith(b"\n")}
+    rewarded = {line.decode().split()[0] for line in told if line.endswith(b"rewarded\n")}
+    with open_store(place) as store:
+        sql = """select id, key, value from decision join reward on decision = decision.n"""
+        rewards = {(each, key): value for each, key, value in store.select(sql)}
+        assert decided <= set(ids(store))
+        assert all(rewards[each, "early"] == int(each.split("-")[2]) for each in decided)
+        assert all(rewards[each, "reward"] == int(each.split("-")[2]) for each in rewarded)
+        assert len(ids(store)) == len(set(ids(store)))
+        assert list(store.damage()) == []
+
+
+@pytest.mark.needs("postgresql")
+def test_a_process_that_is_stopped_holds_up_nobody_and_goes_on_later(postgres_address):
+    for run in range(3):
+        child, _ = writing(postgres_address, str(run), 20)
+        child.send_signal(signal.SIGSTOP)
+        try:
+            with open_store(postgres_address) as store:
+                for number in range(20):
+                    assert decide(store, f"here-{run}-{number}")[0].new
+                    assert decide(store, f"here-{run}-{number}", bandit=2)[0].new
+        finally:
+            child.send_signal(signal.SIGCONT)
+            child.stdout.read(100)
+            child.kill()
+            child.wait()
+            child.stdout.close()
+    with open_store(postgres_address) as store:
+        assert list(store.damage()) == []
+
+
+@pytest.mark.needs("postgresql")
+def test_a_lock_that_is_held_fails_the_calls_of_its_bandit_alone(postgres_address, monkeypatch):
+    monkeypatch.setitem(postgres_module.WRITING, "lock_timeout", "200ms")
+    with open_store(postgres_address) as store, psycopg.connect(postgres_address) as other:
+        decide(store, "a")
+        other.execute("update counts set n = n where bandit = 1")
+        held = store.write_decisions(1, [decided("b")])
+        assert all(decide(store, f"c{number}", bandit=2)[0].new for number in range(5))
+        with raises_code("store-unavailable"):
+            held.result(30)
+        other.rollback()
+        assert decide(store, "b")[0].new
+
+
+@pytest.mark.needs("postgresql")
+def test_a_transaction_that_was_not_sent_to_its_end_is_ended_by_the_server(
+    postgres_address, monkeypatch
+):
+    monkeypatch.setitem(postgres_module.WRITING, "idle_in_transaction_session_timeout", "100ms")
+    with open_store(postgres_address) as store, open_store(postgres_address) as frozen:
+        decide(store, "a")
+        with frozen._database._writer() as session:
+            session.execute("begin")
+            session.execute(postgres_module.LOCK, {"bandit": 1, "now": None})
+            assert decide(store, "b")[0].new
+            with raises_code("store-unavailable"), frozen._database._errors(session):
+                session.execute("commit")
+        assert decide(frozen, "c")[0].new
+
+
+@pytest.mark.needs("postgresql")
+def test_a_lost_connection_fails_a_call_and_not_the_store(postgres, postgres_address):
+    with open_store(postgres_address) as store, open_store(postgres_address) as other:
+        decide(store, "a")
+        assert store.lead("fit")
+        assert store.lead("fit")
+        assert not other.lead("fit")
+        assert other.lead("other task")
+        postgres.stop(signal.SIGINT)
+        for call in (lambda: decide(store, "b"), lambda: ids(store), lambda: store.lead("fit")):
+            with raises_code("store-unavailable") as caught:
+                call()
+            assert PASSWORD not in str(caught.value)
+        postgres.start()
+        assert decide(store, "b")[0].new
+        assert other.lead("fit")
+        assert not store.lead("fit")
+        other.resign("fit")
+        assert store.lead("fit")
+
+
+@pytest.mark.needs("postgresql")
+@pytest.mark.parametrize(
+    "address", ["postgresql://u:pass@word@host:x/db", "postgresql://u:pass/db"]
+)
+def test_a_wrong_address_is_refused_without_its_password(address):
+    with raises_code("store-unavailable") as caught:
+        open_store(address)
+    assert "pass@word" not in str(caught.value)
+    assert "u:pass" not in str(caught.value)

@@ -3,7 +3,7 @@
 import math
 import select
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import blake2b
 from threading import BoundedSemaphore, Lock
@@ -15,7 +15,7 @@ import psycopg
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
-from psycopg.types.string import TextLoader
+from psycopg.types.string import TextBinaryLoader, TextLoader
 
 from submax.bandit.tables import (
     ACTIVATED_FACTOR,
@@ -37,6 +37,7 @@ from submax.bandit.tables import (
     TICKS,
     WORD,
     Activated,
+    Query,
     RewardRow,
     RewardStatus,
     Statement,
@@ -248,6 +249,12 @@ with known as (
 select known.n, before is not null, changed.n is not null
 from known left join changed on changed.n = known.n order by place
 """
+NUMBERED = ("bandit", "early_reward", "publication", "audit")
+"""Tables whose rows the database numbers."""
+SET_NUMBERS = "select setval('row_number', 1 + coalesce((select max(n) from counts), 0))"
+SET_IDENTITY = """select setval(
+    pg_get_serial_sequence('{table}', 'n'), 1 + coalesce((select max(n) from {table}), 0)
+)"""
 GIVEN_UNITS = """rows from (json_to_recordset(%(rows)s::json) as (
     unit text, period text, version bigint, action text, propensity float8, eligible text,
     probabilities text
@@ -402,16 +409,38 @@ class PostgresDatabase:
         with self._reader() as session:
             return session.execute(with_percent(sql), _values(values)).fetchall()
 
-    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
-        """The rows of a query as of this moment, in lists of ``BATCH``."""
+    @contextmanager
+    def snapshot(self, *, lenient: bool = False) -> Iterator[Query]:
+        """Yield a function that reads the rows of queries, all as of the same moment."""
+        with self._reader() as session:
+            session.execute("begin isolation level repeatable read")
+            try:
+                yield lambda sql, values: _batches(session, sql, values)
+            finally:
+                with suppress(psycopg.Error):
+                    session.execute("rollback")
+
+    def damage(self) -> Iterator[str]:
+        """PostgreSQL checks its pages itself, when it reads them."""
+        return iter(())
+
+    def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
+        """Write rows, given by table, columns and lists of rows, in one transaction."""
+        # A session of its own: this takes longer than a transaction that others wait for may.
         with (
-            self._reader() as session,
+            closing(self._connected(SESSION)) as session,
+            self._errors(session),
             session.transaction(),
-            session.cursor("stream", binary=True) as cursor,
         ):
-            cursor.execute(with_percent(sql), _values(values))
-            while rows := cursor.fetchmany(BATCH):
-                yield rows
+            session.execute("delete from setting")
+            for table, columns, batches in tables:
+                with session.cursor().copy(f"copy {table} ({columns}) from stdin") as copy:
+                    for rows in batches:
+                        for row in rows:
+                            copy.write_row(row)
+            session.execute(SET_NUMBERS)
+            for table in NUMBERED:
+                session.execute(SET_IDENTITY.format(table=table))
 
     def now(self, bandit: int) -> float:
         """The time that a row would have that is written now."""
@@ -514,6 +543,7 @@ class PostgresDatabase:
             try:
                 session.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
                 session.adapters.register_loader("json", TextLoader)
+                session.adapters.register_loader("json", TextBinaryLoader)
                 session.adapters.register_loader("numeric", NumberLoader)
                 session.execute(SYNCHRONOUS)
                 session.execute(CONFIGURE, ([*settings], [*settings.values()]))
@@ -652,6 +682,14 @@ class NumberLoader(Loader):
         """A whole number if it is one."""
         text = bytes(data).decode()
         return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _batches(session: Session, sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
+    # A cursor of the server: not all rows are held in memory at the same time.
+    with session.cursor(uuid4().hex, binary=True) as cursor:
+        cursor.execute(with_percent(sql), _values(values))
+        while rows := cursor.fetchmany(BATCH):
+            yield rows
 
 
 def _reward_rows(group: Writes) -> str:

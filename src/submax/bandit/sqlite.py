@@ -5,7 +5,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
@@ -23,6 +23,7 @@ from submax.bandit.tables import (
     WORD,
     Activated,
     DecisionRow,
+    Query,
     RewardRow,
     RewardStatus,
     Statement,
@@ -337,11 +338,21 @@ class SQLiteDatabase:
         with self._reader() as connection:
             return connection.execute(sql, values).fetchall()
 
-    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[list[Any]]:
-        """The rows of a query as of this moment, in lists of ``BATCH``."""
-        with self._reader() as connection, closing(connection.execute(sql, values)) as cursor:
-            while rows := cursor.fetchmany(BATCH):
-                yield rows
+    @contextmanager
+    def snapshot(self, *, lenient: bool = False) -> Iterator[Query]:
+        """Yield a function that reads the rows of queries, all as of the same moment.
+
+        ``lenient``: text that is no UTF-8, as of a damaged row, is read too.
+        """
+        with self._reader() as connection:
+            connection.execute("begin")
+            if lenient:
+                connection.text_factory = _lenient_text
+            try:
+                yield lambda sql, values: _batches(connection, sql, values)
+            finally:
+                connection.text_factory = str
+                connection.execute("rollback")
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
@@ -374,6 +385,27 @@ class SQLiteDatabase:
     def resign(self, task: str) -> None:
         """Do nothing: no other process can lead while this one has the file open."""
 
+    def damage(self) -> Iterator[str]:
+        """What SQLite finds wrong with its pages and indexes."""
+        found = [str(row[0]) for row in self.select("pragma integrity_check(5)", {})]
+        if found != ["ok"]:
+            yield f"the database file is damaged: {'; '.join(found)[:300]}"
+
+    def backup(self, path: Path) -> None:
+        """Copy everything that is committed into a file."""
+        with self._reader() as source, closing(sqlite3.connect(path)) as target:
+            source.backup(target)
+
+    def load(self, tables: Iterable[tuple[str, str, Iterable[list[Any]]]]) -> None:
+        """Write rows, given by table, columns and lists of rows, in one transaction."""
+        with self._transaction():
+            for table, columns, batches in tables:
+                marks = ", ".join("?" * len(columns.split(",")))
+                sql = f"insert or replace into {table} ({columns}) values ({marks})"
+                for rows in batches:
+                    self._writer.executemany(sql, rows)
+            self._forget()
+
     def close(self) -> None:
         """Close all connections and release the lock."""
         self._closed = True
@@ -405,7 +437,7 @@ class SQLiteDatabase:
             raise
 
     def _check_schema(self, connection: sqlite3.Connection) -> int:
-        """The schema version of the file, 0 if it is new."""
+        """The schema version of the file, 0 if it is new and may be written."""
         found = connection.execute("select name from sqlite_master where type = 'table'")
         tables = {name for (name,) in found if not name.startswith("sqlite_")}
         version = None
@@ -415,6 +447,11 @@ class SQLiteDatabase:
             ).fetchone()
             version = int(row[0]) if row else None
         check_version(self.where, tables, version)
+        if version is None and self.read_only:
+            raise InputError(
+                f"{self.where} is empty and no store of submax: check the name, or put a backup in "
+                "its place"
+            )
         return version or 0
 
     def _paths(self) -> tuple[Path, Path]:
@@ -436,6 +473,18 @@ class SQLiteDatabase:
 UNWRITTEN = WrittenReward("accepted", False, 0.0, None)
 
 
+def _batches(
+    connection: sqlite3.Connection, sql: str, values: Mapping[str, Any]
+) -> Iterator[list[Any]]:
+    with closing(connection.execute(sql, values)) as cursor:
+        while rows := cursor.fetchmany(BATCH):
+            yield rows
+
+
+def _lenient_text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
 def _identity(file: Path) -> tuple[int, int] | None:
     try:
         found = file.stat()
@@ -450,6 +499,7 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
         raise InputError(
             f"there is no store {str(path)!r}: check the name, or make it by submax.open"
         )
+    check_length(path)
     with store_errors(path):
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
@@ -457,6 +507,23 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
+        )
+
+
+def check_length(path: Path) -> None:
+    """Refuse a file that ends before its last page, unless a log may still complete it."""
+    log = Path(f"{path}-wal")
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header.startswith(b"SQLite format 3\0") or (log.exists() and log.stat().st_size > 0):
+        return
+    page = int.from_bytes(header[16:18])
+    expected = int.from_bytes(header[28:32]) * (65536 if page == 1 else page)
+    # The number of pages is valid if the last writer knew of it.
+    if header[24:28] == header[92:96] and path.stat().st_size < expected:
+        raise InputError(
+            f"{path} was cut off: {path.stat().st_size} of {expected} bytes are there, and the "
+            "rest of its decisions and rewards is lost: put a backup in its place"
         )
 
 

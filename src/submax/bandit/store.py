@@ -1,18 +1,25 @@
 """The durable store: group commit over the tables, for SQLite and PostgreSQL."""
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from zlib import crc32
 
-from submax.bandit.sqlite import SQLiteDatabase
+from submax.bandit.sqlite import SQLiteDatabase, private_file
 from submax.bandit.tables import (
+    DECISION_COLUMNS,
+    REWARD_COLUMNS,
+    TABLES,
     Activated,
     DecisionRow,
+    Query,
     RewardRow,
     Statement,
     UnitRow,
@@ -20,8 +27,10 @@ from submax.bandit.tables import (
     Written,
     WrittenReward,
     decision_content,
+    decision_is_whole,
+    reward_is_whole,
 )
-from submax.core.errors import ConflictError, StoreError
+from submax.core.errors import ConflictError, InputError, StoreError
 from submax.core.optional import SPANS, require_extra
 
 if TYPE_CHECKING:
@@ -29,6 +38,10 @@ if TYPE_CHECKING:
 
 WRITE_TIMEOUT_SECONDS = 30.0
 """How long a caller waits for a write to become durable before it gets an error."""
+PROBE_BYTES = 8192
+"""Half of the characters of the value by which ``check_writable`` tries to write."""
+DELETED_AT_ONCE = 10_000
+"""The most decisions that are deleted in one transaction."""
 MAX_ROWS = 4096
 """About as many rows are written in one transaction, so no caller waits for a very long one."""
 POSTGRES = ("postgresql://", "postgres://")
@@ -279,7 +292,8 @@ class Store:
     def stream(self, sql: str, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query as of this moment, in lists; memory does not grow with the rows."""
         self._commits.check_process()
-        return self._database.stream(sql, values)
+        with self._database.snapshot() as rows:
+            yield from rows(sql, values)
 
     def now(self, bandit: int) -> float:
         """The time that a row of a bandit would have that is written now.
@@ -296,6 +310,75 @@ class Store:
     def resign(self, task: str) -> None:
         """Lead a task no longer, so that another process can."""
         self._database.resign(task)
+
+    def delete_decisions(self, bandit: int, where: str, **values: Any) -> int:
+        """Delete decisions of a bandit and their rewards; return how many decisions.
+
+        ``where`` is a condition in SQL on the columns of ``decision``, such as ``at < :before``.
+        Many are deleted in several transactions, so that other writers do not wait long.
+        """
+        values["bandit"] = bandit
+        chosen = f"select n from decision where bandit = :bandit and ({where})"
+        deleted = 0
+        while True:
+            first = f"select n from ({chosen} order by n limit {DELETED_AT_ONCE}) as first"
+            ((count, last),) = self.select(f"select count(*), max(n) from ({first}) as n", **values)
+            if count == 0:
+                return deleted
+            values["last"] = last
+            those = f"{chosen} and n <= :last"
+            statements = [
+                # Holds up writers to the bandit, so what is counted is what is deleted.
+                "update counts set n = n where bandit = :bandit",
+                f"""update counts set
+                deleted_decisions = deleted_decisions + (select count(*) from ({those}) as those),
+                deleted_rewards = deleted_rewards
+                    + (select count(*) from reward where decision in ({those}))
+                where bandit = :bandit""",
+                f"delete from reward where decision in ({those})",
+                f"delete from decision where n in ({those})",
+            ]
+            deleted += self.execute([(sql, values) for sql in statements])[-1][0]
+
+    def check_writable(self) -> None:
+        """Write something durably; a ``StoreError`` if the store cannot write now."""
+        sql = """insert into setting (name, value) values ('probe', :value)
+        on conflict (name) do update set value = excluded.value"""
+        # As much as a decision may need, and different from the last one.
+        self.execute([(sql, {"value": os.urandom(PROBE_BYTES).hex()})])
+
+    def damage(self) -> Iterator[str]:
+        """Look at all decisions and rewards, and yield a sentence for everything damaged."""
+        self._commits.check_process()
+        try:
+            yield from self._database.damage()
+            with self._database.snapshot(lenient=True) as rows:
+                yield from _damage(rows)
+        except InputError as error:
+            yield str(error)
+
+    def backup(self, path: Path) -> None:
+        """Copy everything that is committed into a new SQLite file; others may go on writing.
+
+        The copy is searched for damage, and gets its name only if there is none.
+        """
+        self._commits.check_process()
+        with new_file(Path(path)) as partial:
+            if isinstance(self._database, SQLiteDatabase):
+                private_file(partial)
+                self._database.backup(partial)
+            else:
+                with Store(SQLiteDatabase(partial, read_only=False, clock=None)) as target:
+                    _copy(self, target)
+                partial.with_name(f"{partial.name}.lock").unlink(missing_ok=True)
+            with Store(SQLiteDatabase(partial, read_only=True, clock=None)) as copy:
+                found = list(islice(copy.damage(), 3))
+            if found:
+                raise StoreError(
+                    f"the copy of {self.where} is not kept, since it is damaged "
+                    f"({'; '.join(found)}): run submax doctor on the store; if the store is whole, "
+                    "the disk of the copy is not"
+                )
 
     def close(self) -> None:
         """Write what is queued and release all resources; a second call does nothing."""
@@ -328,6 +411,109 @@ def result_of(future: "Future[Answer]", seconds: float = WRITE_TIMEOUT_SECONDS) 
         raise StoreError(
             f"the store did not answer within {seconds:.0f} seconds: try again with the same id"
         ) from error
+
+
+def _damage(rows: Query) -> Iterator[str]:
+    """Sentences for rows without their checksums, and for counts that do not agree."""
+    nothing: dict[str, Any] = {}
+    found: Counter[tuple[str, Any]] = Counter()
+    for table, columns, is_whole in (
+        ("decision", DECISION_COLUMNS, decision_is_whole),
+        ("reward", REWARD_COLUMNS, reward_is_whole),
+    ):
+        for batch in rows(f"select {columns} from {table} order by n", nothing):
+            for row in batch:
+                found[table, row[1]] += 1
+                if not is_whole(row):
+                    yield f"{table} {row[0]} does not have the checksum of its writing"
+    lost = "select n from reward where decision not in (select n from decision)"
+    for batch in rows(lost, nothing):
+        for (n,) in batch:
+            yield f"reward {n} has no decision"
+    sql = """select bandit, decisions - deleted_decisions, rewards - deleted_rewards from counts"""
+    expected = {
+        (table, bandit): count
+        for batch in rows(sql, nothing)
+        for bandit, *counts in batch
+        for table, count in zip(("decision", "reward"), counts, strict=True)
+    }
+    for table, bandit in sorted({*expected, *found}, key=str):
+        present, written = found[table, bandit], expected.get((table, bandit), 0)
+        if present != written:
+            yield f"bandit {bandit} has {present} rows of {table}, and {written} were written"
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary file, which is renamed to ``path`` at the end of the block.
+
+    If the block raises an error, the temporary file is deleted, and there is no file at ``path``.
+    """
+    if path.exists():
+        raise InputError(f"{str(path)!r} exists and is not replaced: give another name")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
+    partial = path.with_name(f"{path.name}.partial")
+    beside = [partial, *(partial.with_name(f"{partial.name}{end}") for end in ("-wal", "-shm"))]
+    for file in beside:
+        file.unlink(missing_ok=True)
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        for file in beside:
+            file.unlink(missing_ok=True)
+
+
+def copy_store(source: str | Path, target: str | Path) -> dict[str, int]:
+    """Copy a store, as from SQLite to PostgreSQL, into a new one; the rows of each table.
+
+    What is in the new store is read again and compared.
+    """
+    with open_store(source, read_only=True) as old, open_store(target) as new:
+        if new.select("select count(*) from bandit") != [(0,)]:
+            raise InputError(f"{new.where} is not empty: give the place of a new store")
+        return _copy(old, new)
+
+
+def _copy(source: Store, target: Store) -> dict[str, int]:
+    """Copy all tables, and compare what was read with what is there then."""
+    read: dict[str, Sums] = {}
+    with source._database.snapshot() as rows:
+        target._database.load(
+            (table, columns, read.setdefault(table, Sums()).added(rows(_all(table), {})))
+            for table, columns in TABLES.items()
+        )
+    with target._database.snapshot() as rows:
+        for table, sums in read.items():
+            written = Sums()
+            for _ in written.added(rows(_all(table), {})):
+                pass
+            if (written.count, written.total) != (sums.count, sums.total):
+                raise StoreError(
+                    f"the table {table} of the copy has other rows than {source.where}: do not use "
+                    "it, and run submax doctor on the store"
+                )
+    return {table: sums.count for table, sums in read.items()}
+
+
+def _all(table: str) -> str:
+    order = next(iter(TABLES[table].split(", ")))
+    return f"select {TABLES[table]} from {table} order by {order}"
+
+
+class Sums:
+    """The number of rows that were read, and a sum of their checksums."""
+
+    def __init__(self) -> None:
+        self.count = self.total = 0
+
+    def added(self, batches: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        """Yield the same rows, and count them."""
+        for rows in batches:
+            self.count += len(rows)
+            self.total += sum(crc32(repr(row).encode()) for row in rows)
+            yield rows
 
 
 def open_store(

@@ -5,7 +5,7 @@ Times are Unix seconds. Contexts, eligible actions, probabilities and parts of r
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
@@ -159,23 +159,6 @@ MIGRATIONS: Sequence[Sequence[str]] = (
 )
 """The statements that lead from each schema version to the next, in one transaction."""
 
-TABLES = (
-    "setting",
-    "bandit",
-    "counts",
-    "decision",
-    "reward",
-    "early_reward",
-    "unit",
-    "version",
-    "learner",
-    "publication",
-    "history",
-    "summary",
-    "progress",
-    "audit",
-    "key",
-)
 OLD_TABLES = ("submax_schema", "streams", "events")
 """Tables of stores that were written before decisions and rewards had tables of their own."""
 
@@ -238,6 +221,26 @@ DECISION_COLUMNS = (
 """The order in which ``decision_row`` and ``decision_is_whole`` expect columns."""
 REWARD_COLUMNS = "n, bandit, decision, key, value, parts, at, late, source, checksum"
 """The order in which ``reward_is_whole`` expects columns."""
+
+
+TABLES = {
+    "setting": "name, value",
+    "bandit": "n, name, created, settings, actions, ramps, published, held, revision, "
+    "groups_since, deleted",
+    "counts": "bandit, n, at, decisions, rewards, late_rewards, orphans, dropped, "
+    "deleted_decisions, deleted_rewards",
+    "decision": DECISION_COLUMNS,
+    "reward": REWARD_COLUMNS,
+    "early_reward": "n, bandit, id, key, value, parts, at, until, source, checksum",
+    "unit": "bandit, unit, period, version, action, propensity, eligible, probabilities, at",
+    "version": "bandit, number, at, policy, rows, cursor, seed, active, ahead, base, hash, model",
+    "learner": "bandit, cursor, state, hash",
+    "publication": "n, bandit, at, version, held",
+    "history": "bandit, part, rows, hash",
+    "audit": "n, at, action, subject, who, name, detail",
+    "key": "id, secret, scopes, bandits, rate, name, created, expires, browser, revoked, used",
+}
+"""All tables and their columns, in the order in which they are copied."""
 
 
 class Written(NamedTuple):
@@ -307,6 +310,10 @@ class Statement(NamedTuple):
     sql: str
     values: Mapping[str, Any] = {}
     required: bool = False
+
+
+Query = Callable[[str, Mapping[str, Any]], Iterator[list[Any]]]
+"""Reads the rows of a query with ``:name`` parameters, in lists."""
 
 
 class Writes(msgspec.Struct):
