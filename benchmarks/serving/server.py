@@ -28,7 +28,7 @@ from load.fitted_bandit import fit_bandit
 from measuring.claim import Claim, print_claims, print_table
 from measuring.process_tree import readable
 from serving.server_process import ServerProcess
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.web.server.run import SWITCH_SECONDS
 
@@ -190,11 +190,11 @@ def during_updates() -> list[Claim]:
     ]
 
 
-def _slowest(bandit: Bandit, work: Callable[[], object]) -> float:
+def _slowest(bandit: LiveBandit, work: Callable[[], object]) -> float:
     return float(np.quantile(_times(bandit, work), 0.99))
 
 
-def _times(bandit: Bandit, work: Callable[[], object]) -> list[float]:
+def _times(bandit: LiveBandit, work: Callable[[], object]) -> list[float]:
     """The seconds of each decision while another thread works."""
     ended, times = Event(), []
 
@@ -213,7 +213,7 @@ def _times(bandit: Bandit, work: Callable[[], object]) -> list[float]:
     return times
 
 
-def _add_rows(bandit: Bandit, count: int, rng: np.random.Generator) -> None:
+def _add_rows(bandit: LiveBandit, count: int, rng: np.random.Generator) -> None:
     for first in range(0, count, 1000):
         rows = rng.normal(size=(min(1000, count - first), len(NUMBERS))).tolist()
         made = bandit.decide_many(

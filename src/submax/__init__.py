@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from submax import simulation as simulation
     from submax import strategies as strategies
     from submax import testing as testing
+    from submax.bandit.bandit import Bandit as Bandit
     from submax.bandit.decision import LiftReport as LiftReport
     from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
     from submax.bandit.guard_rails import GuardRails as GuardRails
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from submax.environments.linear import LogisticContextual as LogisticContextual
     from submax.environments.tables import Classification as Classification
     from submax.environments.tables import RecordedRewards as RecordedRewards
-    from submax.live.bandits.bandit import Bandit as Bandit
     from submax.live.bandits.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.models.memory import Memory as Memory
     from submax.models.training import Training as Training
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Arms": "submax.core.spaces",
     "AsyncClient": "submax.web.server.client.async_client",
-    "Bandit": "submax.live.bandits.bandit",
+    "Bandit": "submax.bandit.bandit",
     "BatchedRewards": "submax.simulation.delays",
     "Belief": "submax.core.conditioning",
     "Bernoulli": "submax.environments.arms",

@@ -19,7 +19,7 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.processes import variable_text
 from submax.core.summary import Summary, counted, number, percentage
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.bandits.open import SERVERS, open_store
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
@@ -323,11 +323,11 @@ class StoredBandit(OperatedBandit):
         """Do nothing: every call opens the store and closes it."""
 
     @contextmanager
-    def _opened(self) -> Iterator[Bandit]:
+    def _opened(self) -> Iterator[LiveBandit]:
         """The bandit, opened so that it can decide and be changed."""
         with (
             opened_for_writing(self._place) as store,
-            Bandit.of_store(store, self.name, background=False) as bandit,
+            LiveBandit.of_store(store, self.name, background=False) as bandit,
         ):
             yield bandit
 

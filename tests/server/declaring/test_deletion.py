@@ -7,7 +7,6 @@ from click.testing import CliRunner
 from refusals import raises_code
 from waiting import wait_until
 
-import submax
 from submax.cli import main
 from submax.live.bandits.open import open_bandit, open_store
 from submax.live.log.records import DECLARED, TICK
@@ -136,8 +135,3 @@ def test_the_command_deletes_a_bandit_of_a_file(tmp_path):
     assert delete(file, "one", "--yes") == 2
     assert delete(tmp_path / "none.db", "one", "--yes") == 2
     assert not (tmp_path / "none.db").exists()
-
-
-def test_a_bandit_in_memory_is_closed_and_not_deleted():
-    with raises_code("invalid-input"):
-        submax.Bandit(["A", "B"]).delete()

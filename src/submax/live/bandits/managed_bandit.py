@@ -11,14 +11,13 @@ from submax.bandit.guard_rails import DEFAULT_RAMP, LONGEST_RAMP, GuardRailWarni
 from submax.bandit.lift import lift_reports
 from submax.bandit.names import check_identifier
 from submax.bandit.rewards import DEFAULT_REWARD_KEY
-from submax.bandit.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
+from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Settings
 from submax.core.checks import whole_number
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.live.bandits.bandit_base import BanditBase
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
-from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
 from submax.live.log.records import CHOICE, PUBLISHED, DecisionMade, Fitted, Published
 from submax.live.lookup.believed_actions import BelievedAction
@@ -91,12 +90,10 @@ class ManagedBandit(BanditBase):
         processes that have the bandit open within a second.
         """
         self._check_open()
-        in_memory = isinstance(self._learner, OnlineLearner)
-        for word in STORE_ONLY if in_memory else MEMORY_ONLY:
+        for word in MEMORY_ONLY:
             if word in changes:
                 raise InputError(
-                    f"{word} was given, and it is a setting of bandits "
-                    f"{'with a store' if in_memory else 'in memory'}: leave it out",
+                    f"{word} was given, and it is a setting of bandits in memory: leave it out",
                     parameter=word,
                 )
         policy = changes.get("policy")
@@ -105,12 +102,8 @@ class ManagedBandit(BanditBase):
         if own is not None:
             self._live_state.use_policy(own)
         self._live_state.follow()
-        if in_memory:
-            # The state of the policy that decided until now does not fit another policy.
-            self._learner.refit()
-        else:
-            detail = ", ".join(f"{word}={value!r}" for word, value in changes.items())
-            AuditLog(self.store).write(AuditEntry("set", self.name, "", PYTHON, detail))
+        detail = ", ".join(f"{word}={value!r}" for word, value in changes.items())
+        AuditLog(self.store).write(AuditEntry("set", self.name, "", PYTHON, detail))
         return settings
 
     def retire(self, choice: str, *, slot: str = ARMS) -> None:
@@ -217,11 +210,6 @@ class ManagedBandit(BanditBase):
         declared again.
         """
         self._check_open()
-        if isinstance(self._learner, OnlineLearner):
-            raise InputError(
-                "a bandit in memory was to be deleted, and only one with a store can be: close it, "
-                "and delete the files that save has written"
-            )
         delete_bandit(self.store, self.name)
         AuditLog(self.store).write(AuditEntry("delete", self.name, "", PYTHON))
         self._live_state.follow()
@@ -248,7 +236,6 @@ class ManagedBandit(BanditBase):
 
         Without a version the newest one decides, and so will those that are fitted later.
         """
-        self._check_versions()
         self._live_state.follow()
         known = self._live_state.projection.versions
         chosen = max(known, default=0) if version is None else version
@@ -264,7 +251,6 @@ class ManagedBandit(BanditBase):
 
     def roll_back(self) -> int:
         """Publish the last version before the current one that was published, and hold it."""
-        self._check_versions()
         self._live_state.follow()
         history = [one.version for one in self._live_state.projection.published]
         if not history:
@@ -276,17 +262,15 @@ class ManagedBandit(BanditBase):
     def alarms(self) -> list[Alarm]:
         """The last 100 alarms, newest first; see ``Alarm``."""
         self._check_open()
-        self._check_versions()
         return self._alarm_log.follow()[::-1]
 
     def active_alarms(self) -> dict[str, int]:
         """The number of active alarms by kind, as they were last read."""
-        return {} if isinstance(self._learner, OnlineLearner) else dict(self._alarm_log.active())
+        return dict(self._alarm_log.active())
 
     def acknowledge_alarms(self, *, by: str = PYTHON) -> int:
         """Say that all alarms were seen, so that they are no longer active; return how many."""
         self._check_open()
-        self._check_versions()
         count = self._alarm_log.acknowledge()
         if count:
             self._audit(ACKNOWLEDGE, by, f"{count} alarms")
@@ -296,13 +280,6 @@ class ManagedBandit(BanditBase):
         """The smallest probability with which an action was drawn, if this process has read it."""
         learner = self._learner
         return learner.alarms.watch.state.smallest if isinstance(learner, Refitter) else None
-
-    def _check_versions(self) -> None:
-        if isinstance(self._learner, OnlineLearner):
-            raise InputError(
-                "a bandit in memory keeps no versions to choose from; one with a store does: use "
-                "submax.open with a file, or save this one before it learns further"
-            )
 
     def _audit(self, operation: str, by: str, detail: str) -> None:
         # The server writes its own entry, with the key.

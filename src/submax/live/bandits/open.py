@@ -8,10 +8,10 @@ from typing import Unpack
 import numpy as np
 
 from submax.bandit.names import check_bandit
+from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import MEMORY_ONLY, Declaration
 from submax.core.errors import InputError
-from submax.live.bandits.bandit import Bandit
-from submax.live.bandits.saved_bandit import refuse_saved_bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.declaring.declare import check_new, check_options, declare, declare_from
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
@@ -32,7 +32,7 @@ def open_bandit(
     clock: Callable[[], float] = time.time,
     rng: np.random.Generator | None = None,
     **declaration: Unpack[Declaration],
-) -> Bandit:
+) -> LiveBandit:
     """Open the bandit ``name`` in a store, and declare it if it is new.
 
     ``place`` is a file, the address of a PostgreSQL database, ``":memory:"``, or a store. If no
@@ -73,7 +73,9 @@ def open_bandit(
             if before is None
             else declare_from(store, name, before, declaration)
         )
-        return Bandit.of_store(store, name, policy=own, background=background, clock=clock, rng=rng)
+        return LiveBandit.of_store(
+            store, name, policy=own, background=background, clock=clock, rng=rng
+        )
     except BaseException:
         if store is not place:
             store.close()

@@ -17,7 +17,6 @@ from submax.live.log.history import (
     check_choices,
     check_propensities,
     check_start,
-    choice_entries,
     declaration_of,
     history_of,
     start_from,
@@ -79,20 +78,6 @@ def declare_from(
         check_new(name, declaration, learned)
     own = declare(store, name, given)
     start_from(store, name, learned, own)
-    return own
-
-
-def declare_in_memory(
-    store: Store, name: str, declaration: Mapping[str, Any], learned: TrainedPolicy | None
-) -> Policy[Any] | None:
-    """Declare a new bandit in memory, which keeps the learned policy itself, not in its store."""
-    if learned is None:
-        return declare(store, name, declaration, new=True)
-    check_new(name, declaration, learned)
-    own = declare(store, name, {**declaration_of(learned), **declaration}, new=True)
-    entries = choice_entries(SettingsProjection.of(store, name).menu, learned)
-    if entries:
-        store.append(settings_stream(name), entries).result()
     return own
 
 

@@ -15,10 +15,6 @@ class Learner(ABC):
     """Follows the log of a bandit and learns from decisions that have matured."""
 
     @abstractmethod
-    def before_decision(self) -> None:
-        """Learn if it is time; called before every decision."""
-
-    @abstractmethod
     def refit(self) -> RefitResult:
         """Learn now from decisions that have matured, or say why not."""
 

@@ -131,9 +131,6 @@ class Refitter(Learner):
         reason = why_nothing_matured(ledger.counts, ledger.settings, fresh=not len(ledger.rows))
         return RefitResult(False, self._live_state.serving.version, 0, reason)
 
-    def before_decision(self) -> None:
-        """Do nothing: versions are fitted in the background."""
-
     def catch_up(self) -> Ledger:
         # Reading does not make this process the leader.
         with self._lock:

@@ -82,34 +82,11 @@ class MemoryStore(Store):
             if not events:
                 self._events.pop(stream, None)
 
-    def first_position(self, stream: str) -> int:
-        """The position of the oldest event of a stream; 0 if there is none."""
-        events = self._events.get(stream, [])
-        return events[0].position if events else 0
-
-    def last_position(self, stream: str) -> int:
-        """The position of the newest event of a stream; 0 if there is none."""
-        events = self._events.get(stream, [])
-        return events[-1].position if events else 0
-
     def contents(self) -> list[tuple[str, Event]]:
         """All events with their streams, in order of their positions."""
         with self._lock:
             events = [(name, event) for name, page in self._events.items() for event in page]
             return sorted(events, key=lambda one: one[1].position)
-
-    @classmethod
-    def from_contents(
-        cls, contents: Sequence[tuple[str, Event]], clock: Callable[[], float]
-    ) -> "MemoryStore":
-        """A store that holds these events, and continues with the next position."""
-        store = cls(clock)
-        for stream, event in contents:
-            store._events.setdefault(stream, []).append(event)
-            if event.key is not None:
-                store._keys[stream, event.key] = event
-            store._position = max(store._position, event.position)
-        return store
 
     def find(self, stream: str, key: str) -> Event | None:
         return self._keys.get((stream, key))

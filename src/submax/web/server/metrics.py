@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """Upper limits, in seconds, of the buckets of the histogram of durations. Most limits are at most
@@ -30,7 +30,7 @@ class Metrics:
     ``opened`` returns the bandits that are open now; it is called whenever Prometheus asks.
     """
 
-    def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
+    def __init__(self, opened: Callable[[], list[LiveBandit]]) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "submax_requests",
@@ -85,7 +85,7 @@ class Metrics:
 class BanditCounts(Collector):
     """The counts, version and failures of each bandit, read when Prometheus asks for them."""
 
-    def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
+    def __init__(self, opened: Callable[[], list[LiveBandit]]) -> None:
         self._opened = opened
 
     def collect(self) -> Iterator[Metric]:

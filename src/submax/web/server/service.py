@@ -10,7 +10,7 @@ from typing import Any
 from submax.bandit.names import check_bandit
 from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from submax.core.registry import references_user_code
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
@@ -61,7 +61,7 @@ class Service:
         self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
-        self._bandits: dict[str, Bandit] = {}
+        self._bandits: dict[str, LiveBandit] = {}
         self._decisions: dict[str, GatheredDecisions] = {}
         self._lock, self._locks = Lock(), dict[str, Lock]()
         self._opening: dict[str, None] = {}
@@ -122,7 +122,7 @@ class Service:
         """The names of all bandits in the store."""
         return bandit_names(self.store)
 
-    def opened(self) -> list[Bandit]:
+    def opened(self) -> list[LiveBandit]:
         """The bandits that are open."""
         return [bandit for bandit in list(self._bandits.values()) if not bandit.deleted]
 
@@ -130,10 +130,10 @@ class Service:
         bandit = self._bandits.get(name)
         return bandit is not None and not bandit.deleted
 
-    def __getitem__(self, name: str) -> Bandit:
+    def __getitem__(self, name: str) -> LiveBandit:
         return self._bandits[name]
 
-    def decisions(self, bandit: Bandit) -> GatheredDecisions:
+    def decisions(self, bandit: LiveBandit) -> GatheredDecisions:
         """Makes the decisions of a bandit, within a deadline."""
         found = self._decisions.get(bandit.name)
         if found is None:
@@ -141,7 +141,7 @@ class Service:
             self._decisions[bandit.name] = found
         return found
 
-    def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
+    def create(self, name: str, declaration: Mapping[str, Any]) -> LiveBandit:
         """Declare and open a new bandit; a name that exists is refused.
 
         The bandit is tried in another process first: a policy that takes for ever must not run in
@@ -156,7 +156,7 @@ class Service:
         declare(self.store, name, declaration, new=True)
         return self._open(name)
 
-    def change(self, bandit: Bandit, changes: Mapping[str, Any]) -> None:
+    def change(self, bandit: LiveBandit, changes: Mapping[str, Any]) -> None:
         """Change settings of a bandit, all or none.
 
         Another policy is tried first, as for a new bandit. The caller writes the audit.
@@ -167,7 +167,7 @@ class Service:
         change_settings(self.store, bandit.name, changes)
         bandit.follow()
 
-    def _try_policy(self, bandit: Bandit, policy: Any) -> None:
+    def _try_policy(self, bandit: LiveBandit, policy: Any) -> None:
         """Refuse a policy of a file, and one that cannot decide and learn soon."""
         refuse_files(policy)
         check_parameters({"policy": policy})
@@ -177,7 +177,7 @@ class Service:
         declaration = {"actions": bandit.menu.declaration, "context": dict(fields), **kept}
         self._trial.check(bandit.name, declaration)
 
-    def find(self, name: str) -> Bandit:
+    def find(self, name: str) -> LiveBandit:
         """An open bandit; one that another process has declared is opened now."""
         if name not in self:
             check_bandit(name)
@@ -218,7 +218,7 @@ class Service:
             one.stop()
         self._write_last_use()
         self._scheduler.close()
-        bandits = SimpleQueue[Bandit]()
+        bandits = SimpleQueue[LiveBandit]()
         for bandit in self.opened():
             bandits.put(bandit)
         stopping = [
@@ -239,7 +239,7 @@ class Service:
         except StoreError as error:
             LOG.warning("the last uses of keys were not written: %s", error)
 
-    def _open(self, name: str) -> Bandit:
+    def _open(self, name: str) -> LiveBandit:
         # No decision should wait for this import.
         import scipy.special  # noqa: F401 - policies use it when they first decide
 
@@ -248,14 +248,14 @@ class Service:
             lock = self._locks.setdefault(name, Lock())
         with lock:
             if name not in self._bandits:
-                opened = Bandit.of_store(
+                opened = LiveBandit.of_store(
                     self.store, name, scheduler=self._scheduler, training=self._training
                 )
                 self._bandits[name] = opened
             return self._bandits[name]
 
 
-def _stop_all(bandits: "SimpleQueue[Bandit]") -> None:
+def _stop_all(bandits: "SimpleQueue[LiveBandit]") -> None:
     while True:
         try:
             bandits.get_nowait().stop()

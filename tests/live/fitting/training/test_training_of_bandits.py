@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from waiting import wait_until
 
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
@@ -109,7 +109,7 @@ def with_training(training, file, policy, clock, background=False, **options):
     """A bandit in a file, whose models are trained by this process."""
     opened(file, policy, clock, **options).close()
     store = SQLiteStore(file, clock=clock)
-    return Bandit.of_store(store, "page", background=background, clock=clock, training=training)
+    return LiveBandit.of_store(store, "page", background=background, clock=clock, training=training)
 
 
 def test_a_bandit_waits_for_another_training_without_being_blamed(training, setup, clock, tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 from submax.bandit.active_version import ActiveVersion
 from submax.bandit.decision import Decision
 from submax.core.errors import InputError
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.store.pending_write import PendingWrite
 from submax.web.server.deciding.draw_job import DrawJob
 from submax.web.server.deciding.draw_thread import DrawThread
@@ -36,7 +36,7 @@ class TimedDraws:
     are uniform at once, so that a bandit occupies at most one thread.
     """
 
-    def __init__(self, bandit: Bandit) -> None:
+    def __init__(self, bandit: LiveBandit) -> None:
         self._bandit = bandit
         self._thread = DrawThread(bandit.name)
         self._quick: ActiveVersion | None = None

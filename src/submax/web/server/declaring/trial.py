@@ -8,7 +8,7 @@ import numpy as np
 from submax.bandit.settings import Settings
 from submax.core.errors import InputError, SubmaxError, one_line
 from submax.core.rewards import Scale
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.schema.context import ContextSchema, Number
@@ -49,7 +49,7 @@ def try_declaration(name: str, declaration: Mapping[str, Any]) -> None:
         bandit.close()
 
 
-def _try(bandit: Bandit, clock: TrialClock) -> None:
+def _try(bandit: LiveBandit, clock: TrialClock) -> None:
     settings, rng = bandit.settings, np.random.default_rng(0)
     parts = settings.reward_parts
     rewards = possible_rewards(settings.scale if parts is None else parts.each_scale)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.log.records import Fitted
 from submax.live.operating.audit_log import AuditEntry
 from submax.schema.context import Field, Number
@@ -18,7 +18,7 @@ from submax.web.server.interface.answers import (
 )
 
 
-def bandit_details(bandit: Bandit) -> BanditDetails:
+def bandit_details(bandit: LiveBandit) -> BanditDetails:
     """The message that describes a bandit."""
     settings, menu = bandit.settings, bandit.menu
     actions: dict[str, list[ChoiceDetails | float]] = {

@@ -10,7 +10,7 @@ import msgspec
 
 from submax.bandit.decision import Decision, Receipt
 from submax.bandit.settings import allows_none
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.operating.notices import missing_rails
 from submax.live.store.pending_write import Answer
 from submax.schema.actions import Change
@@ -35,7 +35,7 @@ async def in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
-async def find_bandit(call: OperationCall) -> Bandit:
+async def find_bandit(call: OperationCall) -> LiveBandit:
     """The bandit in the path; one that another process has declared is opened now."""
     name = call.path["name"]
     if name in call.service:
@@ -76,7 +76,7 @@ def _source(call: OperationCall) -> str:
     return "" if call.key is None else call.key.id
 
 
-def _log_if_late(bandit: Bandit) -> None:
+def _log_if_late(bandit: LiveBandit) -> None:
     sentence = bandit.requests.late.sentence(bandit.settings)
     if sentence is not None:
         LOG.warning("%s: %s", bandit.name, sentence)

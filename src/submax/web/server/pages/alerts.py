@@ -1,13 +1,13 @@
 """Sentences about what needs a person's attention."""
 
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.monitoring.alarms.alarm_records import Alarm
 from submax.live.monitoring.rollups.rollups import Rollups
 from submax.web.dashboard.formats import sentence
 from submax.web.server.pages.arms.arm_notes import LATE, arm_notes
 
 
-def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
+def alerts(bandit: LiveBandit, rollups: Rollups | None) -> list[str]:
     """All alerts of a bandit, the gravest first."""
     found = [sentence(one.sentence) for one in active_alarms(bandit)]
     found += [
@@ -22,7 +22,7 @@ def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
     return found
 
 
-def _about_arms(bandit: Bandit, rollups: Rollups | None) -> list[str]:
+def _about_arms(bandit: LiveBandit, rollups: Rollups | None) -> list[str]:
     """Sentences on arms that seem broken, and on rewards that come late."""
     notes, counts = arm_notes(bandit, rollups), bandit.counts()
     found = [one.sentence for one in notes]
@@ -36,7 +36,7 @@ def _about_arms(bandit: Bandit, rollups: Rollups | None) -> list[str]:
     return found
 
 
-def active_alarms(bandit: Bandit) -> list[Alarm]:
+def active_alarms(bandit: LiveBandit) -> list[Alarm]:
     """The alarms that are neither over nor acknowledged, newest first."""
     if not bandit.active_alarms():
         return []

@@ -9,7 +9,7 @@ import numpy as np
 
 from submax.bandit.decision import LiftReport
 from submax.core.errors import InputError, NotFoundError
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.monitoring.rollups.decision_sums import DecisionSums
 from submax.live.monitoring.rollups.delay_bins import BINS, bounds
 from submax.live.monitoring.rollups.rollups import Rollups
@@ -42,7 +42,7 @@ MOST_VERSIONS = 200
 """Versions on one page, the newest."""
 
 
-def bandit_row(bandit: Bandit) -> BanditRow:
+def bandit_row(bandit: LiveBandit) -> BanditRow:
     """A bandit in the list of all."""
     rollups = bandit.rollups()
     total = _total(rollups)
@@ -60,7 +60,7 @@ def bandit_row(bandit: Bandit) -> BanditRow:
     )
 
 
-def overview(bandit: Bandit, span: str | None) -> OverviewPage:
+def overview(bandit: LiveBandit, span: str | None) -> OverviewPage:
     """How a bandit does."""
     lift, rollups = _lift(bandit), bandit.rollups()
     unit = unit_of(bandit)
@@ -88,7 +88,7 @@ def overview(bandit: Bandit, span: str | None) -> OverviewPage:
     )
 
 
-def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -> ArmsPage:
+def arms(bandit: LiveBandit, slot: str | None, span: str | None, page: str | None) -> ArmsPage:
     """The choices of a bandit."""
     rollups = bandit.rollups() or Rollups()
     names = [one.name for one in bandit.menu.slots]
@@ -125,7 +125,7 @@ def page_number(given: str | None) -> int:
     return int(given)
 
 
-def versions(bandit: Bandit) -> VersionsPage:
+def versions(bandit: LiveBandit) -> VersionsPage:
     """The versions of a bandit, newest first."""
     rollups = bandit.rollups() or Rollups()
     sums = DecisionSums.of_table(rollups.versions.rows)
@@ -156,7 +156,7 @@ def versions(bandit: Bandit) -> VersionsPage:
     )
 
 
-def health(bandit: Bandit) -> HealthPage:
+def health(bandit: LiveBandit) -> HealthPage:
     """Whether a bandit works as it should."""
     rollups = bandit.rollups()
     known, counts, total = rollups or Rollups(), bandit.counts(), _total(rollups)
@@ -190,7 +190,7 @@ def _delay_bins(rollups: Rollups) -> list[DelayBin]:
     ]
 
 
-def settings_page(bandit: Bandit) -> SettingsPage:
+def settings_page(bandit: LiveBandit) -> SettingsPage:
     """What is declared of a bandit, and the forms by which it can be changed."""
     settings = bandit.settings
     table: dict[str, Any] = msgspec.to_builtins(settings)
@@ -203,12 +203,12 @@ def settings_page(bandit: Bandit) -> SettingsPage:
     )
 
 
-def unit_of(bandit: Bandit) -> Unit:
+def unit_of(bandit: LiveBandit) -> Unit:
     """How mean rewards of a bandit are shown."""
     return "percent" if bandit.settings.rewards["kind"] == "binary" else "number"
 
 
-def _lift(bandit: Bandit) -> list[LiftReport]:
+def _lift(bandit: LiveBandit) -> list[LiftReport]:
     """The lift over holdout and control, as far as they are declared."""
     rails = bandit.settings.guard_rails
     return bandit.lift() if rails.holdout or rails.control_share else []
@@ -218,7 +218,7 @@ def _json(value: Any) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-def _control(bandit: Bandit) -> tuple[str, int] | None:
+def _control(bandit: LiveBandit) -> tuple[str, int] | None:
     """The name and the number of the control, if arms are plain and there is one."""
     menu: ActionSpec = bandit.menu
     control = bandit.settings.guard_rails.control

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.monitoring.rollups.rollups import Rollups
 from submax.web.server.pages.arms.late_arms import arm_delays, late_sentence
 from submax.web.server.pages.arms.silent_arms import silent_arms
@@ -22,11 +22,11 @@ class ArmNote(msgspec.Struct, frozen=True):
     sentence: str
 
 
-KNOWN: "WeakKeyDictionary[Bandit, tuple[Sequence[object], list[ArmNote]]]" = WeakKeyDictionary()
+KNOWN: "WeakKeyDictionary[LiveBandit, tuple[Sequence[object], list[ArmNote]]]" = WeakKeyDictionary()
 """What was found last for each bandit, and from what."""
 
 
-def arm_notes(bandit: Bandit, rollups: Rollups | None) -> list[ArmNote]:
+def arm_notes(bandit: LiveBandit, rollups: Rollups | None) -> list[ArmNote]:
     """The notes on the arms of a bandit, those on broken arms first."""
     if rollups is None:
         return []
@@ -40,7 +40,7 @@ def arm_notes(bandit: Bandit, rollups: Rollups | None) -> list[ArmNote]:
     return found
 
 
-def _found(bandit: Bandit, rollups: Rollups) -> list[ArmNote]:
+def _found(bandit: LiveBandit, rollups: Rollups) -> list[ArmNote]:
     late = [
         ArmNote(one.choice, LATE, late_sentence(one, bandit.settings))
         for one in arm_delays(bandit, rollups, notable=True)

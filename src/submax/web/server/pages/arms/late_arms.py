@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.bandit.settings import Settings
 from submax.core.arrays import Booleans, Floats
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.monitoring.rollups.choice_delays import MOST_CHOICES, DelaySums
 from submax.live.monitoring.rollups.delay_bins import median_delays
 from submax.live.monitoring.rollups.rollups import Rollups
@@ -45,7 +45,9 @@ class ArmDelay(msgspec.Struct, frozen=True, kw_only=True):
     notable: bool
 
 
-def arm_delays(bandit: Bandit, rollups: Rollups | None, *, notable: bool = False) -> list[ArmDelay]:
+def arm_delays(
+    bandit: LiveBandit, rollups: Rollups | None, *, notable: bool = False
+) -> list[ArmDelay]:
     """The delays of the slowest arms, or of all that are ``notable``, the slowest first.
 
     If the action has slots there are none, because a reward is about all slots together.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.monitoring.rollups.rollups import Rollups
 from submax.live.monitoring.rollups.tier import Tier
 from submax.web.dashboard.formats import duration, percent
@@ -41,7 +41,7 @@ class Silence(NamedTuple):
         )
 
 
-def silent_arms(bandit: Bandit, rollups: Rollups | None) -> list[Silence]:
+def silent_arms(bandit: LiveBandit, rollups: Rollups | None) -> list[Silence]:
     """Active arms without a success for so long that this is hardly chance.
 
     A success is a reward of 1. If an arm earns with the chance p, n decisions in a row without a

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import NotFoundError
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.log.action_tally import ChoiceTally
 from submax.live.monitoring.rollups.context_sums import WARM_UP, ContextSums
 from submax.live.monitoring.rollups.field_cells import FieldCells
@@ -35,7 +35,7 @@ DIFFERENT = 0.1
 MOST_SENTENCES = 5
 
 
-def contexts_page(bandit: Bandit, field: str | None, slot: str | None) -> ContextsPage:
+def contexts_page(bandit: LiveBandit, field: str | None, slot: str | None) -> ContextsPage:
     """Rewards and winners by the values of one field."""
     rollups = bandit.rollups() or Rollups(len(bandit.menu.slots), bandit.settings.context)
     sums = rollups.contexts.settled()
@@ -59,7 +59,7 @@ def contexts_page(bandit: Bandit, field: str | None, slot: str | None) -> Contex
 
 
 def field_details(
-    bandit: Bandit, sums: ContextSums, warm: bool, field: int, slot: int
+    bandit: LiveBandit, sums: ContextSums, warm: bool, field: int, slot: int
 ) -> FieldDetails:
     """A field with its values."""
     table, choices = sums.sums(field, slot), _choices(bandit, sums, slot)
@@ -72,7 +72,7 @@ def field_details(
     return FieldDetails(described.name, _note(described, warm), rows)
 
 
-def _choices(bandit: Bandit, sums: ContextSums, slot: int) -> list[str]:
+def _choices(bandit: LiveBandit, sums: ContextSums, slot: int) -> list[str]:
     """The names of the choices that have sums, and one for all others."""
     known = bandit.menu.slots[slot].choices
     return [*[known[one].name for one in sums.choices[slot]], OTHERS]
@@ -108,7 +108,7 @@ def _note(field: FieldCells, warm: bool) -> str:
 
 
 def _row(
-    bandit: Bandit,
+    bandit: LiveBandit,
     label: str,
     cells: Floats,
     choices: Sequence[str],
@@ -165,7 +165,7 @@ def _tally(cells: Floats) -> ChoiceTally:
     )
 
 
-def _sentences(bandit: Bandit, sums: ContextSums, slot: int) -> list[str]:
+def _sentences(bandit: LiveBandit, sums: ContextSums, slot: int) -> list[str]:
     """Where decisions differ most from their average, over the values of all fields."""
     found = []
     for place in range(len(sums.fields)):

@@ -3,7 +3,7 @@
 import math
 
 from submax.core.errors import InputError
-from submax.live.bandits.bandit import Bandit
+from submax.live.bandits.bandit import LiveBandit
 from submax.live.lookup.found_decision import DecisionRow, FoundDecision
 from submax.schema.names import Action
 from submax.web.dashboard.formats import duration, number, percent
@@ -18,7 +18,7 @@ MALFORMED, UNKNOWN, QUARANTINED = "malformed", "unknown", "quarantined"
 """The codes of questions to which there is no decision."""
 
 
-def decisions_page(bandit: Bandit, identifier: str, unit: str) -> DecisionsPage:
+def decisions_page(bandit: LiveBandit, identifier: str, unit: str) -> DecisionsPage:
     """The decision with an id, the decisions of a unit, or the newest decisions."""
     identifier, unit = identifier.strip(), unit.strip()
     problem, code, decision, newest = "", "", None, []
@@ -41,7 +41,7 @@ def decisions_page(bandit: Bandit, identifier: str, unit: str) -> DecisionsPage:
     return DecisionsPage(bandit.name, identifier, unit, problem, code, decision, newest)
 
 
-def _unknown(bandit: Bandit, identifier: str) -> tuple[str, str]:
+def _unknown(bandit: LiveBandit, identifier: str) -> tuple[str, str]:
     if bandit.is_quarantined(identifier):
         return (
             f"A reward came for the id {identifier}, and no decision of this bandit has it. The "
@@ -56,7 +56,7 @@ def _unknown(bandit: Bandit, identifier: str) -> tuple[str, str]:
     )
 
 
-def details(bandit: Bandit, found: FoundDecision) -> DecisionDetails:
+def details(bandit: LiveBandit, found: FoundDecision) -> DecisionDetails:
     """Everything that is known about a decision."""
     made, menu = found.made, bandit.menu
     believed = bandit.believed_actions(made)
@@ -98,7 +98,7 @@ def action_text(action: Action) -> str:
     return ", ".join(parts)
 
 
-def _state(bandit: Bandit, found: FoundDecision) -> str:
+def _state(bandit: LiveBandit, found: FoundDecision) -> str:
     """What became of a decision, in one sentence."""
     wait, made = bandit.settings.longest_wait, found.made
     if made.paused:
@@ -145,7 +145,7 @@ def _why(found: FoundDecision, actions: list[ActionRow]) -> list[str]:
     ]
 
 
-def _listed(bandit: Bandit, row: DecisionRow) -> ListedDecision:
+def _listed(bandit: LiveBandit, row: DecisionRow) -> ListedDecision:
     return ListedDecision(
         row.id,
         row.at,

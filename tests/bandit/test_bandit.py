@@ -10,12 +10,12 @@ import pytest
 from refusals import raises_code
 
 import submax
+from submax.bandit import learning, maturing
 from submax.bandit.learning import LearningWarning
 from submax.core.problem import Feedback
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
-from submax.live.fitting import online_learner
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
 from submax.policies.thompson import Thompson
@@ -150,20 +150,26 @@ def test_the_same_seed_decides_the_same(seed):
 
 
 @pytest.mark.parametrize("rewarded", [True, False])
-def test_memory_stays_bounded(monkeypatch, rewarded):
-    for name, value in {"EVENTS_KEPT": 100, "EVENTS_FORGOTTEN": 10, "ROWS_KEPT": 50}.items():
-        monkeypatch.setattr(online_learner, name, value)
+def test_memory_stays_bounded(monkeypatch, rewarded, tmp_path):
+    monkeypatch.setattr(maturing, "DECISIONS_KEPT", 100)
+    monkeypatch.setattr(learning, "ROWS_KEPT", 50)
+    monkeypatch.setattr(learning, "MAX_PART_ROWS", 16)
     bandit = submax.Bandit(ARMS, policy="linucb", context={"x": float}, seed=0)
-    first = bandit.decide({"x": 0.0})
-    for number in range(199):
-        decision = bandit.decide({"x": float(number)})
+    decisions = []
+    for number in range(400):
+        decisions.append(bandit.decide({"x": float(number)}))
         if rewarded:
-            bandit.reward(decision.id, 1.0)
-    assert len(bandit.store.contents()) < 150
-    assert bandit.counts()["decisions"] == 200
-    assert bandit.counts().get("learned", 0) == (199 if rewarded else 0)
+            bandit.reward(decisions[-1].id, 1.0)
+        if number == 199:
+            bandit.save(tmp_path / "half")
+    bandit.save(tmp_path / "whole")
+    sizes = [(tmp_path / name).stat().st_size for name in ("half", "whole")]
+    assert sizes[1] < 1.2 * sizes[0]
+    assert bandit.counts()["decisions"] == 400
+    assert bandit.counts().get("learned", 0) == 400 * rewarded
+    assert bandit.reward(decisions[-100].id, 1.0).status == "accepted"
     with pytest.warns(submax.UnknownDecisionWarning):
-        assert bandit.reward(first.id, 1.0).status == "quarantined"
+        assert bandit.reward(decisions[-101].id, 1.0).status == "quarantined"
 
 
 def test_a_reward_for_an_id_that_no_decision_has_is_quarantined_with_a_warning():
@@ -234,22 +240,14 @@ def test_what_makes_no_sense_is_refused(arguments, parameter):
         submax.Bandit(**given)
 
 
-def test_there_are_no_versions_to_choose_from():
-    bandit = submax.Bandit(ARMS)
-    for call in (bandit.roll_back, bandit.publish):
-        with raises_code("invalid-input"):
-            call()
-    assert bandit.versions() == []
-
-
 def test_actions_have_the_means_and_errors_of_their_rewards(seed):
     bandit = submax.Bandit(["A"], policy="random", rewards="continuous")
     rewards = np.random.default_rng(seed).normal(size=20)
     for reward in rewards:
         bandit.reward(bandit.decide().id, float(reward))
-    tally = bandit.ledger().tally.choices[0][0]
-    assert tally.mean == pytest.approx(rewards.mean())
-    assert tally.standard_error == pytest.approx(rewards.std(ddof=1) / np.sqrt(20))
+    (arm,) = bandit.arms()
+    assert arm.reward_rate == pytest.approx(rewards.mean())
+    assert arm.high - arm.low == pytest.approx(2 * 1.96 * rewards.std() / np.sqrt(20))
 
 
 def test_html_is_escaped():
