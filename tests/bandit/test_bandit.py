@@ -154,10 +154,10 @@ def test_memory_stays_bounded(monkeypatch, rewarded, tmp_path):
     monkeypatch.setattr(maturing, "DECISIONS_KEPT", 100)
     monkeypatch.setattr(learning, "ROWS_KEPT", 50)
     monkeypatch.setattr(learning, "MAX_PART_ROWS", 16)
-    bandit = submax.Bandit(ARMS, policy="linucb", context={"x": float}, seed=0)
+    bandit = submax.Bandit(ARMS, policy="ucb1", seed=0)
     decisions = []
     for number in range(400):
-        decisions.append(bandit.decide({"x": float(number)}))
+        decisions.append(bandit.decide())
         if rewarded:
             bandit.reward(decisions[-1].id, 1.0)
         if number == 199:
