@@ -1,0 +1,509 @@
+"""Which decisions have matured, with which reward: the rows that a policy learns from.
+
+The rule exists twice, for many rows at once and as SQL for counts; one test compares both with a
+loop over single decisions. A decision matures
+
+- with ``reward_wait`` above 0, when this time is over, with the rewards that were not late;
+- with ``reward_wait`` 0, when it is activated and has its reward (all parts of it, if rewards have
+  parts), or when ``no_reward_after`` is over.
+
+Rows come in the order of the times at which decisions mature, then of their numbers. Times in the
+store never fall, and are whole numbers of ``TICK``, so sums of times are exact. After a
+``tick`` of the store no row is written any more with that time or an earlier one. So which rows
+matured after one tick and up to another one depends on the stored rows alone, not on when they are
+read or in how many steps.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from struct import Struct as PackedFloats
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.bandit.settings import Settings
+from submax.core.arrays import Booleans, Floats
+from submax.core.errors import InputError
+from submax.schema.actions import ActionSpec, EncodedAction
+from submax.schema.context import Category, ContextSchema
+from submax.schema.rewards import SLOTS
+from submax.schema.rows import Columns
+
+TICK = 2.0**-20
+"""Times in the store are whole numbers of this many seconds."""
+BATCH = 10_000
+"""About as many decisions are read at once: a few megabytes."""
+STATUSES = ("pending", "learned", "held out", "never activated", "without reward", "paused")
+"""What can become of a decision. The first one is that of a decision that has not matured."""
+PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(STATUSES))
+COMBINE: dict[str, Callable[[float, float], float]] = {
+    "last": lambda before, value: value,
+    "first": lambda before, value: before,
+    "max": max,
+    "sum": lambda before, value: before + value,
+}
+MAX_CACHED_ACTIONS = 65_536
+"""Different joint actions whose indices are cached."""
+LOOKED_AT = 64
+"""How many numbers say whether numbers repeat."""
+
+Wholes = NDArray[np.int64]
+
+
+class Source(Protocol):
+    """The part of a store that is needed to read rows."""
+
+    def select(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+
+
+class Matured(NamedTuple):
+    """Decisions that matured, in order; all columns have one entry for each.
+
+    ``rows`` are those of the table, with the columns of ``tables.DECISION_COLUMNS``. ``matures`` is
+    when each matured, ``status`` a number of STATUSES. ``reward`` is NaN if there is none; the
+    default reward is one, and ``rewarded`` says that it is not the default. A decision that was
+    never activated has no default reward. ``parts [n, P]`` are the parts of rewards that came, NaN
+    where one did not.
+    """
+
+    rows: Sequence[tuple[Any, ...]]
+    matures: Floats
+    status: NDArray[np.uint8]
+    reward: Floats
+    rewarded: Booleans
+    parts: Floats
+
+    def column(self, name: str) -> list[Any]:
+        """A column of the table."""
+        place = COLUMN_PLACES[name]
+        return [row[place] for row in self.rows]
+
+
+class CombinedReward(NamedTuple):
+    """The reward of one decision: NaN if there is none; its parts, and when all of it was there.
+
+    ``complete_at`` is infinite if the reward, or a part of it, did not come.
+    """
+
+    value: float
+    parts: dict[str, float]
+    complete_at: float
+
+
+class Combiner:
+    """Makes one reward of all rewards of a decision that were not late.
+
+    >>> from submax.bandit.settings import Settings
+    >>> settings = Settings.of({"actions": ["A", "B"], "rewards": {"click": 1, "buy": 20}})
+    >>> Combiner(settings).combined([(1.0, '{"click": 1}', 5.0), (20.0, '{"buy": 1}', 7.0)])
+    CombinedReward(value=21.0, parts={'click': 1.0, 'buy': 1.0}, complete_at=7.0)
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._combine, self._rule = COMBINE[settings.combine], settings.reward_parts
+        self._decoder = msgspec.json.Decoder(dict[str, float])
+
+    def combined(self, rewards: Iterable[tuple[float, str | None, float]]) -> CombinedReward:
+        """``rewards`` are (value, parts as JSON, time), in the order in which they came."""
+        rule, value, complete_at = self._rule, math.nan, math.inf
+        parts: dict[str, float] = {}
+        for number, text, at in rewards:
+            if rule is None or text is None:
+                value = number if math.isnan(value) else self._combine(value, number)
+                complete_at = min(complete_at, at) if rule is None else complete_at
+                continue
+            for name, part in self._decoder.decode(text).items():
+                parts[name] = self._combine(parts[name], part) if name in parts else part
+            value = rule.combined(parts)
+            if complete_at == math.inf and rule.is_complete(parts):
+                complete_at = at
+        return CombinedReward(value, parts, complete_at)
+
+
+class Rewards(NamedTuple):
+    """What the decisions of a batch got: ``reward [n]``, ``parts [n, P]``, ``complete_at [n]``."""
+
+    reward: Floats
+    parts: Floats
+    complete_at: Floats
+
+
+class TrainingRows:
+    """Reads the decisions of a bandit that matured between two ticks of a store.
+
+    Rows whose checksum is wrong raise an error that names them.
+    """
+
+    def __init__(
+        self, store: Source, bandit: int, settings: Settings, menu: ActionSpec, batch: int = BATCH
+    ) -> None:
+        self._store, self._bandit, self._settings, self._batch = store, bandit, settings, batch
+        self._wait = wait_of(settings)
+        self._waits = settings.reward_wait > 0
+        self._combiner = Combiner(settings)
+        rule = settings.reward_parts
+        self._names = [] if rule is None else rule.names
+        self._has_slot_rewards = rule is not None and rule.kind == SLOTS
+        self._contexts = ContextDecoder(settings.context)
+        self._actions = ActionDecoder(menu)
+
+    def learned(self, after: float, until: float) -> Iterator[Columns]:
+        """The rows to learn from that matured after one tick and up to another one, in order."""
+        for matured in self.matured(after, until):
+            which = np.flatnonzero(matured.status == LEARNED)
+            if len(which):
+                yield self._columns(matured, which)
+
+    def matured(self, after: float, until: float) -> Iterator[Matured]:
+        """All decisions that matured after one tick and up to another one, in order."""
+        while after < until:
+            end = self._end_of_batch(after, until)
+            matured = self._between(after, end)
+            if matured.rows:
+                yield matured
+            after = end
+
+    def count(self, after: float, until: float, at_most: int) -> int:
+        """The number of rows to learn from between two ticks, or ``at_most`` if there are more."""
+        status, before = status_sql(self._settings, ":until"), matured_sql(self._settings, ":after")
+        sql = f"""select count(*) from (select 1 from decision d where {self._candidates()}
+            and not ({before}) and {status} = 'learned' limit :at_most) as counted"""
+        ((count,),) = self._select(sql, after, until, at_most=at_most)
+        return int(count)
+
+    def pending(self, clock: float) -> int:
+        """The number of decisions that have not matured, and will."""
+        if self._wait == math.inf:
+            return 0
+        sql = f"""select count(*) from decision d where d.bandit = :bandit and d.at > :expired
+            and not ({matured_sql(self._settings, ":clock")})"""
+        values = {"bandit": self._bandit, "expired": clock - self._wait}
+        if not self._waits:
+            values["clock"] = clock
+        else:
+            sql = "select count(*) from decision where bandit = :bandit and at > :expired"
+        ((count,),) = self._store.select(sql, **values)
+        return int(count)
+
+    def _events(self) -> list[tuple[str, str, float]]:
+        """Where the times are at which decisions may mature: rows, their time, and what is added.
+
+        There is an index for each.
+        """
+        expired = ("decision", "at", self._wait)
+        if self._waits:
+            return [expired]
+        found = [("reward", "at", 0.0), ("decision", ACTIVATED_AT, 0.0)]
+        return found if self._wait == math.inf else [*found, expired]
+
+    def _candidates(self) -> str:
+        """SQL for decisions that may have matured after ``:after`` and up to ``:until``."""
+        if self._waits:
+            return "d.bandit = :bandit and d.at > :expired_after and d.at <= :expired_until"
+        found = []
+        for table, time, wait in self._events():
+            number = "decision" if table == "reward" else "n"
+            begin, end = (":expired_after", ":expired_until") if wait else (":after", ":until")
+            only = " and activated > 0" if time == ACTIVATED_AT else ""
+            found.append(
+                f"select {number} from {table} where bandit = :bandit and {time} > {begin} "
+                f"and {time} <= {end}{only}"
+            )
+        return f"d.n in ({' union '.join(found)})"
+
+    def _select(
+        self, sql: str, after: float, until: float, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        named = {
+            "bandit": self._bandit,
+            "after": after,
+            "until": until,
+            "expired_after": after - self._wait,
+            "expired_until": until - self._wait,
+        }
+        named = {name: value for name, value in named.items() if f":{name}" in sql}
+        return self._store.select(sql, **named, **values)
+
+    def _end_of_batch(self, after: float, until: float) -> float:
+        """A time up to which about as many decisions may have matured as one batch holds."""
+        end = until
+        for table, time, wait in self._events():
+            only = " and activated > 0" if time == ACTIVATED_AT else ""
+            found = self._store.select(
+                f"select {time} from {table} where bandit = :bandit and {time} > :begin{only} "
+                f"order by {time} limit 1 offset :batch",
+                bandit=self._bandit,
+                begin=after - wait,
+                batch=self._batch - 1,
+            )
+            if found:
+                end = min(end, found[0][0] + wait)
+        return end
+
+    def _between(self, after: float, until: float) -> Matured:
+        which = self._candidates()
+        rows = self._select(
+            f"select {DECISION_COLUMNS} from decision d where {which} order by d.n", after, until
+        )
+        if not rows:
+            return self._matured(rows, np.zeros(0), np.zeros(0), self._rewards([], np.zeros(0)))
+        columns = ", ".join(f"r.{name.strip()}" for name in REWARD_COLUMNS.split(","))
+        rewards = self._select(
+            f"select {columns} from decision d join reward r on r.decision = d.n where {which}",
+            after,
+            until,
+        )
+        check_whole("decision", rows, decision_is_whole)
+        check_whole("reward", rewards, reward_is_whole)
+        number = np.array([row[0] for row in rows], np.int64)
+        at = np.array([row[COLUMN_PLACES["at"]] for row in rows])
+        activated = [row[COLUMN_PLACES["activated"]] for row in rows]
+        # NaN if it was not activated in time: late activations are not stored.
+        started = at + np.array(activated, np.float64)
+        given = self._rewards(rewards, number)
+        matures = at + self._wait
+        if not self._waits:
+            at_reward = np.maximum(given.complete_at, started)
+            matures = np.where(at_reward < matures, at_reward, matures)
+        inside = np.flatnonzero((matures > after) & (matures <= until))
+        order = inside[np.lexsort((number[inside], matures[inside]))]
+        if len(order) < len(rows) or (order[1:] < order[:-1]).any():
+            rows = [rows[place] for place in order.tolist()]
+            given = Rewards(*(column[order] for column in given))
+            matures, started = matures[order], started[order]
+        return self._matured(rows, matures, started, given)
+
+    def _matured(
+        self,
+        rows: list[tuple[Any, ...]],
+        matures: Floats,
+        started: Floats,
+        given: Rewards,
+    ) -> Matured:
+        """What becomes of decisions at the times when they mature."""
+        default = self._settings.default_reward
+        activated, rewarded = ~np.isnan(started), ~np.isnan(given.reward)
+        reward = np.where(
+            activated & ~rewarded, np.nan if default is None else default, given.reward
+        )
+        paused = np.array([row[COLUMN_PLACES["paused"]] for row in rows], np.bool_)
+        groups = [row[COLUMN_PLACES["assignment"]] for row in rows]
+        held_out = np.array([group == "holdout" for group in groups], np.bool_)
+        status = np.where(np.isnan(reward), WITHOUT_REWARD, LEARNED)
+        status = np.where(paused, PAUSED, status)
+        status = np.where(held_out, HELD_OUT, status)
+        status = np.where(activated, status, NEVER_ACTIVATED).astype(np.uint8)
+        return Matured(rows, matures, status, reward, rewarded, given.parts)
+
+    def _rewards(self, rewards: list[tuple[Any, ...]], numbers: Wholes | Floats) -> Rewards:
+        """The combined rewards of decisions, whose numbers are in order."""
+        count = len(numbers)
+        found = Rewards(
+            np.full(count, np.nan),
+            np.full((count, len(self._names)), np.nan),
+            np.full(count, np.inf),
+        )
+        if not rewards:
+            return found
+        number, _, decision, _, value, parts, at, late, _, _ = zip(*rewards, strict=True)
+        place = np.searchsorted(numbers, np.array(decision, np.int64))
+        order = np.lexsort((np.array(number, np.int64), place))
+        order = order[~np.array(late, np.bool_)[order]]
+        place = place[order]
+        if self._names:
+            self._combine_parts(found, order, place, value, parts, at)
+            return found
+        values = np.array(value, np.float64)[order]
+        start = np.flatnonzero(np.diff(place, prepend=-1))
+        which = place[start]
+        found.complete_at[which] = np.array(at, np.float64)[order][start]
+        found.reward[which] = self._combined_values(values, start)
+        return found
+
+    def _combined_values(self, values: Floats, start: Wholes) -> Floats:
+        """The combined values of groups that begin at these places."""
+        combine = self._settings.combine
+        if combine == "first" or len(start) == len(values):
+            return values[start]
+        if combine == "last":
+            return values[np.append(start[1:], len(values)) - 1]
+        return (np.maximum if combine == "max" else np.add).reduceat(values, start)
+
+    def _combine_parts(
+        self,
+        found: Rewards,
+        order: Wholes,
+        place: Wholes,
+        value: Sequence[float],
+        parts: Sequence[str | None],
+        at: Sequence[float],
+    ) -> None:
+        groups: dict[int, list[tuple[float, str | None, float]]] = {}
+        for index, decision in zip(order.tolist(), place.tolist(), strict=True):
+            groups.setdefault(decision, []).append((value[index], parts[index], at[index]))
+        for decision, group in groups.items():
+            one = self._combiner.combined(group)
+            found.reward[decision], found.complete_at[decision] = one.value, one.complete_at
+            found.parts[decision] = [one.parts.get(name, np.nan) for name in self._names]
+
+    def _columns(self, matured: Matured, which: Wholes) -> Columns:
+        """The learned decisions as columns."""
+        rows = [matured.rows[place] for place in which.tolist()]
+        context, action, propensity = (
+            [row[COLUMN_PLACES[name]] for row in rows]
+            for name in ("context", "action", "propensity")
+        )
+        return Columns(
+            self._contexts.encoded(context),
+            self._actions.encoded(action),
+            matured.reward[which],
+            logarithms(np.array(propensity)),
+            np.nan_to_num(matured.parts[which]) if self._has_slot_rewards else None,
+        )
+
+
+def wait_of(settings: Settings) -> float:
+    """``settings.longest_wait``, rounded up to a whole number of ticks."""
+    wait = settings.longest_wait
+    return wait if wait == math.inf else math.ceil(wait / TICK) * TICK
+
+
+def matured_sql(settings: Settings, clock: str = ":clock") -> str:
+    """SQL that says whether the decision ``d`` has matured at the time ``clock``."""
+    wait = wait_of(settings)
+    expired = "" if wait == math.inf else f"d.at + {wait!r} <= {clock}"
+    if settings.reward_wait > 0:
+        return expired
+    complete = f"d.at + d.activated <= {clock} and {_rewarded_sql(settings, clock)}"
+    return f"({complete})" + (f" or {expired}" if expired else "")
+
+
+def status_sql(settings: Settings, clock: str = ":clock") -> str:
+    """SQL for one of STATUSES: what has become of the decision ``d`` at the time ``clock``."""
+    without = ""
+    if settings.default_reward is None:
+        given = "exists (select 1 from reward r where r.decision = d.n and r.late = 0)"
+        without = f"when not {given} then 'without reward'"
+    return f"""case when not ({matured_sql(settings, clock)}) then 'pending'
+        when d.activated is null then 'never activated' when d.assignment = 'holdout' then
+        'held out' when d.paused = 1 then 'paused' {without} else 'learned' end"""
+
+
+def _rewarded_sql(settings: Settings, clock: str) -> str:
+    """SQL that says whether the decision ``d`` has its reward, or all parts of it."""
+    given = f"r.decision = d.n and r.late = 0 and r.at <= {clock}"
+    rule = settings.reward_parts
+    if rule is None:
+        return f"exists (select 1 from reward r where {given})"
+    parts = f"select count(distinct p.key) from reward r, json_each(r.parts) p where {given}"
+    return f"({parts}) = {len(rule.names)}"
+
+
+class ContextDecoder:
+    """Encodes contexts that are JSON objects with all fields of a schema.
+
+    Many are decoded at once, by a decoder that is made for their fields: about three times as fast
+    as dictionaries.
+    """
+
+    def __init__(self, schema: ContextSchema) -> None:
+        self._schema = schema
+        names = [f"field_{place}" for place in range(len(schema.fields))]
+        kinds = [str if isinstance(field, Category) else float for field in schema.fields]
+        self._indices = [
+            {value: index for index, value in enumerate(field.values)}
+            if isinstance(field, Category)
+            else None
+            for field in schema.fields
+        ]
+        context: Any = msgspec.defstruct(
+            "Context",
+            list(zip(names, kinds, strict=True)),
+            rename=dict(zip(names, schema.names, strict=True)),
+            gc=False,
+        )
+        self._decoder = msgspec.json.Decoder(list[context])
+        self._packed = PackedFloats(f"{len(names)}d")
+
+    def encoded(self, texts: Sequence[str | None]) -> NDArray[np.float32]:
+        """The encoded contexts, ``[n, D]``."""
+        fields = self._schema.fields
+        if not fields:
+            return np.zeros((len(texts), 0), np.float32)
+        try:
+            rows = self._decoder.decode(f"[{','.join(text or '{}' for text in texts)}]")
+        except msgspec.MsgspecError as error:
+            raise InputError(
+                f"a context in the store does not fit the declared fields ({error}): restore a "
+                "backup of the store",
+                code=DAMAGED,
+            ) from error
+        values = map(msgspec.structs.astuple, rows)
+        if not any(self._indices):
+            # Packing floats is faster than an array of tuples.
+            pack = self._packed.pack
+            packed = np.frombuffer(b"".join([pack(*row) for row in values]))
+            return packed.reshape(len(texts), len(fields)).astype(np.float32)
+        columns = [
+            column if index is None else [index[value] for value in column]
+            for index, column in zip(self._indices, zip(*values, strict=True), strict=True)
+        ]
+        return self._schema.encode_rows(np.array(columns, np.float32).T)
+
+
+class ActionDecoder:
+    """Encodes actions that are names of arms, or JSON objects of slots."""
+
+    def __init__(self, menu: ActionSpec) -> None:
+        self._menu = menu
+        self._parts = len(menu.slots) + len(menu.ranges)
+        self._known: dict[str, EncodedAction] = {}
+
+    def encoded(self, texts: Sequence[str]) -> Floats:
+        """The encoded actions, ``[n, S]``."""
+        if len(self._known) > MAX_CACHED_ACTIONS:
+            self._known.clear()
+        known = self._known
+        for text in set(texts):
+            if text not in known:
+                action: Any = text if self._menu.plain else msgspec.json.decode(text)
+                known[text] = self._menu.encoded(action)
+        return np.array([known[text] for text in texts], np.float64).reshape(-1, self._parts)
+
+
+def logarithms(numbers: Floats) -> Floats:
+    """The logarithms of numbers above 0, the same on every processor.
+
+    Numpy's logarithm may differ between processors in the last bit. If numbers repeat, as
+    propensities of a few choices do, that of each is computed once.
+
+    >>> logarithms(np.array([1.0, 1.0])).tolist()
+    [0.0, 0.0]
+    """
+    if len(np.unique(numbers[:LOOKED_AT])) > LOOKED_AT / 2:
+        return np.array([*map(math.log, numbers.tolist())])
+    different, place = np.unique(numbers, return_inverse=True)
+    return np.array([*map(math.log, different.tolist())])[place]
+
+
+def in_parts(columns: Iterable[Columns], rows: int) -> Iterator[Columns]:
+    """The same rows in parts of exactly ``rows`` rows; the last part may have fewer.
+
+    How rows are cut into batches must not change what is computed from them.
+    """
+    waiting: list[Columns] = []
+    count = 0
+    for part in columns:
+        waiting.append(part)
+        count += len(part.reward)
+        if count >= rows:
+            joined = Columns.joined(waiting)
+            whole = count - count % rows
+            for first in range(0, whole, rows):
+                yield joined.rows(slice(first, first + rows))
+            waiting, count = [joined.rows(slice(whole, None))], count - whole
+    if count:
+        yield Columns.joined(waiting)

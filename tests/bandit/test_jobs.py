@@ -1,0 +1,103 @@
+"""Jobs run in a process of their own, which may die, freeze or be closed."""
+
+import math
+import os
+import signal
+import time
+import warnings
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from submax.bandit.jobs import JobError, JobRunner, NoProcessError
+from submax.core.errors import InputError, StoreError
+from submax.policies import make_policy
+
+LONG = 600.0
+
+
+def wait_for_end(process):
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+
+
+@pytest.fixture(scope="module")
+def runner():
+    runner = JobRunner()
+    yield runner
+    runner.close()
+
+
+def test_jobs_run_in_one_other_process_of_low_priority(runner):
+    first = runner.run(os.getpid)
+    assert first == runner.run(os.getpid) != os.getpid()
+    assert runner.run(os.nice, 0) >= 10
+    assert runner.run(os.getenv, "OMP_NUM_THREADS") == os.getenv("OMP_NUM_THREADS", "1")
+
+
+def test_errors_and_warnings_come_back(runner):
+    with pytest.raises(InputError, match="no-such-policy") as caught:
+        runner.run(make_policy, "no-such-policy")
+    assert caught.value.code == "invalid-input"
+    with pytest.raises(JobError, match="math domain error"):
+        runner.run(math.sqrt, -1.0)
+    with pytest.warns(DeprecationWarning, match="old"):
+        runner.run(warnings.warn, "old", DeprecationWarning)
+    with pytest.raises(JobError):
+        # A result that cannot be sent.
+        runner.run(np.random.default_rng(0).spawn.__class__)
+    assert runner.run(math.sqrt, 4.0) == 2.0
+
+
+def test_a_dead_process_fails_its_job_and_no_other(runner):
+    with pytest.raises(JobError) as caught:
+        runner.run(os._exit, 3)
+    assert caught.value.code == "job-failed"
+    first = runner.run(os.getpid)
+    # One that dies between two jobs is not noticed.
+    os.kill(first, signal.SIGKILL)
+    wait_for_end(first)
+    assert runner.run(os.getpid) != first
+
+
+def test_a_frozen_process_is_killed_at_the_deadline(runner):
+    frozen = runner.run(os.getpid)
+    os.kill(frozen, signal.SIGSTOP)
+    with pytest.raises(JobError):
+        runner.run_within(0.2, math.sqrt, 4.0)
+    assert runner.run_within(LONG, math.sqrt, 4.0) == 2.0
+
+
+def test_closing_breaks_off_a_job():
+    runner, errors = JobRunner(), []
+
+    def job():
+        try:
+            runner.run(time.sleep, LONG)
+        except StoreError as error:
+            errors.append(error.code)
+
+    runner.run(os.getpid)
+    thread = Thread(target=job)
+    thread.start()
+    while not runner.busy:
+        time.sleep(0)
+    runner.close()
+    thread.join()
+    assert errors == ["store-unavailable"]
+    with pytest.raises(StoreError):
+        runner.run(os.getpid)
+
+
+def test_an_idle_process_ends_and_the_next_job_starts_another():
+    runner = JobRunner(idle_seconds=0.5)
+    first = runner.run(os.getpid)
+    wait_for_end(first)
+    assert runner.run(os.getpid) != first
+    runner.close()
+
+
+def test_without_a_second_process_jobs_say_so(monkeypatch):
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    with pytest.raises(NoProcessError):
+        JobRunner().run(os.getpid)
