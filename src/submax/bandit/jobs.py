@@ -210,7 +210,7 @@ class Worker:
     """The process, seen from the one that has started it."""
 
     def __init__(self, options: str) -> None:
-        self._complaints = tempfile.TemporaryFile()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``end``
         folders = os.pathsep.join(folder or os.curdir for folder in sys.path)
         # One thread of linear algebra, unless the user wants more: the others are for decisions.
         environment = {**SINGLE_THREAD, **os.environ, "PYTHONPATH": folders}

@@ -34,6 +34,7 @@ from submax.bandit.tables import (
     SCHEMA_VERSION,
     STORE_KEY,
     TABLES,
+    TICK,
     TICKS,
     WORD,
     Activated,
@@ -92,7 +93,9 @@ from unnest(%s::text[], %s::text[]) as given(name, value) join pg_settings using
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 """Transaction states after an error in which it is not known whether the commit took place."""
 
-CLOCK = "coalesce(%(now)s::float8, extract(epoch from clock_timestamp())::float8)"
+CLOCK = f"""floor(
+    coalesce(%(now)s::float8, extract(epoch from clock_timestamp())::float8) / {TICK!r}
+) * {TICK!r}"""
 LOCK = f"""insert into counts (bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
 values (%(bandit)s, 0, {CLOCK}, 0, 0, 0, 0, 0)
 on conflict (bandit) do update set at = greatest(counts.at, excluded.at)"""

@@ -38,6 +38,7 @@ from submax.bandit.tables import (
     repeated_reward,
     reward_checksum,
     reward_content,
+    whole_ticks,
 )
 from submax.core.errors import ConflictError, InputError, StoreError
 
@@ -187,7 +188,7 @@ class SQLiteDatabase:
         if bandit not in self._last_at:
             found = self._writer.execute("select at from counts where bandit = ?", (bandit,))
             self._last_at[bandit] = (found.fetchone() or (0.0,))[0]
-        return max(float(self._clock()), self._last_at[bandit])
+        return max(whole_ticks(self._clock()), self._last_at[bandit])
 
     def _next_n(self) -> int:
         if self._n is None:
@@ -376,7 +377,7 @@ class SQLiteDatabase:
         if last is None:
             found = self.select("select at from counts where bandit = :bandit", {"bandit": bandit})
             last = found[0][0] if found else 0.0
-        return max(float(self._clock()), last)
+        return max(whole_ticks(self._clock()), last)
 
     def lead(self, task: str) -> bool:
         """Whether this process may write: the one process that may leads every task."""

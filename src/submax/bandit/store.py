@@ -17,6 +17,7 @@ from submax.bandit.tables import (
     DECISION_COLUMNS,
     REWARD_COLUMNS,
     TABLES,
+    TICK,
     Activated,
     DecisionRow,
     Query,
@@ -46,6 +47,12 @@ MAX_ROWS = 4096
 """About as many rows are written in one transaction, so no caller waits for a very long one."""
 POSTGRES = ("postgresql://", "postgres://")
 """How the address of a store in PostgreSQL begins."""
+NEXT_TICK = f"""insert into counts
+(bandit, n, at, decisions, rewards, late_rewards, orphans, dropped)
+values (:bandit, 0, :at, 0, 0, 0, 0, 0) on conflict (bandit) do update set
+at = case when counts.at < excluded.at then excluded.at else counts.at + {TICK!r} end
+returning at"""
+"""Moves the time of the last write on, so later writes have a later time."""
 Answer = TypeVar("Answer")
 
 
@@ -301,6 +308,12 @@ class Store:
         It never falls: if the clock is set back, it is the time of the last write.
         """
         return self._database.now(bandit)
+
+    def tick(self, bandit: int) -> float:
+        """A time after which all further rows of a bandit are written: those up to it are final."""
+        at = self.now(bandit) + TICK
+        (_, ((after,),)) = self.execute([Statement(NEXT_TICK, {"bandit": bandit, "at": at})])[0]
+        return float(after - TICK)
 
     def lead(self, task: str) -> bool:
         """Become the leader of a task if no other process leads it; whether this one does now."""

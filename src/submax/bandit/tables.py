@@ -4,6 +4,7 @@ Times are Unix seconds. Contexts, eligible actions, probabilities and parts of r
 ``n`` numbers decisions and rewards in the order in which they were written, from one sequence.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -80,6 +81,9 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             control_share {real}, checksum {whole} not null, unique (bandit, id)
         )""",
         "create index decision_time on decision (bandit, at)",
+        # When decisions were activated that were not at once.
+        """create index decision_activated on decision (bandit, (at + activated))
+            where activated > 0""",
         "create index decision_unit on decision (bandit, unit) where unit is not null",
         # decision: its n. late: the reward came when its decision was learned from already.
         """create table reward (
@@ -104,18 +108,19 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             eligible {json}, probabilities {json}, at {real} not null,
             primary key (bandit, unit, period)
         ) {clustered}""",
-        # cursor: up to which decision rows were learned. active: the choices that were active.
-        # base: the version that this one updates, 0 if it was fitted from scratch.
+        # cursor: up to which time decisions that matured were learned. active: the choices that
+        # were active. base: the version that this one updates, 0 if it was fitted from scratch.
+        # model: null if it was deleted because many versions followed.
         """create table version (
             bandit {whole} not null, number {whole} not null, at {real} not null,
-            policy {json} not null, rows {whole} not null, cursor {whole} not null,
+            policy {json} not null, rows {whole} not null, cursor {real} not null,
             seed {whole} not null, active {json} not null, ahead {whole} not null,
-            base {whole} not null, hash text not null, model {blob} not null,
+            base {whole} not null, hash text not null, model {blob},
             primary key (bandit, number)
         )""",
         # What a restart continues to learn from.
         """create table learner (
-            bandit {whole} primary key, cursor {whole} not null, state {blob} not null,
+            bandit {whole} primary key, cursor {real} not null, state {blob} not null,
             hash text not null
         )""",
         """create table publication (
@@ -333,9 +338,18 @@ class Writes(msgspec.Struct):
     pinned: list[UnitRow] = []
 
 
+TICK = 2.0**-20
+"""Times in a store are whole numbers of this many seconds, so sums of times are exact."""
+
+
+def whole_ticks(seconds: float) -> float:
+    """A time of a clock, rounded down to a whole number of ticks."""
+    return math.floor(seconds / TICK) * TICK
+
+
 WORD = 2**32
 TICKS = 2.0**22
-"""Ticks of a second: times of this century are whole numbers of them, so no bit is lost."""
+"""Parts of a second in which times are whole numbers, so no bit is lost."""
 PART = 2**31
 """Numbers are cut to 31 bits before they are multiplied, so 64 bits hold the product."""
 N_FACTOR, AT_FACTOR, ACTIVATED_FACTOR, DECISION_FACTOR, LATE_FACTOR = (

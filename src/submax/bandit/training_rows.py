@@ -15,7 +15,7 @@ read or in how many steps.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct as PackedFloats
 from typing import Any, NamedTuple, Protocol
 
@@ -23,7 +23,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.bandit.rewards import combined_reward
 from submax.bandit.settings import Settings
+from submax.bandit.tables import (
+    DECISION_COLUMNS,
+    REWARD_COLUMNS,
+    TICK,
+    decision_is_whole,
+    reward_is_whole,
+)
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, EncodedAction
@@ -31,19 +39,17 @@ from submax.schema.context import Category, ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
-TICK = 2.0**-20
-"""Times in the store are whole numbers of this many seconds."""
+DAMAGED = "damaged-store"
+"""The code of the error for a row that is not as it was written."""
+COLUMN_PLACES = {name.strip(): place for place, name in enumerate(DECISION_COLUMNS.split(","))}
+ACTIVATED_AT = "at + activated"
+"""SQL for when a decision was activated that was not at once; there is an index for it."""
 BATCH = 10_000
 """About as many decisions are read at once: a few megabytes."""
 STATUSES = ("pending", "learned", "held out", "never activated", "without reward", "paused")
 """What can become of a decision. The first one is that of a decision that has not matured."""
 PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(STATUSES))
-COMBINE: dict[str, Callable[[float, float], float]] = {
-    "last": lambda before, value: value,
-    "first": lambda before, value: before,
-    "max": max,
-    "sum": lambda before, value: before + value,
-}
+PARTS_DECODER = msgspec.json.Decoder(dict[str, float])
 MAX_CACHED_ACTIONS = 65_536
 """Different joint actions whose indices are cached."""
 LOOKED_AT = 64
@@ -82,47 +88,6 @@ class Matured(NamedTuple):
         return [row[place] for row in self.rows]
 
 
-class CombinedReward(NamedTuple):
-    """The reward of one decision: NaN if there is none; its parts, and when all of it was there.
-
-    ``complete_at`` is infinite if the reward, or a part of it, did not come.
-    """
-
-    value: float
-    parts: dict[str, float]
-    complete_at: float
-
-
-class Combiner:
-    """Makes one reward of all rewards of a decision that were not late.
-
-    >>> from submax.bandit.settings import Settings
-    >>> settings = Settings.of({"actions": ["A", "B"], "rewards": {"click": 1, "buy": 20}})
-    >>> Combiner(settings).combined([(1.0, '{"click": 1}', 5.0), (20.0, '{"buy": 1}', 7.0)])
-    CombinedReward(value=21.0, parts={'click': 1.0, 'buy': 1.0}, complete_at=7.0)
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._combine, self._rule = COMBINE[settings.combine], settings.reward_parts
-        self._decoder = msgspec.json.Decoder(dict[str, float])
-
-    def combined(self, rewards: Iterable[tuple[float, str | None, float]]) -> CombinedReward:
-        """``rewards`` are (value, parts as JSON, time), in the order in which they came."""
-        rule, value, complete_at = self._rule, math.nan, math.inf
-        parts: dict[str, float] = {}
-        for number, text, at in rewards:
-            if rule is None or text is None:
-                value = number if math.isnan(value) else self._combine(value, number)
-                complete_at = min(complete_at, at) if rule is None else complete_at
-                continue
-            for name, part in self._decoder.decode(text).items():
-                parts[name] = self._combine(parts[name], part) if name in parts else part
-            value = rule.combined(parts)
-            if complete_at == math.inf and rule.is_complete(parts):
-                complete_at = at
-        return CombinedReward(value, parts, complete_at)
-
-
 class Rewards(NamedTuple):
     """What the decisions of a batch got: ``reward [n]``, ``parts [n, P]``, ``complete_at [n]``."""
 
@@ -143,8 +108,7 @@ class TrainingRows:
         self._store, self._bandit, self._settings, self._batch = store, bandit, settings, batch
         self._wait = wait_of(settings)
         self._waits = settings.reward_wait > 0
-        self._combiner = Combiner(settings)
-        rule = settings.reward_parts
+        rule = self._rule = settings.reward_parts
         self._names = [] if rule is None else rule.names
         self._has_slot_rewards = rule is not None and rule.kind == SLOTS
         self._contexts = ContextDecoder(settings.context)
@@ -214,9 +178,7 @@ class TrainingRows:
             )
         return f"d.n in ({' union '.join(found)})"
 
-    def _select(
-        self, sql: str, after: float, until: float, **values: Any
-    ) -> list[tuple[Any, ...]]:
+    def _select(self, sql: str, after: float, until: float, **values: Any) -> list[tuple[Any, ...]]:
         named = {
             "bandit": self._bandit,
             "after": after,
@@ -330,7 +292,8 @@ class TrainingRows:
             return values[start]
         if combine == "last":
             return values[np.append(start[1:], len(values)) - 1]
-        return (np.maximum if combine == "max" else np.add).reduceat(values, start)
+        combined: Floats = (np.maximum if combine == "max" else np.add).reduceat(values, start)
+        return combined
 
     def _combine_parts(
         self,
@@ -341,13 +304,17 @@ class TrainingRows:
         parts: Sequence[str | None],
         at: Sequence[float],
     ) -> None:
-        groups: dict[int, list[tuple[float, str | None, float]]] = {}
+        groups: dict[int, list[tuple[float, dict[str, float] | None]]] = {}
         for index, decision in zip(order.tolist(), place.tolist(), strict=True):
-            groups.setdefault(decision, []).append((value[index], parts[index], at[index]))
+            text, group = parts[index], groups.setdefault(decision, [])
+            group.append((value[index], None if text is None else PARTS_DECODER.decode(text)))
+            came = {name for _, one in group for name in one or ()}
+            if len(came) == len(self._names) and found.complete_at[decision] == math.inf:
+                found.complete_at[decision] = at[index]
         for decision, group in groups.items():
-            one = self._combiner.combined(group)
-            found.reward[decision], found.complete_at[decision] = one.value, one.complete_at
-            found.parts[decision] = [one.parts.get(name, np.nan) for name in self._names]
+            reward, known = combined_reward(group, self._settings.combine, self._rule)
+            found.reward[decision] = math.nan if reward is None else reward
+            found.parts[decision] = [known.get(name, np.nan) for name in self._names]
 
     def _columns(self, matured: Matured, which: Wholes) -> Columns:
         """The learned decisions as columns."""
@@ -377,7 +344,9 @@ def matured_sql(settings: Settings, clock: str = ":clock") -> str:
     expired = "" if wait == math.inf else f"d.at + {wait!r} <= {clock}"
     if settings.reward_wait > 0:
         return expired
-    complete = f"d.at + d.activated <= {clock} and {_rewarded_sql(settings, clock)}"
+    # Never null, so that it can be negated.
+    started = f"d.activated is not null and d.at + d.activated <= {clock}"
+    complete = f"{started} and {_rewarded_sql(settings, clock)}"
     return f"({complete})" + (f" or {expired}" if expired else "")
 
 
@@ -487,6 +456,19 @@ def logarithms(numbers: Floats) -> Floats:
         return np.array([*map(math.log, numbers.tolist())])
     different, place = np.unique(numbers, return_inverse=True)
     return np.array([*map(math.log, different.tolist())])[place]
+
+
+def check_whole(
+    table: str, rows: Sequence[tuple[Any, ...]], is_whole: Callable[[tuple[Any, ...]], bool]
+) -> None:
+    """Raise an ``InputError`` if a row of a table, which begins with ``n``, is damaged."""
+    damaged = [row[0] for row in rows if not is_whole(row)]
+    if damaged:
+        raise InputError(
+            f"{len(damaged)} rows of the table {table} are damaged, the first one with n = "
+            f"{damaged[0]}: run `submax doctor`, and restore a backup of the store",
+            code=DAMAGED,
+        )
 
 
 def in_parts(columns: Iterable[Columns], rows: int) -> Iterator[Columns]:
