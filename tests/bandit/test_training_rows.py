@@ -24,6 +24,7 @@ COMBINED = {
     "max": max,
     "sum": sum,
 }
+BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))]
 WAIT, QUARANTINE, BANDIT = 100.3, 300.0, 7
 PARTS = {"click": 1, "buy": 20}
 
@@ -178,12 +179,14 @@ class Life:
         return self.store.now(self.bandit)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=BOTH)
 def opened(request, tmp_path_factory):
     """A store, its clock, and numbers of bandits that it does not have yet."""
     clock, path = ManualClock(), tmp_path_factory.mktemp("rows") / "store.db"
     if request.param == "postgres":
-        path = request.getfixturevalue("postgres_module")
+        server = request.getfixturevalue("postgres")
+        server.execute("postgres", "create database training_rows")
+        path = server.address("training_rows")
     with open_store(path, clock=clock) as store:
         yield store, clock, count(1)
 
