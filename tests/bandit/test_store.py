@@ -31,6 +31,7 @@ from submax.bandit.tables import (
     UnitRow,
     decision_is_whole,
     reward_is_whole,
+    whole_ticks,
 )
 from submax.core.errors import SubmaxError
 
@@ -87,7 +88,7 @@ def test_a_decision_comes_back_as_it_was_written(store, clock):
     )  # fmt: skip
     (written,) = store.write_decisions(1, [row]).result()
     assert written.new
-    assert written.row.at == clock.now
+    assert written.row.at == whole_ticks(clock.now)
     (again,) = store.write_decisions(1, [decided("a", action="b")]).result()
     assert not again.new
     for name in set(DecisionRow.__struct_fields__) - {"checksum"}:

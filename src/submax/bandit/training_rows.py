@@ -291,7 +291,8 @@ class TrainingRows:
         if combine == "first" or len(start) == len(values):
             return values[start]
         if combine == "last":
-            return values[np.append(start[1:], len(values)) - 1]
+            start = np.append(start[1:], len(values)) - 1
+            return values[start]
         combined: Floats = (np.maximum if combine == "max" else np.add).reduceat(values, start)
         return combined
 
