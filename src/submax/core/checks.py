@@ -17,15 +17,10 @@ SIMILAR_WORDS = 3
 
 def whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> None:
     """Raise an ``InputError`` unless the value is a whole number within the limits."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InputError(
-            f"{name} must be a whole number, at least {at_least}, not {value!r}",
-            parameter=_parameter(name),
-        )
-    if at_most is not None and int(value) > at_most:
-        raise InputError(
-            f"{name} must be at most {at_most}, not {value!r}", parameter=_parameter(name)
-        )
+    whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
+    _require(whole, name, f"a whole number, at least {at_least}", value)
+    within = at_most is None or (isinstance(value, Integral) and int(value) <= at_most)
+    _require(within, name, f"at most {at_most}", value)
 
 
 def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
@@ -45,51 +40,38 @@ def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | N
 
 def positive(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number above zero."""
-    if not (_finite(value) and value > 0):
-        raise InputError(
-            f"{name} must be a finite number above 0, not {value!r}", parameter=_parameter(name)
-        )
+    _require(_finite(value) and value > 0, name, "a finite number above 0", value)
 
 
 def non_negative(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number, zero or more."""
-    if not (_finite(value) and value >= 0):
-        raise InputError(
-            f"{name} must be a finite number, 0 or more, not {value!r}", parameter=_parameter(name)
-        )
+    _require(_finite(value) and value >= 0, name, "a finite number, 0 or more", value)
 
 
 def finite(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number."""
-    if not _finite(value):
-        raise InputError(
-            f"{name} must be a finite number, not {value!r}", parameter=_parameter(name)
-        )
+    _require(_finite(value), name, "a finite number", value)
 
 
 def at_least(name: str, value: object, limit: float) -> None:
     """Raise an ``InputError`` unless the value is a finite number, at least the limit."""
-    if not (_finite(value) and value >= limit):
-        raise InputError(
-            f"{name} must be a finite number, at least {limit}, not {value!r}",
-            parameter=_parameter(name),
-        )
+    fits = _finite(value) and value >= limit
+    _require(fits, name, f"a finite number, at least {limit}", value)
 
 
 def probability(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a number from 0 to 1, both included."""
-    if not (_finite(value) and 0 <= value <= 1):
-        raise InputError(
-            f"{name} must be a number between 0 and 1, not {value!r}", parameter=_parameter(name)
-        )
+    _require(_finite(value) and 0 <= value <= 1, name, "a number between 0 and 1", value)
 
 
 def below_one(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a number from 0 (included) to 1 (excluded)."""
-    if not (_finite(value) and 0 <= value < 1):
-        raise InputError(
-            f"{name} must be a number from 0 to below 1, not {value!r}", parameter=_parameter(name)
-        )
+    _require(_finite(value) and 0 <= value < 1, name, "a number from 0 to below 1", value)
+
+
+def _require(fits: bool, name: str, allowed: str, value: object) -> None:
+    if not fits:
+        raise InputError(f"{name} must be {allowed}, not {value!r}", parameter=_parameter(name))
 
 
 def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = "") -> None:
@@ -142,16 +124,12 @@ def instance_of(name: str, value: object, kind: type, example: str) -> None:
     If a class was passed instead of an instance, the message says so. Otherwise it shows the
     ``example`` of an allowed value.
     """
-    if isinstance(value, kind):
-        return
     if isinstance(value, type):
+        given = f"{value.__name__}(...), an instance and not the class"
+        _require(False, name, given, value)
+    article = "an" if kind.__name__[0] in "AEIOU" else "a"
+    if not isinstance(value, kind):
         raise InputError(
-            f"{name} must be an instance, and the class {value.__name__} was given: "
-            f"give {value.__name__}(...)",
+            f"{name} must be {article} {kind.__name__} such as {example}, not {value!r:.80}",
             parameter=_parameter(name),
         )
-    kind_name = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
-    raise InputError(
-        f"{name} must be {kind_name} such as {example}, not {value!r:.80}",
-        parameter=_parameter(name),
-    )

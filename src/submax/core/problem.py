@@ -1,7 +1,7 @@
 """A bandit problem, the actions that a policy chose, and the feedback from which it learns."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -94,27 +94,22 @@ class Problem:
     def _check_action_features(self) -> None:
         features, choices = self.action_features, self.space.choices
         if not isinstance(features, tuple) or len(features) != len(choices):
-            raise InputError(
-                f"action_features must be a tuple with rows for each of {len(choices)} slots, an "
-                f"empty tuple for a slot without features, not {features!r:.80}",
-                parameter="action_features",
-            )
+            _refuse_features(f"a tuple with rows for each of {len(choices)} slots", features)
         for slot, (rows, count) in enumerate(zip(features, choices, strict=True)):
             if not isinstance(rows, tuple) or len(rows) not in (0, count):
-                raise InputError(
-                    f"action_features of slot {slot} must be a tuple with a row for each of "
-                    f"{count} choices, not {rows!r:.80}",
-                    parameter="action_features",
-                )
+                _refuse_features(f"no rows or {count} for slot {slot}, one for each choice", rows)
             for choice, row in enumerate(rows):
                 if not isinstance(row, tuple) or len(row) != len(rows[0]):
-                    raise InputError(
-                        f"action_features of slot {slot} must be rows of {len(rows[0])} numbers, "
-                        f"as that of choice 0 is, and that of choice {choice} is {row!r:.80}",
-                        parameter="action_features",
-                    )
+                    wanted = f"rows of {len(rows[0])} numbers, as that of choice 0, in slot {slot}"
+                    _refuse_features(f"{wanted}, for choice {choice} too", row)
                 for number in row:
                     finite(f"a feature of choice {choice} in slot {slot}", number)
+
+
+def _refuse_features(wanted: str, given: object) -> NoReturn:
+    raise InputError(
+        f"action_features must have {wanted}, not {given!r:.80}", parameter="action_features"
+    )
 
 
 def _first_outside(space: Space, action: Actions) -> list[float]:
