@@ -1,6 +1,7 @@
 """A policy in plain data: what Python, TOML, HTTP and the store have in common."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -78,8 +79,8 @@ def read_value(text: str) -> Any:
 
 
 def _kind(part: object) -> str:
-    folder = next(folder for contract, folder in REGISTRIES.items() if isinstance(part, contract))
-    kind = folder.kind_of(type(part))
+    registries = (one for contract, one in REGISTRIES.items() if isinstance(part, contract))
+    kind = next(registries).kind_of(type(part))
     if kind is None:
         raise InputError(
             f"the class {type(part).__qualname__} cannot be imported by a name, so that no table "
@@ -176,28 +177,18 @@ class PolicySpecification:
         """The policy; ``given`` is the object from which the specification was made, if any."""
         if given is not None and PolicySpecification.of(given) == self:
             return given
-        if self.is_object:
-            raise InputError(self._missing_object(given))
         if isinstance(self.data, str):
             return make_policy(self.data)
+        if self.is_object:
+            settings = self.data.get("settings", {}).items()
+            shown = ", ".join(f"{name}={value:.40}" for name, value in settings)
+            other = "" if given is None else f", and another one was given, {given!r:.80}"
+            raise InputError(
+                f"this bandit was declared with a policy object, {self.data.get('class')}({shown})"
+                f"{other}: give it again, policy=..., or declare one whose class is in a file, "
+                "{'kind': 'my_policy.py:MyPolicy'}"
+            )
         return make_policy({key: value for key, value in self.data.items() if key != "name"})
-
-    def _missing_object(self, given: Policy[Any] | None) -> str:
-        wanted = self._described_object()
-        other = "" if given is None else f", and another one was given, {given!r:.80}"
-        return (
-            f"this bandit was declared with a policy object, {wanted}{other}: give it again, "
-            "policy=..., or declare a policy whose class is in a file, "
-            "{'kind': 'my_policy.py:MyPolicy'}"
-        )
-
-    def _described_object(self) -> str:
-        if not isinstance(self.data, dict):
-            return self.data
-        settings = self.data.get("settings")
-        pairs = settings.items() if isinstance(settings, dict) else ()
-        shown = ", ".join(f"{name}={value!r:.40}" for name, value in pairs)
-        return f"{self.data.get('class')}({shown})"
 
 
 def _table(policy: Policy[Any]) -> dict[str, Any] | None:
@@ -207,7 +198,7 @@ def _table(policy: Policy[Any]) -> dict[str, Any] | None:
         plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(table))
         return plain if bool(make_policy(plain) == policy) else None
     except Exception:
-        # Code of somebody else decides here: whatever it raises, the object cannot be written.
+        # User code may raise anything; treat the object as not serializable.
         return None
 
 
@@ -232,43 +223,20 @@ def _title(data: str | Mapping[str, Any]) -> str:
     if isinstance(data, str):
         # Of a class in a file or a module, package.module:MyPolicy, the name of the class.
         return data.rpartition(":")[2]
-    settings = data.get("settings", data)
-    inside = ", ".join(_title(settings[part]) for part in PARTS if settings.get(part))
     if "class" in data:
-        own = str(data["class"]).rpartition(".")[2]
-    else:
-        own = _title(str(data.get("kind")))
-    named = str(data.get("name", own))
+        return str(data["class"]).rpartition(".")[2]
+    inside = ", ".join(_title(data[part]) for part in PARTS if data.get(part))
+    named = str(data.get("name", _title(str(data.get("kind")))))
     return f"{named} ({inside})" if inside else named
 
 
 def _description(policy: Policy[Any]) -> dict[str, Any]:
-    """The class and the parameters of an object, to recognize an equal object by."""
-    return {"kind": OBJECT, "class": _class_name(policy), "settings": _parameters(policy)}
-
-
-def _parameters(part: object) -> dict[str, Any]:
-    if dataclasses.is_dataclass(part):
-        values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    """The class and the parameters of an object, by which an equal object is recognized."""
+    if dataclasses.is_dataclass(policy):
+        values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     else:
-        values = dict(getattr(part, "__dict__", {}))
-    return {name: _described(value) for name, value in values.items()}
-
-
-def _described(value: Any) -> Any:
-    """A value as plain data that is equal for equal values, as far as this is possible."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_described(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(key): _described(one) for key, one in value.items()}
-    if isinstance(value, (Policy, Estimator, Strategy)):
-        return {"class": _class_name(value), **_parameters(value)}
-    text = repr(value)
-    # The address of an object is another one in every process.
-    return _class_name(value) if " at 0x" in text else text
-
-
-def _class_name(value: object) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+        values = vars(policy)
+    # The address of an object differs between processes.
+    settings = {name: re.sub(" at 0x[0-9a-f]+", "", repr(value)) for name, value in values.items()}
+    kind = type(policy)
+    return {"kind": OBJECT, "class": f"{kind.__module__}.{kind.__qualname__}", "settings": settings}
