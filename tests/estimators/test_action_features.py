@@ -86,7 +86,7 @@ def learned(features, seed, estimator=SMALL, noise=0.1, rows=300):
 @pytest.mark.parametrize("seed", range(3))
 def test_an_action_that_was_never_tried_is_expected_on_the_line_of_its_price(seed):
     policy, state = learned((tuple((price,) for price in PRICES),), seed)
-    found = policy.estimator.belief(state.params, ASKED).expected_rewards()[0, :, NEW]
+    found = policy.estimator.belief(state, ASKED).expected_rewards()[0, :, NEW]
     np.testing.assert_allclose(found, truth(PRICES[NEW], ASKED)[0], atol=0.06)
     assert policy.probabilities(state, ASKED)[0, 0, NEW] > 0.5
 
@@ -94,7 +94,7 @@ def test_an_action_that_was_never_tried_is_expected_on_the_line_of_its_price(see
 @pytest.mark.parametrize("seed", range(3))
 def test_without_features_it_is_expected_to_be_like_the_average(seed):
     policy, state = learned((), seed)
-    found = policy.estimator.belief(state.params, ASKED).expected_rewards()[0, 0, NEW]
+    found = policy.estimator.belief(state, ASKED).expected_rewards()[0, 0, NEW]
     assert abs(found - truth(PRICES[:NEW].mean(), ASKED)[0, 0]) < 0.1
     assert policy.probabilities(state, ASKED)[0, 0, NEW] < 0.1
 
@@ -105,8 +105,8 @@ def test_features_that_say_nothing_are_not_believed():
     policy, state = learned((shuffled,), 0)
     plain, bare = learned((), 0)
     tried = slice(0, NEW)
-    found = policy.estimator.belief(state.params, ASKED).expected_rewards()[0, :, tried]
-    expected = plain.estimator.belief(bare.params, ASKED).expected_rewards()[0, :, tried]
+    found = policy.estimator.belief(state, ASKED).expected_rewards()[0, :, tried]
+    expected = plain.estimator.belief(bare, ASKED).expected_rewards()[0, :, tried]
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 

@@ -19,7 +19,12 @@ from submax.core.serialization import stored
 from submax.core.spaces import Choices
 from submax.models.memory import Memory
 from submax.models.regression.bayesian import described_actions
-from submax.models.regression.context_belief import BeliefSettings, ContextBelief, RegressionRows
+from submax.models.regression.context_belief import (
+    BeliefSettings,
+    ContextBelief,
+    restricted_beliefs,
+    taught,
+)
 from submax.strategies.tracking import ObservationWeights
 
 FLOOR = 1e-3
@@ -88,11 +93,7 @@ class FeatureParams(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the beliefs about the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            beliefs=tuple(belief.restricted(kept) for belief in self.beliefs),
-        )
+        return restricted_beliefs(self, choices)
 
 
 @dataclass(frozen=True)
@@ -179,16 +180,11 @@ class BayesianFeatures(Estimator[FeatureParams]):
         problem = params.problem
         feedback.check(problem)
         settings = self.settings(problem)
-        # Each replica has a stream of its own, so that none depends on the rows of another.
-        streams = rng.spawn(len(params.beliefs))
-        beliefs = []
-        for replica, (belief, stream) in enumerate(zip(params.beliefs, streams, strict=True)):
-            rows = RegressionRows.of(feedback, replica, problem)
-            beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
-        taught = params._replace(beliefs=tuple(beliefs))
+        beliefs = taught(params.beliefs, feedback, problem, settings, rng)
+        learned = params._replace(beliefs=beliefs)
         if problem.scale.moves:
-            return _sample_counted(taught)
-        return taught._replace(counts=self._counted(params, feedback))
+            return _sample_counted(learned)
+        return learned._replace(counts=self._counted(params, feedback))
 
     def belief(self, params: FeatureParams, context: Floats) -> "FeatureBelief":
         return FeatureBelief(params, context, self.draws, self.width)

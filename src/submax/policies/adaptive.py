@@ -25,7 +25,7 @@ from submax.core.spaces import Choices
 from submax.estimators.counting import Counting
 from submax.estimators.regression import BayesianFeatures, FeatureParams
 from submax.models.memory import Memory
-from submax.models.regression.context_belief import RegressionRows
+from submax.models.regression.context_belief import RegressionRows, restricted_beliefs
 from submax.models.regression.logistic import LogisticRegressions
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import PerSlot, PosteriorSlots
@@ -37,21 +37,8 @@ MOST_CONTRASTS = 2**21
 """About this many contrasts of actions are held in memory at a time: 16 MB."""
 
 
-@stored("posterior-state")
-class PosteriorState(NamedTuple):
-    """What the estimator has learned."""
-
-    problem: Problem
-    params: FeatureParams
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the state with the joint actions of these choices alone."""
-        params = self.params.restricted(choices)
-        return self._replace(problem=params.problem, params=params)
-
-
 @dataclass(frozen=True)
-class PosteriorSubMax(TabularPolicy[PosteriorState]):
+class PosteriorSubMax(TabularPolicy[FeatureParams]):
     """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
 
     Each draw v of the expected reward of every action gives a policy: from the uniform one,
@@ -73,10 +60,10 @@ class PosteriorSubMax(TabularPolicy[PosteriorState]):
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1, at_most=100)
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PosteriorState:
-        return PosteriorState(problem, self.estimator.init(problem, replicas, rng))
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
+        return self.estimator.init(problem, replicas, rng)
 
-    def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
+    def probabilities(self, state: FeatureParams, context: Floats) -> Floats:
         state.problem.check_context(context)
         if state.problem.context_width == 0:
             # Without context all decisions of a replica have the same probabilities.
@@ -87,7 +74,7 @@ class PosteriorSubMax(TabularPolicy[PosteriorState]):
         size = state.problem.space.size
         step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
         found = np.full((replicas, rows, size), 1 / size)
-        for replica, belief in enumerate(state.params.beliefs):
+        for replica, belief in enumerate(state.beliefs):
             if belief.feature_map is None:
                 continue
             for begin in range(0, rows, step):
@@ -96,18 +83,18 @@ class PosteriorSubMax(TabularPolicy[PosteriorState]):
                 found[replica, part] = mean_submax_of(contrasts, self.depth)
         return found
 
-    def expected_rewards(self, state: PosteriorState, context: Floats) -> Floats:
+    def expected_rewards(self, state: FeatureParams, context: Floats) -> Floats:
         state.problem.check_context(context)
-        return self.estimator.belief(state.params, context).expected_rewards()
+        return self.estimator.belief(state, context).expected_rewards()
 
     def update(
-        self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
-    ) -> PosteriorState:
-        return state._replace(params=self.estimator.fit(state.params, feedback, rng))
+        self, state: FeatureParams, feedback: Feedback, rng: np.random.Generator
+    ) -> FeatureParams:
+        return self.estimator.fit(state, feedback, rng)
 
-    def _alone(self, state: PosteriorState, context: Floats) -> Floats:
+    def _alone(self, state: FeatureParams, context: Floats) -> Floats:
         """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
-        belief = state.params.beliefs[0]
+        belief = state.beliefs[0]
         if belief.feature_map is None:
             size = state.problem.space.size
             return np.full(size, 1 / size)
@@ -129,11 +116,7 @@ class LogisticSubMaxState(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the state with the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            beliefs=tuple(belief.restricted(kept) for belief in self.beliefs),
-        )
+        return restricted_beliefs(self, choices)
 
 
 @dataclass(frozen=True)
@@ -209,8 +192,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
         feedback.check(state.problem)
         low, high = state.problem.scale.known_bounds("the logistic-submax policy")
         # Each replica has a stream of its own, so that none depends on the rows of another.
-        streams = rng.spawn(len(state.beliefs))
-        beliefs = []
+        beliefs, streams = [], rng.spawn(len(state.beliefs))
         for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
             rows = RegressionRows.of(feedback, replica, state.problem)
             if len(rows.reward):

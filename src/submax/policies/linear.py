@@ -13,7 +13,12 @@ from submax.core.policy import TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Choices
-from submax.models.regression.context_belief import BeliefSettings, ContextBelief, RegressionRows
+from submax.models.regression.context_belief import (
+    BeliefSettings,
+    ContextBelief,
+    restricted_beliefs,
+    taught,
+)
 
 MOST_NUMBERS = 2**28
 """The most numbers in the sums and draws of all replicas and joint actions: 2 GB of float64."""
@@ -49,11 +54,7 @@ class LinearBeliefs(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the beliefs about the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            beliefs=tuple(belief.restricted(kept) for belief in self.beliefs),
-        )
+        return restricted_beliefs(self, choices)
 
     def settings(self, draws: int, width: float) -> BeliefSettings:
         """The settings of every belief, with ``draws`` posterior draws of relative ``width``."""
@@ -74,13 +75,8 @@ class LinearBeliefs(NamedTuple):
         """The beliefs after more feedback."""
         feedback.check(self.problem)
         settings = self.settings(draws, width)
-        # Each replica has a random stream of its own, so that it does not depend on other replicas.
-        beliefs = []
-        streams = rng.spawn(len(self.beliefs))
-        for replica, (belief, stream) in enumerate(zip(self.beliefs, streams, strict=True)):
-            rows = RegressionRows.of(feedback, replica, self.problem)
-            beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
-        return self._replace(beliefs=tuple(beliefs))
+        beliefs = taught(self.beliefs, feedback, self.problem, settings, rng)
+        return self._replace(beliefs=beliefs)
 
     def distinct_contexts(self, context: Floats) -> Floats:
         """Return the contexts; only one for each replica if contexts have no variables."""

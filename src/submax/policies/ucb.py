@@ -192,7 +192,8 @@ class IndexPolicy(TabularPolicy[IndexState]):
         pulls, replica = counts.pulls.copy(), np.arange(len(index))
         choices = np.empty((len(index), decisions), dtype=np.int64)
         for column in range(decisions):
-            arm = np.where(highest(index) > 0, state.order, -1.0).argmax(axis=-1)
+            best = index == index.max(axis=-1, keepdims=True)
+            arm = np.where(best, state.order, -1.0).argmax(axis=-1)
             choices[:, column] = arm
             pulls[replica, arm] += 1
             taken = (replica, arm)
