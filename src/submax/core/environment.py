@@ -68,15 +68,6 @@ class Environment(ABC, Generic[World]):
         """
         return self.best_reward(world, context) - self.mean_reward(world, context, action)
 
-    def success_probabilities(self, world: World) -> Floats | None:
-        """Return the probability of reward 1 for every joint action, ``[R, M]``, if that is all.
-
-        That is, rewards are 0 and 1, there is no context, and ``outcome`` draws one uniform number
-        for each reward, which is 1 if the number is below the probability. Then ``simulate`` need
-        not call ``outcome`` for every single decision. None, the default, if it must.
-        """
-        return None
-
     def eligible(self, number: int) -> Choices | None:
         """Return the choices that decision ``number`` has, from 0 on; None, the default, for all.
 

@@ -18,6 +18,50 @@ from submax.core.rewards import Continuous, Counts, Discrete
 from submax.core.spaces import Arms
 
 
+class WithOutcome(Environment[World]):
+    """An environment that draws rewards and computes their means together, in ``outcome``."""
+
+    @abstractmethod
+    def outcome(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome: ...
+
+    def reward(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        return self.outcome(world, context, action, rng).reward
+
+
+class DrawnFromMean(WithOutcome[World]):
+    """An environment whose rewards depend on a decision through their mean alone."""
+
+    @abstractmethod
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
+        """Draw a reward with each of these means."""
+
+    def outcome(
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        mean = self.mean_reward(world, context, action)
+        return Outcome(self.draw(mean, rng), mean)
+
+
+class Successes(DrawnFromMean[World]):
+    """Rewards 0 and 1: the mean is the probability of 1."""
+
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
+        return (rng.random(mean.shape) < mean).astype(np.float64)
+
+
+class WithNoise(DrawnFromMean[World]):
+    """Rewards that are the mean plus normal noise of standard deviation ``noise``."""
+
+    noise: float
+
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
+        return mean + self.noise * rng.standard_normal(mean.shape)
+
+
 def count_arms(
     environment: object,
     arms: int,
@@ -54,14 +98,15 @@ def count_arms(
     return len(means)
 
 
-class ArmEnvironment(Environment[World]):
+class ArmEnvironment(WithOutcome[World]):
     """K ``arms``, each with a mean reward that is the same for all decisions."""
 
     arms: int
 
-    @abstractmethod
     def arm_means(self, world: World) -> Floats:
-        """The mean reward of every arm: ``[R, K]``."""
+        """The mean reward of every arm: ``[R, K]``; the world itself, unless it has more."""
+        assert isinstance(world, np.ndarray)
+        return world
 
     def contexts(self, world: World, count: int, rng: np.random.Generator) -> Floats:
         return np.zeros((len(self.arm_means(world)), count, 0))
@@ -70,11 +115,6 @@ class ArmEnvironment(Environment[World]):
         means = self.arm_means(world)
         first = _first_places(*means.shape)
         return means.ravel().take(first + action[..., 0])
-
-    def reward(
-        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
 
     def best_reward(self, world: World, context: Floats) -> Floats:
         return np.broadcast_to(self.arm_means(world).max(axis=-1)[:, None], context.shape[:2])
@@ -88,22 +128,12 @@ def _first_places(replicas: int, arms: int) -> Integers:
     return first
 
 
-class BinaryArmEnvironment(ArmEnvironment[World]):
+class BinaryArmEnvironment(Successes[World], ArmEnvironment[World]):
     """K ``arms``; the mean reward of an arm is its success probability."""
 
     @property
     def problem(self) -> Problem:
         return Problem(Arms(self.arms))
-
-    def outcome(
-        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        probability = self.mean_reward(world, context, action)
-        success = rng.random(probability.shape) < probability
-        return Outcome(success.astype(np.float64), probability)
-
-    def success_probabilities(self, world: World) -> Floats:
-        return self.arm_means(world)
 
 
 @dataclass(frozen=True)
@@ -145,9 +175,6 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
             return np.tile(self.means, (replicas, 1))
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
 
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
 
 @dataclass(frozen=True)
 class SparseBernoulli(BinaryArmEnvironment[Floats]):
@@ -179,15 +206,11 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
         probability[:, : self.good] = self.high
         return rng.permuted(probability, axis=1)
 
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
 
 class NoisyArms(ArmEnvironment[Floats]):
-    """Arms with rewards μ_a + ``noise`` · ε, where a subclass draws the deviations ε.
+    """Arms with rewards μ_a plus noise. The world is the table of means μ_a.
 
-    The means μ_a are drawn from N(0, ``spread``²), unless ``means`` are given. The world is the
-    table of means.
+    They are drawn from N(0, ``spread``²), unless ``means`` are given.
     """
 
     arms: int
@@ -203,27 +226,14 @@ class NoisyArms(ArmEnvironment[Floats]):
     def problem(self) -> Problem:
         return Problem(Arms(self.arms), scale=Continuous())
 
-    @abstractmethod
-    def deviations(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw ε, with mean 0."""
-
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         if self.means is not None:
             return np.tile(self.means, (replicas, 1))
         return self.spread * rng.standard_normal((replicas, self.arms))
 
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * self.deviations(mean.shape, rng), mean)
-
 
 @dataclass(frozen=True)
-class Gaussian(NoisyArms):
+class Gaussian(WithNoise[Floats], NoisyArms):
     """K arms with rewards μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
 
     K is ``arms``, τ is ``spread``, σ is ``noise``. If ``means`` are given, they are μ in every
@@ -248,12 +258,9 @@ class Gaussian(NoisyArms):
         """Arms with these means."""
         return cls(noise=noise, means=tuple(map(float, means)))
 
-    def deviations(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        return rng.standard_normal(shape)
-
 
 @dataclass(frozen=True)
-class HeavyTailed(NoisyArms):
+class HeavyTailed(DrawnFromMean[Floats], NoisyArms):
     """K arms with rewards μ_a + σ t_ν, where t_ν has Student's distribution with ν degrees.
 
     K is ``arms``, σ is ``noise``, ν is ``degrees``, above 1, so that the mean exists. Moments of
@@ -281,12 +288,12 @@ class HeavyTailed(NoisyArms):
                 parameter="degrees",
             )
 
-    def deviations(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        return rng.standard_t(self.degrees, shape)
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
+        return mean + self.noise * rng.standard_t(self.degrees, mean.shape)
 
 
 @dataclass(frozen=True)
-class Poisson(ArmEnvironment[Floats]):
+class Poisson(DrawnFromMean[Floats], ArmEnvironment[Floats]):
     """K arms with rewards from Poisson(λ_a); the rate λ_a of each is drawn from Gamma(k, θ).
 
     K is ``arms``, k is ``shape``, θ = m / k with m the ``mean`` of the rates. The world is the
@@ -309,14 +316,8 @@ class Poisson(ArmEnvironment[Floats]):
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         return rng.gamma(self.shape, self.mean / self.shape, size=(replicas, self.arms))
 
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        rate = self.mean_reward(world, context, action)
-        return Outcome(rng.poisson(rate).astype(np.float64), rate)
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
+        return rng.poisson(mean).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,7 @@ class Ratings(ArmEnvironment[Floats]):
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        probability = _probabilities(world, action)
+        probability: Floats = world[np.arange(len(world))[:, None], action[..., 0]]
         # The cumulative probabilities below the last value, by inversion of a uniform draw.
         below = np.cumsum(probability[..., :-1], axis=-1)
         index = (rng.random(probability.shape[:2])[..., None] >= below).sum(axis=-1)
@@ -365,12 +366,6 @@ class Ratings(ArmEnvironment[Floats]):
     def _mean(self, probability: Floats) -> Floats:
         mean: Floats = probability @ np.array(self.values, dtype=np.float64)
         return mean
-
-
-def _probabilities(world: Floats, action: Actions) -> Floats:
-    """P(v | a) for the chosen arms: ``[R, K, V]`` and ``[R, n, 1] -> [R, n, V]``."""
-    probability: Floats = world[np.arange(len(world))[:, None], action[..., 0]]
-    return probability
 
 
 def _is_number(value: object) -> bool:

@@ -167,9 +167,6 @@ class RetiringBernoulli(BinaryArmEnvironment[Floats]):
             world = np.where(retired, self.reset(len(world), rng), world)
         return world
 
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
 
 class SleepingWorld(NamedTuple):
     """The success probabilities, ``[R, K]``, and the number of decisions so far."""

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import positive, whole_number
-from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Slots, Space
+from submax.environments.arms import Successes
 from submax.environments.changing import drifted
 
 
@@ -305,7 +305,7 @@ def _best_leaf(tree: Tree, from_context: Reals, row: Integers, branch: Integers)
     return best
 
 
-class NetworkEnvironment(Environment[TruthNetwork]):
+class NetworkEnvironment(Successes[TruthNetwork]):
     """Rewards 0 and 1 with P(1 | a, c) = σ(f(onehot(a) ⊕ c) + s), where f is a random network."""
 
     dimension: int
@@ -332,18 +332,6 @@ class NetworkEnvironment(Environment[TruthNetwork]):
         output = logits(world, self.space.choices, context, action)
         probability: Floats = scipy.special.expit(output + self.shift)
         return probability
-
-    def reward(
-        self, world: TruthNetwork, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: TruthNetwork, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Outcome:
-        probability = self.mean_reward(world, context, action)
-        success = rng.random(probability.shape) < probability
-        return Outcome(success.astype(np.float64), probability)
 
     def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
         output = highest_logits(world, self.space.choices, context)

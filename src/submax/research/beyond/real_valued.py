@@ -9,13 +9,14 @@ import scipy
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.policy import Policy, WrapperPolicy, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.serialization import stored
 from submax.core.spaces import Box, Choices, Mixed, Slots, Space
+from submax.environments.arms import WithNoise, WithOutcome
 from submax.environments.contextual import draw_directions
 from submax.policies.epsilon_greedy import EpsilonGreedy
 
@@ -42,7 +43,7 @@ class Bumps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SmoothReward(Environment[Bumps]):
+class SmoothReward(WithNoise[Bumps]):
     """A point x of the d-dimensional unit box has reward h(a) exp(−‖x − m(a, c)‖² / 2w²) + σ ε.
 
     The best point is m(a, c) = ½ + 0.3 sin(φ + Wᵀc + Σₛ ψ(aₛ)), between 0.2 and 0.8 everywhere. φ
@@ -109,17 +110,6 @@ class SmoothReward(Environment[Bumps]):
             mean *= _rows_of(world.height, self._index(choice)).mean(axis=2)
         return mean
 
-    def reward(
-        self, world: Bumps, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: Bumps, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        mean = self.mean_reward(world, context, action)
-        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
-
     def best_reward(self, world: Bumps, context: Floats) -> Floats:
         """1, the top of the bump with the best choices."""
         return np.ones(context.shape[:2])
@@ -161,7 +151,7 @@ class Demand(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pricing(Environment[Demand]):
+class Pricing(WithOutcome[Demand]):
     """The reward is the price p if there is a sale: P(sale | p, c) = σ(a₀ + a·c − β p), β > 0.
 
     p is any number from ``low`` to ``high``. Contexts c are uniform on the unit sphere in
@@ -210,11 +200,6 @@ class Pricing(Environment[Demand]):
 
     def mean_reward(self, world: Demand, context: Floats, action: Actions) -> Floats:
         return self._means(world, context, action[..., 0])[0]
-
-    def reward(
-        self, world: Demand, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
 
     def outcome(
         self, world: Demand, context: Floats, action: Actions, rng: np.random.Generator

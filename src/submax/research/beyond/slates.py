@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import non_negative, positive, probability, whole_number
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import Policy, PolicyTraits
@@ -16,10 +16,11 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Discrete
 from submax.core.serialization import stored
 from submax.core.spaces import Slots
+from submax.environments.arms import WithOutcome
 from submax.policies.ucb import upper_bound
 
 
-class SlateEnvironment(Environment[Floats]):
+class SlateEnvironment(WithOutcome[Floats]):
     """An action puts one of N ``items`` into each of K ``positions``.
 
     The attraction w_i of an item, the probability that someone who looks at it clicks on it, is
@@ -49,11 +50,6 @@ class SlateEnvironment(Environment[Floats]):
 
     def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
         return np.zeros((len(world), count, 0))
-
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        return self.outcome(world, context, action, rng).reward
 
     def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
         return self.mean_of(self.attraction(world, action))
