@@ -430,32 +430,29 @@ def draw_columns(
     width: float | None,
     latex: bool,
 ) -> Iterator[Path]:
-    """Draw the figures and yield their files; what is not given has the default of `StudyStyle`."""
+    """Draw the figures and yield their files; what is not given has a default."""
     # Imported here because matplotlib takes its time.
-    from submax.simulation.figures.study import (
-        COLUMN_INCHES,
-        StudyStyle,
-        selected_configurations,
-        study_figure,
-    )
+    from submax.simulation.figures.panel import COLUMN_INCHES, curves, selected_configurations
 
-    specification = read_specification(directory)
-    style = StudyStyle(
-        policies=tuple(policies),
-        measure=measure or specification.measure,
-        log=log,
-        ribbon=ribbon or "ci",
-        width=COLUMN_INCHES if width is None else width,
-        serif=latex,
-    )
+    shown = measure or read_specification(directory).measure
     every = configurations_in(directory)
     varying = varying_labels(every)
     folder = directory / "figures"
     folder.mkdir(exist_ok=True)
     for labels in selected_configurations(directory, _wanted(only, every)):
-        name = "-".join(["column", *(f"{key}={labels[key]}" for key in varying), style.measure])
+        name = "-".join(["column", *(f"{key}={labels[key]}" for key in varying), shown])
         path = folder / f"{name.replace('/', '_').replace(':', '_')}.{form or 'pdf'}"
-        study_figure(directory, style, configuration=labels).savefig(path)
+        figure = curves(
+            directory,
+            measure=shown,
+            policies=policies,
+            configuration=labels,
+            log=log,
+            ribbon=ribbon or "ci",
+            width=COLUMN_INCHES if width is None else width,
+            latex=latex,
+        )
+        figure.savefig(path)
         yield path
 
 

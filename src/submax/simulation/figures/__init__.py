@@ -9,40 +9,37 @@ from typing import TYPE_CHECKING, Any
 from submax.core.optional import require_extra
 
 if TYPE_CHECKING:
-    from submax.simulation.figures.forest import draw_forest as draw_forest
-    from submax.simulation.figures.plan import SweepFigure as SweepFigure
-    from submax.simulation.figures.plan import sweep_figures as sweep_figures
-    from submax.simulation.figures.study import StudyStyle as StudyStyle
-    from submax.simulation.figures.study import (
+    from submax.simulation.figures.comparison import (
         critical_difference_figure as critical_difference_figure,
     )
-    from submax.simulation.figures.study import study_figure as study_figure
-    from submax.simulation.figures.sweep import curves as curves
+    from submax.simulation.figures.comparison import draw_forest as draw_forest
+    from submax.simulation.figures.panel import COLUMN_INCHES as COLUMN_INCHES
+    from submax.simulation.figures.panel import curves as curves
+    from submax.simulation.figures.plan import SweepFigure as SweepFigure
+    from submax.simulation.figures.plan import sweep_figures as sweep_figures
     from submax.simulation.figures.sweep import draw_sweep_figure as draw_sweep_figure
 
 _HOME = {
-    "StudyStyle": "submax.simulation.figures.study",
+    "COLUMN_INCHES": "submax.simulation.figures.panel",
     "SweepFigure": "submax.simulation.figures.plan",
-    "critical_difference_figure": "submax.simulation.figures.study",
-    "curves": "submax.simulation.figures.sweep",
-    "draw_forest": "submax.simulation.figures.forest",
+    "critical_difference_figure": "submax.simulation.figures.comparison",
+    "curves": "submax.simulation.figures.panel",
+    "draw_forest": "submax.simulation.figures.comparison",
     "draw_sweep_figure": "submax.simulation.figures.sweep",
-    "study_figure": "submax.simulation.figures.study",
     "sweep_figures": "submax.simulation.figures.plan",
 }
 """The module of each public name; the module is imported when the name is first used."""
 
-_PLANS = ("StudyStyle", "SweepFigure", "sweep_figures")
+_PLANS = ("SweepFigure", "sweep_figures")
 """Names that describe figures and draw nothing, so that they need no matplotlib."""
 
 __all__ = [
-    "StudyStyle",
+    "COLUMN_INCHES",
     "SweepFigure",
     "critical_difference_figure",
     "curves",
     "draw_forest",
     "draw_sweep_figure",
-    "study_figure",
     "sweep_figures",
 ]
 

@@ -190,27 +190,26 @@ TITLES = ("title", "delay", "replicas", "measure", "statements")
 
 
 class DrawnFigures:
-    """The figures in a result directory, with digests of the numbers they were drawn from."""
+    """The figures in a result directory, with a digest of the results they were drawn from."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._file = directory / "figures" / NOTE
-        self._panels: dict[str, str] = {}
 
     def outdated(
         self, figures: Sequence[SweepFigure], *, everything: bool = False
     ) -> list[SweepFigure]:
-        """Return the figures that are missing or whose numbers have changed, or all of them."""
+        """Return the figures that are missing or whose results have changed, or all of them."""
         before = {} if everything else self._noted()
         return [
             figure
             for figure in figures
-            if before.get(figure.name) != self._digest(figure) or not self._exists(figure)
+            if before.get(figure.name) != self._digest or not self._exists(figure)
         ]
 
     def note(self, figures: Iterable[SweepFigure]) -> None:
-        """Note that these figures were drawn from the present numbers."""
-        noted = self._noted() | {figure.name: self._digest(figure) for figure in figures}
+        """Note that these figures were drawn from the present results."""
+        noted = self._noted() | {figure.name: self._digest for figure in figures}
         self._file.parent.mkdir(exist_ok=True)
         with atomic_write(self._file) as file:
             file.write((json.dumps(noted, indent=1) + "\n").encode())
@@ -226,35 +225,14 @@ class DrawnFigures:
         folder = self._file.parent
         return all((folder / f"{figure.name}.{ending}").is_file() for ending in ("png", "pdf"))
 
-    def _digest(self, figure: SweepFigure) -> str:
-        parts = [self._frame, repr(figure), *(self._of_panel(panel) for panel in figure.panels)]
-        return hashlib.sha256("".join(parts).encode()).hexdigest()
-
     @cached_property
-    def _frame(self) -> str:
-        """What all figures depend on: the version, and which configurations there are."""
+    def _digest(self) -> str:
         specification = specification_in(self._directory)
         titles = {key: specification.get(key) for key in TITLES}
-        every = configurations_in(self._directory)
-        return json.dumps([__version__, titles, varying_labels(every)], sort_keys=True)
-
-    @cached_property
-    def _tables(self) -> list[ResultTable]:
-        return [ResultTable.read(self._directory, name) for name in (CURVES, FINALS)]
-
-    def _of_panel(self, panel: Labels) -> str:
-        """A digest of all numbers of a configuration; several figures show the same one."""
-        key = repr(panel)
-        if key not in self._panels:
-            self._panels[key] = self._panel_digest(panel)
-        return self._panels[key]
-
-    def _panel_digest(self, panel: Labels) -> str:
-        digest = hashlib.sha256()
-        for table in self._tables:
-            rows = table.where(panel)
-            for name in rows.names:
-                digest.update(repr(rows[name].tolist()).encode())
+        digest = hashlib.sha256(json.dumps([__version__, titles], sort_keys=True).encode())
+        for name in (CURVES, FINALS):
+            for path in self._directory.glob(f"{name}.*"):
+                digest.update(path.read_bytes())
         return digest.hexdigest()
 
 

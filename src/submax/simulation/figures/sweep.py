@@ -1,17 +1,21 @@
 """The figures of a sweep: single panels, rows in which one value varies, and all panels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
-from submax.core.arrays import Floats, Integers
-from submax.core.checks import one_of
-from submax.core.errors import InputError
-from submax.core.numerics import standard_error
+from submax.simulation.figures.comparison import paired_figure
+from submax.simulation.figures.panel import (
+    MOST_RIBBONS,
+    PanelCurve,
+    axis_label,
+    draw_panel,
+    legend_width,
+    panel_curves,
+    panel_figure,
+)
 from submax.simulation.figures.plan import (
     CLASSIC,
     MOST_COLUMNS,
@@ -21,133 +25,12 @@ from submax.simulation.figures.plan import (
     MethodLook,
     SweepFigure,
     configurations_in,
-    curves_of,
     final_rewards,
     method_of,
     specification_in,
     varying_labels,
 )
-from submax.simulation.figures.style import Figure, figure_style, look_of, saved
-from submax.simulation.results import Curve
-from submax.simulation.trace import Trace
-
-LONG_NUMBERS = 10_000
-"""From this value on, an axis is labelled in thousands; longer numbers would not fit."""
-LEGEND_LINE_INCHES, LETTER_INCHES = 0.7, 0.065
-"""About the widths of a line and of a letter in a legend, in inches."""
-MOST_RIBBONS = 6
-"""With more curves in a panel, ribbons would hide each other and none are drawn."""
-AXES_LEFT_INCHES, AXES_WIDTH_INCHES = 0.86, 3.89
-"""The left edge and the width of the axes in a figure of one panel, in inches."""
-
-
-class PanelCurve(NamedTuple):
-    """The curve of one policy: mean and central 95 % range over replicas at each step.
-
-    ``error`` is the standard error of the mean, None if it is not known.
-    """
-
-    name: str
-    steps: Integers
-    mean: Floats
-    q025: Floats
-    q975: Floats
-    error: Floats | None = None
-
-
-def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = "") -> Figure:
-    """Draw the learning curves of simulated traces, by the names of their policies.
-
-    ``measure`` is "regret" or "reward".
-    """
-    one_of("measure", measure, ["regret", "reward"])
-    if not traces:
-        raise InputError(
-            "curves needs at least one trace by the name of its policy, such as "
-            "{'rcp-submax': simulate(...)}, not {}"
-        )
-    lines = [
-        PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
-        for name, trace in traces.items()
-    ]
-    replicas = max(trace.rewards.shape[0] for trace in traces.values())
-    return panel_figure(lines, axis_label(measure, replicas, len(lines)), title)
-
-
-def axis_label(measure: str, replicas: int, curves: int) -> str:
-    """The label of the vertical axis of a panel with this number of curves."""
-    band = "; band: central 95 %" if curves <= MOST_RIBBONS else ""
-    return f"accumulated {measure}\n(mean{band} of {replicas} replicas)"
-
-
-def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
-    """A figure of one panel with its legend at the side; ``scale`` labels the vertical axis."""
-    with figure_style():
-        # Margins are fixed, because a layout that measures every text doubles the time to draw.
-        legend = legend_width(line.name for line in lines)
-        width = max(6.6, AXES_LEFT_INCHES + AXES_WIDTH_INCHES + legend)
-        figure = Figure(figsize=(width, 3.6))
-        axes = figure.add_axes((AXES_LEFT_INCHES / width, 0.13, AXES_WIDTH_INCHES / width, 0.78))
-        draw_panel(axes, lines, title)
-        axes.set_ylabel(scale)
-        axes.set_xlabel("decisions")
-        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
-    return figure
-
-
-def legend_width(names: Iterable[str]) -> float:
-    """The approximate width of a legend column with these names, in inches."""
-    return LEGEND_LINE_INCHES + LETTER_INCHES * max(map(len, names))
-
-
-def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int = 200) -> None:
-    """Draw the curves, reduced to at most ``points`` points each; with ribbons if they are few."""
-    ribbons = len(lines) <= MOST_RIBBONS
-    for position, line in enumerate(lines):
-        look = look_of(line.name, position)
-        kept = np.unique(np.linspace(0, len(line.steps) - 1, points).round().astype(int))
-        steps = line.steps[kept]
-        if ribbons:
-            axes.fill_between(
-                steps, line.q025[kept], line.q975[kept], color=look.colour, alpha=0.06, linewidth=0
-            )
-        axes.plot(
-            steps,
-            line.mean[kept],
-            color=look.colour,
-            linestyle=look.dash,
-            linewidth=look.width,
-            marker=look.marker,
-            markersize=3.5,
-            markevery=(0.02 + 0.006 * position, 0.125),
-            label=line.name,
-        )
-    axes.set_title(title)
-    axes.set_xlim(0, max(line.steps[-1] for line in lines))
-    top = _top_of_ribbons(lines) if ribbons else _top_of_means(lines)
-    axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), top)
-    thousands = FuncFormatter(lambda value, _: _thousands(value))
-    axes.xaxis.set_major_formatter(thousands)
-    if top >= LONG_NUMBERS:
-        axes.yaxis.set_major_formatter(thousands)
-
-
-def _top_of_means(lines: Sequence[PanelCurve]) -> float:
-    """The upper end of the axis without ribbons: random choice may leave the panel."""
-    others = [line for line in lines if line.name != "random"]
-    return 1.05 * max(float(line.mean.max()) for line in others or lines) or 1.0
-
-
-def _top_of_ribbons(lines: Sequence[PanelCurve]) -> float:
-    """The upper end of the axis: above the ribbons, but at most half above the highest mean."""
-    ribbon = max(float(line.q975.max()) for line in lines)
-    mean = max(float(line.mean.max()) for line in lines)
-    return 1.03 * min(max(ribbon, mean), 1.5 * mean) or 1.0
-
-
-def _thousands(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
-
+from submax.simulation.figures.style import Figure, figure_style, saved
 
 PANEL_INCHES = (2.9, 2.2)
 """Width and height of a panel; three panels beside each other are as wide as a page."""
@@ -285,31 +168,6 @@ def _label(axes: Axes, chosen: Sequence[PaperCurve], last: int, top: float) -> N
         )
 
 
-def paired_figure(rewards: Mapping[str, Floats], policies: Sequence[str]) -> Figure:
-    """Draw the final reward minus that of random choice, paired by replica, ± 2 standard errors.
-
-    ``rewards`` has the final reward of every replica, ``[R]``, by the name of the policy.
-    """
-    rows = []
-    for name in policies:
-        if name != RANDOM:
-            difference = rewards[name] - rewards[RANDOM]
-            rows.append((name, float(difference.mean()), 2 * standard_error(difference)))
-    rows.sort(key=lambda row: row[1])
-    with figure_style():
-        figure = Figure(figsize=(5.4, 0.6 + 0.26 * len(rows)))
-        figure.set_layout_engine("constrained")
-        axes = figure.subplots()
-        for place, (name, mean, error) in enumerate(rows):
-            look = method_of(name)
-            colour = "#555555" if look is None else look.colour
-            axes.errorbar(mean, place, xerr=error, fmt="o", color=colour, markersize=4, capsize=2)
-        axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
-        axes.set_yticks(np.arange(len(rows)), [row[0] for row in rows])
-        axes.set_xlabel("accumulated reward minus that of random choice, ± 2 s.e.")
-    return figure
-
-
 LEGEND_MARGIN_INCHES, LEGEND_ROW_INCHES = 0.2, 0.2
 """The height of a grid's legend, in inches: a margin, and the height of each row."""
 
@@ -329,7 +187,14 @@ def draw_sweep_figure(
             rewards, [name for name in policies if name in rewards] or list(rewards)
         )
         return saved(figure, directory / "figures", wanted.name)
-    lines = [_curves(directory, panel, measure, policies) for panel in wanted.panels]
+    lines = [
+        [
+            one
+            for one in panel_curves(directory, panel, measure)
+            if one.name in policies or not policies
+        ]
+        for panel in wanted.panels
+    ]
     batches = specification.get("delay", {}).get("kind") == "batched-rewards"
     every = configurations_in(directory)
     varying = varying_labels(every)
@@ -339,7 +204,8 @@ def draw_sweep_figure(
         few = len(lines) <= MOST_COLUMNS
         figure = paper_figure(lines, titles, measure, 3 if few else MOST_COLUMNS)
         return saved(figure, directory / "figures", wanted.name)
-    scale = axis_label(measure, specification["replicas"], max(map(len, lines)))
+    ribbon = "range" if max(map(len, lines)) <= MOST_RIBBONS else "none"
+    scale = axis_label(measure, ribbon, specification["replicas"])
     if len(lines) == 1:
         shown = [specification.get("title", ""), titles[0] if len(every) > 1 else ""]
         figure = panel_figure(lines[0], scale, "\n".join(filter(None, shown)) or titles[0])
@@ -410,22 +276,11 @@ def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
 
 def _mean_reward(directory: Path, panel: Labels) -> str:
     """The mean reward of random choice in a configuration, as a part of the title."""
-    curves = {one.name: one for one in _curves(directory, panel, "reward")}
+    curves = {one.name: one for one in panel_curves(directory, panel, "reward")}
     if RANDOM not in curves:
         return ""
     mean = curves[RANDOM].mean[-1] / curves[RANDOM].steps[-1]
     return f"$E[\\bar{{R}}]={mean:.3g}$"
-
-
-def _curves(
-    directory: Path, panel: Labels, measure: str, policies: Sequence[str] = ()
-) -> list[PanelCurve]:
-    columns = ("step", f"{measure}_mean", f"{measure}_q025", f"{measure}_q975")
-    return [
-        PanelCurve(name, *(rows[column] for column in columns))
-        for name, rows in curves_of(directory, panel).by_policy().items()
-        if not policies or name in policies
-    ]
 
 
 def _title(panel: Labels, delay: str, varying: Sequence[str]) -> str:

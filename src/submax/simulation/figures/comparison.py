@@ -1,13 +1,17 @@
-"""Off-policy estimates, read from the file that an evaluation or experiment has written."""
+"""Figures that compare policies: estimates from logs, mean ranks, and paired rewards."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 
-from submax.simulation.figures.plan import read_estimates
+from submax.core.arrays import Floats
+from submax.core.checks import positive
+from submax.core.numerics import standard_error
+from submax.simulation.figures.plan import RANDOM, method_of, read_estimates
 from submax.simulation.figures.style import Figure, figure_style, saved
 
 COLOURS = {
@@ -100,3 +104,78 @@ def _draw_estimate(axes: Axes, height: float, row: dict[str, str], colour: str) 
     # Files of earlier versions do not say which estimate is recommended.
     sign = "D" if row.get("recommended") == "True" else "o"
     axes.plot([value], [height], sign, color=colour, markerfacecolor=face, markersize=4)
+
+
+NAME_INCHES = 0.2
+"""The height of the name of a policy, in inches."""
+
+
+def critical_difference_figure(
+    ranks: dict[str, float],
+    critical_difference: float,
+    groups: list[list[str]],
+    width: float = 3.3,
+) -> Figure:
+    """Draw mean ranks on a line, the best on the left; a bar joins policies that do not differ.
+
+    The arguments are the fields of `MeanRanks`, which ``submax.simulation.compare``
+    computes, and its ``groups()``.
+    """
+    positive("width", width)
+    names = sorted(ranks, key=ranks.__getitem__)
+    rows, bars = (len(names) + 1) // 2, len(groups)
+    height = NAME_INCHES * (rows + bars + 3)
+    with figure_style():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_axis_off()
+        low, high = 1.0, float(max(len(names), 2))
+        axes.set_xlim(low - 0.35 * (high - low), high + 0.35 * (high - low))
+        axes.set_ylim(-(rows + bars) - 0.5, 2.0)
+        axes.plot([low, high], [0, 0], color="black", linewidth=0.8)
+        for rank in range(1, int(high) + 1):
+            axes.plot([rank, rank], [0, 0.2], color="black", linewidth=0.8)
+            axes.text(rank, 0.3, str(rank), ha="center", va="bottom")
+        axes.plot([low, low + critical_difference], [1.5, 1.5], color="black", linewidth=1.5)
+        axes.text(low, 1.6, f"critical difference {critical_difference:.2f}", va="bottom")
+        for number, group in enumerate(groups):
+            ends = [min(ranks[name] for name in group), max(ranks[name] for name in group)]
+            axes.plot(ends, [-0.4 - number] * 2, color="black", linewidth=2.5, label="group")
+        for place, name in enumerate(names):
+            left = place < rows
+            depth = -bars - 0.5 - (place if left else len(names) - 1 - place)
+            side = low - 0.05 * (high - low) if left else high + 0.05 * (high - low)
+            axes.plot([ranks[name]] * 2 + [side], [0, depth, depth], color="grey", linewidth=0.6)
+            axes.text(
+                side,
+                depth,
+                f"{name} {ranks[name]:.2f}",
+                ha="right" if left else "left",
+                va="center",
+            )
+    return figure
+
+
+def paired_figure(rewards: Mapping[str, Floats], policies: Sequence[str]) -> Figure:
+    """Draw the final reward minus that of random choice, paired by replica, ± 2 standard errors.
+
+    ``rewards`` has the final reward of every replica, ``[R]``, by the name of the policy.
+    """
+    rows = []
+    for name in policies:
+        if name != RANDOM:
+            difference = rewards[name] - rewards[RANDOM]
+            rows.append((name, float(difference.mean()), 2 * standard_error(difference)))
+    rows.sort(key=lambda row: row[1])
+    with figure_style():
+        figure = Figure(figsize=(5.4, 0.6 + 0.26 * len(rows)))
+        figure.set_layout_engine("constrained")
+        axes = figure.subplots()
+        for place, (name, mean, error) in enumerate(rows):
+            look = method_of(name)
+            colour = "#555555" if look is None else look.colour
+            axes.errorbar(mean, place, xerr=error, fmt="o", color=colour, markersize=4, capsize=2)
+        axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
+        axes.set_yticks(np.arange(len(rows)), [row[0] for row in rows])
+        axes.set_xlabel("accumulated reward minus that of random choice, ± 2 s.e.")
+    return figure

@@ -9,7 +9,7 @@ from refusals import raises_code
 from submax import Bernoulli, make_policy, simulate
 from submax.cli import main
 from submax.simulation.experiment import parse
-from submax.simulation.figures import StudyStyle, study_figure
+from submax.simulation.figures import COLUMN_INCHES, curves
 from submax.simulation.runner import run_study
 from submax.simulation.trace import lai_robbins
 
@@ -43,8 +43,9 @@ def lines_of(figure):
 
 
 def test_curves_are_the_means_in_the_given_order_and_colours(traces):
-    style = StudyStyle(policies=("ucb1", "random"), colours={"ucb1": "#ff0000"})
-    figure = study_figure(traces, style)
+    figure = curves(
+        traces, policies=["ucb1", "random"], colours={"ucb1": "#ff0000"}, width=COLUMN_INCHES
+    )
     lines = lines_of(figure)
     assert list(lines) == ["ucb1", "random"]
     assert lines["ucb1"].get_color() == "#ff0000"
@@ -55,7 +56,7 @@ def test_curves_are_the_means_in_the_given_order_and_colours(traces):
 
 @pytest.mark.parametrize("ribbon", ["ci", "range", "none"])
 def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon):
-    figure = study_figure(traces, StudyStyle(policies=("random",), ribbon=ribbon))
+    figure = curves(traces, policies=["random"], ribbon=ribbon)
     patches = figure.axes[0].collections
     assert len(patches) == (ribbon != "none")
     if not patches:
@@ -71,30 +72,27 @@ def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon)
 
 
 def test_a_folder_gives_the_same_numbers_as_its_file(directory):
-    figure = study_figure(directory, configuration={"arms": 4})
+    figure = curves(directory, configuration={"arms": 4})
     rows = pq.read_table(directory / "results.parquet").to_pylist()
     expected = [r["regret_mean"] for r in rows if r["arms"] == 4 and r["policy"] == "rcp-submax"]
     np.testing.assert_allclose(lines_of(figure)["rcp-submax"].get_ydata(), expected)
     with raises_code("invalid-input"):
-        study_figure(directory)
+        curves(directory)
     with raises_code("invalid-input", "policy"):
-        study_figure(directory, StudyStyle(policies=("ucb9",)), configuration={"arms": 4})
+        curves(directory, policies=["ucb9"], configuration={"arms": 4})
 
 
 def test_a_bound_for_a_folder_is_a_function_of_its_decisions(directory):
     means, one = [0.8, 0.4], {"arms": 2}
-    figure = study_figure(
-        directory,
-        StudyStyle(log=True),
-        configuration=one,
-        bound=lambda steps: lai_robbins(means, steps),
+    figure = curves(
+        directory, configuration=one, log=True, bound=lambda steps: lai_robbins(means, steps)
     )
     assert figure.axes[0].get_xscale() == "log"
     line = lines_of(figure)["lower bound"]
     np.testing.assert_allclose(line.get_ydata(), lai_robbins(means, line.get_xdata()))
     assert len(line.get_xdata()) == 20
     with raises_code("invalid-input"):
-        study_figure(directory, configuration=one, bound=np.ones(60))
+        curves(directory, configuration=one, bound=np.ones(60))
 
 
 def test_the_command_draws_a_file_for_each_configuration(directory):
