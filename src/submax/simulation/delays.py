@@ -109,7 +109,7 @@ class RandomDelay(Delay):
     def check_random(self) -> None:
         """Refuse parameters that are not allowed."""
         probability("missing", self.missing)
-        self._check_mean("mean", self.mean)
+        non_negative("mean", self.mean)
         if self.means is not None:
             if not isinstance(self.means, tuple) or not self.means:
                 raise InputError(
@@ -118,7 +118,7 @@ class RandomDelay(Delay):
                     parameter="means",
                 )
             for one in self.means:
-                self._check_mean("each of means", one)
+                non_negative("each of means", one)
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Single decisions; which rewards come back is drawn, see ``waits``."""
@@ -150,10 +150,6 @@ class RandomDelay(Delay):
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
         """Draw a delay with each of these means, in decisions."""
 
-    @abstractmethod
-    def _check_mean(self, name: str, value: object) -> None:
-        """Refuse a mean that the distribution cannot have."""
-
 
 @dataclass(frozen=True)
 class Geometric(RandomDelay):
@@ -173,9 +169,6 @@ class Geometric(RandomDelay):
 
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
         return rng.geometric(1 / (1 + mean)) - 1
-
-    def _check_mean(self, name: str, value: object) -> None:
-        non_negative(name, value)
 
 
 @dataclass(frozen=True)
@@ -206,6 +199,3 @@ class Pareto(RandomDelay):
     def draw(self, mean: Floats, rng: np.random.Generator) -> Integers:
         drawn = mean * (self.shape - 1) * rng.pareto(self.shape, mean.shape)
         return np.minimum(drawn, NEVER).astype(np.int64)
-
-    def _check_mean(self, name: str, value: object) -> None:
-        non_negative(name, value)

@@ -3,11 +3,10 @@
 import copy
 import time
 import warnings
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -265,10 +264,6 @@ def _printed_progress(name: str, decisions: int) -> Iterator[Progress]:
     print()
 
 
-DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance", "regret")
-"""The methods of an environment that are not called if success probabilities are known."""
-
-
 class WorldRandomness(NamedTuple):
     """The random streams of an environment: its truth, its contexts, and its rewards."""
 
@@ -277,121 +272,76 @@ class WorldRandomness(NamedTuple):
     reward: np.random.Generator
 
 
-class Played(NamedTuple):
-    """The rewards of some decisions and their expected regret, both ``[R, n]``."""
+class SimulatedWorld:
+    """An environment, the hidden truth that was drawn from it, and its random streams.
 
-    reward: Floats
-    regret: Floats
-
-
-class SimulatedWorld(ABC):
-    """An environment, the hidden truth that was drawn from it, and its random streams."""
+    If the environment does not drift, a whole block of decisions is one call; without contexts,
+    the best expected reward is computed once for the whole run. If it drifts, the truth moves on
+    after every single decision, and all random numbers are drawn decision by decision, so that the
+    same seed gives the same truth and the same contexts for every policy and every delay.
+    """
 
     def __init__(
         self, environment: Environment[Any], replicas: int, random: WorldRandomness
     ) -> None:
         self.environment = environment
         self.replicas = replicas
-        self.random = random
-        self.world = environment.reset(replicas, random.truth)
-        self.context_width = environment.problem.context_width
-        self.regrets_rewards = type(environment).regret is Environment.regret
-        """Whether regret is the best expected reward minus that of the action."""
+        self._random = random
+        self._world = environment.reset(replicas, random.truth)
+        self._drifts = environment.drifts
+        self._has_contexts = environment.problem.context_width > 0
+        self._own_regret = type(environment).regret is not Environment.regret
         self._empty: dict[int, Floats] = {}
+        self._best: Floats | None = None
 
-    @abstractmethod
     def contexts(self, count: int) -> Floats:
         """Return the contexts of the next ``count`` decisions, ``[R, count, D]``."""
+        if not self._has_contexts:
+            return self._no_contexts(count)
+        environment, random = self.environment, self._random
+        if count == 1 or not self._drifts:
+            return environment.contexts(self._world, count, random.context)
+        # The contexts are needed before the actions. So the world is moved on twice: here with a
+        # copy of its random stream, and again when the actions are known.
+        world, truth = self._world, copy.deepcopy(random.truth)
+        drawn = []
+        for _ in range(count):
+            drawn.append(environment.contexts(world, 1, random.context))
+            world = environment.advance(world, 1, truth)
+        return np.concatenate(drawn, axis=1)
 
-    @abstractmethod
-    def play(self, context: Floats, action: Actions) -> Played:
-        """Take the decisions of ``contexts``, whose actions are given, and move on."""
+    def step(self, context: Floats, action: Actions) -> tuple[Floats, Floats]:
+        """Take decisions, and move on; return their rewards and expected regrets, ``[R, n]``."""
+        count = action.shape[1]
+        if count == 1 or not self._drifts:
+            return self._step(context, action)
+        single = [slice(place, place + 1) for place in range(count)]
+        parts = [self._step(context[:, one], action[:, one]) for one in single]
+        reward, regret = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+        return reward, regret
 
-    def no_contexts(self, count: int) -> Floats:
-        """Return contexts without numbers, ``[R, count, 0]``, which are made once."""
+    def _step(self, context: Floats, action: Actions) -> tuple[Floats, Floats]:
+        environment = self.environment
+        reward, mean = environment.outcome(self._world, context, action, self._random.reward)
+        if self._own_regret:
+            regret = environment.regret(self._world, context, action)
+        else:
+            regret = self._best_reward(context) - mean
+        self._world = environment.advance(self._world, context.shape[1], self._random.truth)
+        return reward, regret
+
+    def _best_reward(self, context: Floats) -> Floats:
+        if self._has_contexts or self._drifts:
+            return self.environment.best_reward(self._world, context)
+        if self._best is None:
+            self._best = self.environment.best_reward(self._world, self._no_contexts(1)).copy()
+        return self._best
+
+    def _no_contexts(self, count: int) -> Floats:
+        """Contexts without numbers, ``[R, count, 0]``, which are made once."""
         if count not in self._empty:
             self._empty[count] = np.zeros((self.replicas, count, 0))
         return self._empty[count]
-
-
-class StillWorld(SimulatedWorld):
-    """The world of an environment that does not drift: a whole block of decisions is one call.
-
-    If there are no contexts, the best expected reward is computed once for the whole run.
-    """
-
-    _best: Floats | None = None
-
-    def contexts(self, count: int) -> Floats:
-        if self.context_width == 0:
-            return self.no_contexts(count)
-        return self.environment.contexts(self.world, count, self.random.context)
-
-    def play(self, context: Floats, action: Actions) -> Played:
-        environment = self.environment
-        reward, mean = environment.outcome(self.world, context, action, self.random.reward)
-        if self.regrets_rewards:
-            regret = self._best_reward(context) - mean
-        else:
-            regret = environment.regret(self.world, context, action)
-        self.world = environment.advance(self.world, context.shape[1], self.random.truth)
-        return Played(reward, regret)
-
-    def _best_reward(self, context: Floats) -> Floats:
-        if self.context_width:
-            return self.environment.best_reward(self.world, context)
-        if self._best is None:
-            self._best = self.environment.best_reward(self.world, self.no_contexts(1)).copy()
-        return self._best
-
-
-class DriftingWorld(SimulatedWorld):
-    """The world of an environment that drifts: it moves on after every single decision.
-
-    All random numbers are drawn decision by decision, so that the same seed gives the same truth
-    and the same contexts for every policy and every delay.
-    """
-
-    def contexts(self, count: int) -> Floats:
-        if self.context_width == 0:
-            return self.no_contexts(count)
-        if count == 1:
-            return self.environment.contexts(self.world, 1, self.random.context)
-        # The contexts are needed before the actions. So the world is moved on twice: here with a
-        # copy of its random stream, and again when the actions are known.
-        world, truth = self.world, copy.deepcopy(self.random.truth)
-        drawn = []
-        for _ in range(count):
-            drawn.append(self.environment.contexts(world, 1, self.random.context))
-            world = self.environment.advance(world, 1, truth)
-        return np.concatenate(drawn, axis=1)
-
-    def play(self, context: Floats, action: Actions) -> Played:
-        played = [
-            self._play_one(context[:, place : place + 1], action[:, place : place + 1])
-            for place in range(action.shape[1])
-        ]
-        if len(played) == 1:
-            return played[0]
-        reward, regret = (np.concatenate(part, axis=1) for part in zip(*played, strict=True))
-        return Played(reward, regret)
-
-    def _play_one(self, context: Floats, action: Actions) -> Played:
-        environment = self.environment
-        reward, mean = environment.outcome(self.world, context, action, self.random.reward)
-        if self.regrets_rewards:
-            regret = environment.best_reward(self.world, context) - mean
-        else:
-            regret = environment.regret(self.world, context, action)
-        self.world = environment.advance(self.world, 1, self.random.truth)
-        return Played(reward, regret)
-
-
-class Clock(Protocol):
-    """Where the seconds are added up."""
-
-    deciding: float
-    learning: float
 
 
 class Timed(WrapperPolicy):
@@ -456,46 +406,32 @@ def simulate(
     for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
     _warn_of_ignored_context(environment, policy)
-    if progress is True:
-        with progress_bar(type(policy).__name__, observations * replicas) as shown:
-            return _simulated(
-                environment, policy, observations, replicas, delay, seed, points, shown
-            )
-    return _simulated(
-        environment, policy, observations, replicas, delay, seed, points, progress or None
-    )
-
-
-def _simulated(
-    environment: Environment[Any],
-    policy: Policy[Any],
-    observations: int,
-    replicas: int,
-    delay: Delay,
-    seed: int | Sequence[int],
-    points: int | None,
-    progress: Progress | None,
-) -> Trace:
     *streams, policy_rng, delay_rng = (
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(5)
     )
-    kind = DriftingWorld if environment.drifts else StillWorld
-    world = kind(environment, replicas, WorldRandomness(*streams))
+    world = SimulatedWorld(environment, replicas, WorldRandomness(*streams))
     recording = Recording(environment, policy, replicas, observations, points)
-    tally = ProgressTally(progress, replicas, recording)
-    try:
-        if isinstance(delay, RandomDelay):
-            rngs = policy_rng, delay_rng
-            _take_delayed(policy, world, recording, delay, observations, rngs, tally)
-        else:
-            _take_blocks(policy, world, recording, delay.schedule(observations), policy_rng, tally)
-    except Exception:
-        # If an action or a reward that was not checked yet caused the error, the check explains it.
-        recording.explain_error()
-        raise
-    trace = recording.trace()
-    tally.finish()
+    bar: AbstractContextManager[Progress | None] = nullcontext(None)
+    if progress is True:
+        bar = progress_bar(type(policy).__name__, observations * replicas)
+    elif progress:
+        bar = nullcontext(progress)
+    with bar as report:
+        tally = ProgressTally(report, replicas, recording)
+        try:
+            if isinstance(delay, RandomDelay):
+                rngs = policy_rng, delay_rng
+                _take_delayed(policy, world, recording, delay, observations, rngs, tally)
+            else:
+                schedule = delay.schedule(observations)
+                _take_blocks(policy, world, recording, schedule, policy_rng, tally)
+        except Exception:
+            # The check explains the error if an action or reward not checked yet caused it.
+            recording.explain_error()
+            raise
+        trace = recording.trace()
+        tally.finish()
     return trace
 
 
@@ -517,7 +453,7 @@ def _take_blocks(
         first += step.decide
         recording.check(action, step.decide)
         state = policy.record(state, action)
-        reward, regret = world.play(context, action)
+        reward, regret = world.step(context, action)
         recording.add(action, reward, regret)
         if step.decide not in weights:
             weights[step.decide] = np.ones(reward.shape)
@@ -551,7 +487,7 @@ def _take_delayed(
         action, log_prob = _decided(policy, state, context, world.environment, number, rng)
         recording.check(action, 1)
         state = policy.record(state, action)
-        reward, regret = world.play(context, action)
+        reward, regret = world.step(context, action)
         recording.add(action, reward, regret)
         feedback = CheckedFeedback(context, action, reward, log_prob, weight)
         waiting.put(feedback, delay.waits(space.index(action)[:, 0], delay_rng))
