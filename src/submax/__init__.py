@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from submax.core.rewards import Continuous as Continuous
     from submax.core.rewards import Counts as Counts
     from submax.core.rewards import Discrete as Discrete
-    from submax.core.serialization import stored as stored
+    from submax.core.serialization import serializable as serializable
     from submax.core.spaces import Arms as Arms
     from submax.core.spaces import Box as Box
     from submax.core.spaces import Mixed as Mixed
@@ -159,7 +159,7 @@ _HOME = {
     "make_policy": "submax.policies",
     "open": "submax.live.bandits.open",
     "simulate": "submax.simulation.simulate",
-    "stored": "submax.core.serialization",
+    "serializable": "submax.core.serialization",
 }
 """The module of each public name; it is imported when the name is first used."""
 

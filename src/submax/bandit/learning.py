@@ -12,7 +12,7 @@ import numpy as np
 from submax.bandit.settings import Settings
 from submax.core.errors import one_line
 from submax.core.policy import Policy
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.schema.model import EXPECTED, Model
 from submax.schema.rows import Columns
 from submax.schema.schema import Schema
@@ -60,7 +60,7 @@ def most_rows(width: int) -> int:
     return min(ROWS_KEPT, NUMBERS_KEPT // max(1, width))
 
 
-@stored("learned-model")
+@serializable("learned-model")
 class LearnedModel(NamedTuple):
     """A model, the number of ``rows`` it was learned from, and their number at its last full fit.
 

@@ -13,7 +13,13 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.registry import references_user_code
-from submax.core.serialization import atomic_write, modules_of, read_state, state_bytes, stored
+from submax.core.serialization import (
+    atomic_write,
+    modules_of,
+    read_state,
+    serializable,
+    state_bytes,
+)
 from submax.policies.specification import PolicySpecification
 from submax.schema.rows import Columns
 
@@ -31,7 +37,7 @@ Bytes = NDArray[np.uint8]
 State = TypeVar("State")
 
 
-@stored("saved-bandit")
+@serializable("saved-bandit")
 class SavedBandit(NamedTuple):
     """Everything that makes up a bandit in memory.
 

@@ -9,7 +9,7 @@ from submax.core.arrays import Actions, Floats
 from submax.core.checks import finite, whole_number
 from submax.core.errors import InputError
 from submax.core.rewards import Binary, Scale
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices, Space
 
 BINARY = Binary()
@@ -17,7 +17,7 @@ ActionFeatures = tuple[tuple[tuple[float, ...], ...], ...]
 """For each slot, one row of numbers per choice; no rows for a slot without action features."""
 
 
-@stored("problem")
+@serializable("problem")
 @dataclass(frozen=True)
 class Problem:
     """The action space, the width of the context and the scale of the rewards.
@@ -122,7 +122,7 @@ PROBABILITY_TOLERANCE = 1e-6
 """Probabilities up to 1 + this, and log-probabilities up to this, count as 1 and 0: rounding."""
 
 
-@stored("feedback")
+@serializable("feedback")
 class Feedback(NamedTuple):
     """Decisions with their rewards; every array begins ``[R, n]``.
 

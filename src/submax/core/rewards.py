@@ -9,10 +9,10 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import finite, probability, whole_number
 from submax.core.errors import InputError
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 
-@stored("reward-encoding")
+@serializable("reward-encoding")
 class RewardEncoding(NamedTuple):
     """Two ways to encode a reward: as the nearest of a few levels, or between bin edges.
 
@@ -129,7 +129,7 @@ class Scale(ABC):
         return self.bounds
 
 
-@stored("binary")
+@serializable("binary")
 @dataclass(frozen=True)
 class Binary(Scale):
     """A reward is 0 or 1; both are levels.
@@ -156,7 +156,7 @@ class Binary(Scale):
         return self
 
 
-@stored("discrete")
+@serializable("discrete")
 @dataclass(frozen=True)
 class Discrete(Scale):
     """A reward is one of ``values``, sorted from the lowest to the highest.
@@ -327,7 +327,7 @@ class QuantileScale(Scale):
         return cast(Self, replace(cast(Any, self), asked=levels))
 
 
-@stored("continuous")
+@serializable("continuous")
 @dataclass(frozen=True)
 class Continuous(QuantileScale):
     """A reward is a number, between ``low`` and ``high`` if they are given.
@@ -367,7 +367,7 @@ class Continuous(QuantileScale):
         return fits
 
 
-@stored("counts")
+@serializable("counts")
 @dataclass(frozen=True)
 class Counts(QuantileScale):
     """A reward is a whole number, 0 or more, without an upper bound: clicks, units, minutes.

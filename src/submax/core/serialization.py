@@ -21,7 +21,7 @@ OWN = "own:"
 """Prefix of the tags of classes that a user-defined policy brings along."""
 
 
-def stored(tag: str) -> Callable[[Record], Record]:
+def serializable(tag: str) -> Callable[[Record], Record]:
     """Return a decorator that gives a named tuple or a frozen dataclass its tag in files.
 
     A released tag never changes, while the class may be renamed or moved.
@@ -48,7 +48,7 @@ def tag_of(value: Any) -> str:
         return _TAGS[kind]
     if kind.__module__.partition(".")[0] == "submax":
         raise InputError(
-            f"{kind.__name__} cannot be stored without a tag: write @stored('...') above the class"
+            f"{kind.__name__} cannot be stored without a tag: write @serializable('...') above it"
         )
     return f"{OWN}{kind.__qualname__}"
 

@@ -10,7 +10,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import finite, whole_number
 from submax.core.errors import InputError
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 Choices: TypeAlias = tuple[tuple[int, ...], ...]
 """For each slot, the indices of some of its choices, such as those that are eligible."""
@@ -124,7 +124,7 @@ class Space(ABC):
             )
 
 
-@stored("arms")
+@serializable("arms")
 @dataclass(frozen=True)
 class Arms(Space):
     """One choice among ``count`` arms.
@@ -164,7 +164,7 @@ class Arms(Space):
         return action.shape[-1] == 1 and bool(inside)
 
 
-@stored("slots")
+@serializable("slots")
 @dataclass(frozen=True)
 class Slots(Space):
     """One of ``sizes[s]`` choices in each slot s; in an action's index the last slot is fastest.
@@ -313,7 +313,7 @@ def _log_volume(low: tuple[float, ...], high: tuple[float, ...]) -> float:
     return sum(math.log(above - below) for below, above in zip(low, high, strict=True))
 
 
-@stored("box")
+@serializable("box")
 @dataclass(frozen=True)
 class Box(RealSpace):
     """One number in each dimension, between ``low`` and ``high``.
@@ -333,7 +333,7 @@ class Box(RealSpace):
         return ()
 
 
-@stored("mixed")
+@serializable("mixed")
 @dataclass(frozen=True)
 class Mixed(RealSpace):
     """One of ``sizes[s]`` choices in each slot s, followed by numbers between ``low`` and ``high``.

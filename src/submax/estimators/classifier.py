@@ -14,7 +14,7 @@ from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.models.classifiers import (
     ENCODINGS,
     ClassifierTemplate,
@@ -27,7 +27,7 @@ from submax.models.memory import Memory, StoredBuffer, importance_values
 from submax.strategies.tracking import ObservationWeights
 
 
-@stored("classifier-params")
+@serializable("classifier-params")
 class ClassifierParams(NamedTuple):
     """The rows kept, what they were counted as, and a fitted classifier for each replica.
 

@@ -14,7 +14,7 @@ from submax.core.numerics import decreasing_root, draw, tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Space
 from submax.models.memory import Buffer, Memory
 from submax.strategies.tracking import ObservationWeights
@@ -154,7 +154,7 @@ class MemoryRows(NamedTuple):
         return type(self)(*map(change, self))
 
 
-@stored("memory-counts")
+@serializable("memory-counts")
 class MemoryCounts(NamedTuple):
     """What each of M rates remembers, and the ``weights [R, M]`` of the rates.
 
@@ -224,7 +224,7 @@ def _log_likelihood(counts: Floats, rows: MemoryRows, smoothing: Floats) -> Floa
 INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"
 
 
-@stored("counting-params")
+@serializable("counting-params")
 class CountingParams(NamedTuple):
     """``counts [R, L, A]`` of rows by level and joint action; ``importance [R, A]`` sums r / q.
 

@@ -17,7 +17,7 @@ from submax.core.optional import require_extra
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import RealSpace, Space
 from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches, importance_values
 from submax.models.networks.choices import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from submax.models.nn.training import Trained
 
 
-@stored("network-params")
+@serializable("network-params")
 class NetworkParams(NamedTuple):
     """The stored rows, the trained parameters by name, and the network as plain arrays.
 

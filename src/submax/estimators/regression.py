@@ -15,7 +15,7 @@ from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.memory import Memory
 from submax.models.regression.bayesian import described_actions
@@ -78,7 +78,7 @@ LEAST_WORTH = 1e-3
 """The belief about an action counts as at least this many observations."""
 
 
-@stored("feature-params")
+@serializable("feature-params")
 class FeatureParams(NamedTuple):
     """The belief of each replica, the reward ``levels [R, L]``, and the weight of rows at each.
 

@@ -15,7 +15,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import FallbackWarning, InputError, fall_back, one_line
 from submax.core.rewards import RewardEncoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 EXAMPLE = "'sklearn.linear_model.LogisticRegression'"
 
@@ -121,7 +121,7 @@ Models = tuple[Any, ...]
 """A fitted model for each replica, None if it has none: of a classifier or of regressors."""
 
 
-@stored("model-cache")
+@serializable("model-cache")
 @dataclass(eq=False)
 class ModelCache:
     """The fitted models of all replicas, or nothing yet.

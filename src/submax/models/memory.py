@@ -12,7 +12,7 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 NEGLIGIBLE = 1e-4
 """Rows whose weight has fallen below this share of the largest weight are dropped."""
@@ -55,7 +55,7 @@ class Memory:
         return self.window is not None or self.reservoir is not None or self.discount < 1
 
 
-@stored("buffer")
+@serializable("buffer")
 class Buffer(NamedTuple):
     """The stored rows of each replica in order of arrival, ``filled [R]`` of them.
 
@@ -206,7 +206,7 @@ def _appended(
     return joined
 
 
-@stored("stored-buffer")
+@serializable("stored-buffer")
 class StoredBuffer(Buffer):
     """Rows to which a model is fitted again after a state is read from a file.
 
@@ -275,7 +275,7 @@ CONSTANT = 1e-6
 float32 has about 7 digits."""
 
 
-@stored("context-scaling")
+@serializable("context-scaling")
 class ContextScaling(NamedTuple):
     """Parameters of z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
 

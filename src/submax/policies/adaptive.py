@@ -20,7 +20,7 @@ from submax.core.policy import (
 )
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Binary
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import Counting
 from submax.estimators.regression import BayesianFeatures, FeatureParams
@@ -107,7 +107,7 @@ WIDEST = 0.5
 """The largest share of the posterior's deviation that draws have."""
 
 
-@stored("logistic-submax-state")
+@serializable("logistic-submax-state")
 class LogisticSubMaxState(NamedTuple):
     """The regressions of each replica."""
 
@@ -218,7 +218,7 @@ LEAST_WEIGHT = 1e-3
 """A policy with a smaller weight decides nothing, and costs no time in decisions."""
 
 
-@stored("predictive-mixture-state")
+@serializable("predictive-mixture-state")
 class PredictiveMixtureState(NamedTuple):
     """The states of the policies, and how well each predicted.
 

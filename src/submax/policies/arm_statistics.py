@@ -9,11 +9,11 @@ from submax.core.arrays import Floats, Integers
 from submax.core.numerics import tally
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 
 
-@stored("arm-statistics")
+@serializable("arm-statistics")
 class ArmStatistics(NamedTuple):
     """``pulls [R, A]`` whose rewards have come back, and the sums ``rewards [R, A]`` of these."""
 

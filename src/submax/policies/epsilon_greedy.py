@@ -10,12 +10,12 @@ from submax.core.checks import positive, probability
 from submax.core.numerics import highest, tally
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
 
 
-@stored("random-state")
+@serializable("random-state")
 class RandomState(NamedTuple):
     """The problem alone: this policy learns nothing."""
 
@@ -111,7 +111,7 @@ class PosteriorGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):
         return highest(means)[:, None]
 
 
-@stored("gradient-state")
+@serializable("gradient-state")
 class GradientState(NamedTuple):
     """The ``preferences [R, A]`` H(a), and the baseline: ``rewards [R]`` / ``observed [R]``.
 

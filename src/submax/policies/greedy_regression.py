@@ -14,7 +14,7 @@ from submax.core.numerics import draw, log_prob_of, sharpened
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.classifiers import ModelCache, class_by_name, copied, seeded, weight_argument
 from submax.models.memory import Memory, StoredBuffer
@@ -102,7 +102,7 @@ LARGEST_SEED = 2**31 - 1
 """Libraries of regressors accept seeds below this number."""
 
 
-@stored("regression-state")
+@serializable("regression-state")
 class RegressionState(NamedTuple):
     """The rows kept, the ``seed [R]`` of each replica's models, and the models, which follow."""
 

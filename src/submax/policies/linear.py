@@ -11,7 +11,7 @@ from submax.core.errors import InputError
 from submax.core.numerics import highest
 from submax.core.policy import TabularPolicy
 from submax.core.problem import Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.context_belief import (
     BeliefSettings,
@@ -26,7 +26,7 @@ SCALING_ROWS = 500
 """The number of first rows from which the means and deviations that standardize contexts come."""
 
 
-@stored("linear-beliefs")
+@serializable("linear-beliefs")
 class LinearBeliefs(NamedTuple):
     """A Bayesian linear regression of the reward for every joint action, in each replica.
 
@@ -91,7 +91,7 @@ SCORE_TOLERANCE = 1e-10
 """Scores that differ by less than this share of the largest score are equal up to rounding."""
 
 
-@stored("linucb-state")
+@serializable("linucb-state")
 class LinUCBState(NamedTuple):
     """The beliefs, and a matrix root of the posterior covariance Σ_a of every action.
 

@@ -18,7 +18,7 @@ from submax.core.optional import require_extra
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
 from submax.models.networks.choices import first_choices, parameters_where
@@ -173,7 +173,7 @@ MOST_ACTIVATIONS = 2**28
 """The most activations for one decision of each replica, 1 GB of float32; more are refused."""
 
 
-@stored("value-belief")
+@serializable("value-belief")
 class ValueBelief(NamedTuple):
     """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
 
@@ -381,7 +381,7 @@ are computed; more rows are processed in parts."""
 Weights = NDArray[np.float32]
 
 
-@stored("gradient-belief")
+@serializable("gradient-belief")
 class GradientBelief(NamedTuple):
     """The logit f(a, c) of a value network, with the variance g(a, c)ᵀ U⁻¹ g(a, c).
 

@@ -9,14 +9,14 @@ from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, whole_number
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.memory import Buffer, Memory
 from submax.policies.arm_statistics import ArmStatistics
 from submax.policies.thompson import Thompson
 
 
-@stored("forgetting-state")
+@serializable("forgetting-state")
 class ForgettingState(NamedTuple):
     """``arms``, the weighted pulls and rewards; ``history``, the rows of a window, or None."""
 

@@ -31,7 +31,7 @@ from submax.core.numerics import draw, draw_grouped, log_prob_of
 from submax.core.policy import Policy, PolicyTraits, drawn_actions
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import MOST_QUANTILES
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Choices, Space
 from submax.estimators.counting import Counting
 from submax.policies.arm_statistics import joined, split
@@ -67,7 +67,7 @@ class RestrictedBelief(TabularBelief, ObservationWeights):
         return weights
 
 
-@stored("decision-counts")
+@serializable("decision-counts")
 class DecisionCounts(NamedTuple):
     """Counts for each replica, ``[R]``: rewards ``received``, decisions ``waiting``, ``batch``.
 
@@ -109,7 +109,7 @@ class DecisionCounts(NamedTuple):
         )
 
 
-@stored("reward-conditioned-state")
+@serializable("reward-conditioned-state")
 class RewardConditionedState(NamedTuple):
     """What the estimator has learned (``params``), and which replicas had feedback (``informed``).
 

@@ -12,7 +12,7 @@ from submax.core.errors import InputError, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
 from submax.core.policy import Policy, PolicyTraits, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
 from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
@@ -142,7 +142,7 @@ def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
     return total
 
 
-@stored("per-slot-state")
+@serializable("per-slot-state")
 class PerSlotState(NamedTuple):
     """The state of the policy of each slot."""
 
@@ -285,7 +285,7 @@ PROBABILITIES_PER_PART = 2**20
 """About this many probabilities of choices are held in memory at a time: 8 MB."""
 
 
-@stored("slots-state")
+@serializable("slots-state")
 class SlotsState(NamedTuple):
     """The regression of each replica."""
 

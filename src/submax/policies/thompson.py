@@ -13,7 +13,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import at_least, whole_number
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
 from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
@@ -334,7 +334,7 @@ SMALLEST_PARAMETER = 0.05
 parameter of a sharpened posterior is raised to this."""
 
 
-@stored("fitted-thompson-state")
+@serializable("fitted-thompson-state")
 class FittedThompsonState(NamedTuple):
     """The counts of all arms, and the posterior of every arm: Beta(``a [R, A]``, ``b [R, A]``)."""
 
@@ -399,7 +399,7 @@ class FittedThompson(TabularPolicy[FittedThompsonState]):
         return FittedThompsonState(state.problem, arms, a, b)
 
 
-@stored("information-directed-state")
+@serializable("information-directed-state")
 class InformationDirectedState(NamedTuple):
     """The rewards that have come back, and the probability of every arm, ``listed [R, 1, A]``."""
 

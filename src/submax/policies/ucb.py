@@ -12,7 +12,7 @@ from submax.core.checks import non_negative, positive, whole_number
 from submax.core.numerics import highest, tally
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmStatistics
 
@@ -54,7 +54,7 @@ def upper_bound(mean: Floats, level: Floats) -> Floats:
     return np.where(mean >= LARGEST, mean, bound)
 
 
-@stored("index-state")
+@serializable("index-state")
 class IndexState(NamedTuple):
     """The rewards that have come back, and the ``pending [R, A]`` pulls whose reward has not.
 

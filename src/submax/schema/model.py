@@ -10,7 +10,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
 from submax.core.policy import Policy
 from submax.core.problem import Feedback, Problem
-from submax.core.serialization import modules_of, read_state, state_bytes, stored
+from submax.core.serialization import modules_of, read_state, serializable, state_bytes
 from submax.schema.actions import ChoiceIndices
 from submax.schema.rows import Columns, Standardization
 from submax.schema.schema import Schema
@@ -19,7 +19,7 @@ EXPECTED = 100
 """Number of decisions until the next version if it is unknown: the default of ``refit_rows``."""
 
 
-@stored("model")
+@serializable("model")
 class Model(NamedTuple):
     """The state of a policy for the choices ``active``, and the standardization of its contexts."""
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 
-@stored("columns")
+@serializable("columns")
 class Columns(NamedTuple):
     """Training rows: encoded ``context [n, D]``, and ``action [n, S]`` as indices of choices.
 
@@ -78,7 +78,7 @@ class Columns(NamedTuple):
         return digest.hexdigest()
 
 
-@stored("standardization")
+@serializable("standardization")
 class Standardization(NamedTuple):
     """Shift and scale of the numbers of a context, ``[D]`` each; categories are not changed."""
 

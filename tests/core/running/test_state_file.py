@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.serialization import class_of, read_state, state_bytes, stored, tag_of
+from submax.core.serialization import class_of, read_state, state_bytes, tag_of
 from submax.core.spaces import Arms
 from submax.models.regression.bayesian import Prior
 
@@ -56,14 +56,14 @@ def test_records_of_an_own_policy_are_looked_for_in_its_module_alone(record):
 def test_a_tag_belongs_to_one_class():
     assert tag_of(Prior(0.5, np.zeros((1, 3)))) == "prior"
     with raises_code("invalid-input"):
-        stored("prior")(Own)
+        serializable("prior")(Own)
     assert class_of("prior", {}) is Prior
     with raises_code("invalid-input"):
         class_of("no-such-record", {})
 
 
 def test_a_class_that_is_defined_again_takes_its_tag_over():
-    first, again = (stored("a-record-of-a-test")(type("Again", (), {})) for _ in range(2))
+    first, again = (serializable("a-record-of-a-test")(type("Again", (), {})) for _ in range(2))
     assert first is not again
     assert class_of("a-record-of-a-test", {}) is again
 

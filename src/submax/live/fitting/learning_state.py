@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.schema.model import Model
 
 
-@stored("learning-state")
+@serializable("learning-state")
 class LearningState(NamedTuple):
     """The model of a version, with everything that further learning needs.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.conditioning import ConditionalDistribution
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 Sizes = tuple[int, ...]
 SMALLEST_TOTAL = 1e-200
@@ -160,7 +160,7 @@ INJECTION_FORMS = ("modulation", "gate", "concatenation", "input-concatenation")
 Weights = NDArray[np.float32]
 
 
-@stored("slot-network")
+@serializable("slot-network")
 class SlotNetwork(NamedTuple):
     """Logits of every choice in every slot, at L reward levels and Z draws of the latent variable.
 
@@ -227,7 +227,7 @@ class SlotNetwork(NamedTuple):
         return logits.reshape(replicas, levels, rows, draws, logits.shape[-1])
 
 
-@stored("single-network")
+@serializable("single-network")
 class SingleNetwork(NamedTuple):
     """The network of one replica, with the L levels side by side in every layer.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.conditioning import ConditionalDistribution
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import RealSpace
 from submax.models.networks.choices import choice_probabilities, first_choices
 
@@ -54,7 +54,7 @@ DENSITIES_PER_BLOCK = 2**17
 Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
-@stored("mixture-density")
+@serializable("mixture-density")
 class MixtureDensity(NamedTuple):
     """p(a) = (1/Z) Σ_z Π_s p_zs(a_s) Σ_k α_zk Π_j f(x_j; m_zkj, s_zkj), with x from 0 to 1.
 

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.models.networks.choices import where_chosen
 
 Weights = NDArray[np.float32]
 Numbers = NDArray[np.floating[Any]]
 
 
-@stored("hidden")
+@serializable("hidden")
 class Hidden(NamedTuple):
     """The activations of both hidden layers, ``[R, n, M, H]``."""
 
@@ -21,7 +21,7 @@ class Hidden(NamedTuple):
     second: Weights
 
 
-@stored("value-network")
+@serializable("value-network")
 class ValueNetwork(NamedTuple):
     """A network from choices and context to the logit of the reward, with two hidden ReLU layers.
 

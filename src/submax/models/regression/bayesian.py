@@ -10,11 +10,11 @@ import scipy
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.problem import ActionFeatures, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Space
 
 
-@stored("sums")
+@serializable("sums")
 class Sums(NamedTuple):
     """Sums over rows with features φ, reward r and weight w, for K regressions.
 
@@ -205,7 +205,7 @@ class PriorStructure(NamedTuple):
         return vectors + self.directions @ change
 
 
-@stored("prior")
+@serializable("prior")
 class Prior(NamedTuple):
     """The ``noise`` variance of a reward, and the ``variance [groups, kinds]`` of coefficients."""
 
@@ -573,7 +573,7 @@ def covariance_times(
     return alone + inverse.times(back)
 
 
-@stored("posterior-covariance")
+@serializable("posterior-covariance")
 class PosteriorCovariance(NamedTuple):
     """The posterior covariance under a fixed prior; it maps responses to coefficients.
 

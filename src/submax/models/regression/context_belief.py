@@ -9,7 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.problem import Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
     FEW_ROWS,
@@ -30,7 +30,7 @@ PIECE = 4096
 """Number of rows whose features are computed together, which bounds the memory for features."""
 
 
-@stored("regression-rows")
+@serializable("regression-rows")
 class RegressionRows(NamedTuple):
     """Rows with a context ``[n, D]``, the number of the regression they belong to, and a reward.
 
@@ -95,7 +95,7 @@ class RegressionRows(NamedTuple):
         return cls(*columns)
 
 
-@stored("sampled-rows")
+@serializable("sampled-rows")
 class SampledRows(NamedTuple):
     """A uniform random sample of all rows so far; ``seen`` is the number of all rows."""
 
@@ -300,7 +300,7 @@ make the belief so certain that its first mistakes are never corrected. Values f
 equally good; see docs/research/contexts.md."""
 
 
-@stored("uniform-rewards")
+@serializable("uniform-rewards")
 class UniformRewards(NamedTuple):
     """Running sums for the rewards of a uniform choice: Σ w, Σ w (r − o) and Σ w (r − o)².
 
@@ -325,7 +325,7 @@ class UniformRewards(NamedTuple):
         return max(self.square / self.weight - (self.reward / self.weight) ** 2, 0.0)
 
 
-@stored("draw-noise")
+@serializable("draw-noise")
 class DrawNoise(NamedTuple):
     """The random numbers from which the stored draws are made, ``[P, K, F]`` each.
 
@@ -337,7 +337,7 @@ class DrawNoise(NamedTuple):
     rows: Floats
 
 
-@stored("kept-draws")
+@serializable("kept-draws")
 class PosteriorSamples(NamedTuple):
     """P posterior draws of the coefficients of ``FeatureMap.raw``, for K actions.
 
@@ -359,7 +359,7 @@ class PosteriorSamples(NamedTuple):
         return cls(common, contrasts)
 
 
-@stored("context-belief")
+@serializable("context-belief")
 class ContextBelief(NamedTuple):
     """The belief of one replica: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 
 NEAREST_SHARE = 0.9
 """The usual distance from the median is the mean over this share of the rows, the nearest ones."""
@@ -94,7 +94,7 @@ K_MEANS_STEPS = 5
 """Steps of k-means. A few are enough: the centres only have to cover the points."""
 
 
-@stored("feature-map")
+@serializable("feature-map")
 class FeatureMap(NamedTuple):
     """φ(x) = (1, z / √D, W k(z)): a constant, a linear part, and kernels around landmarks.
 

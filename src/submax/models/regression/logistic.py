@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 
@@ -35,7 +35,7 @@ MEAN_RESPONSE = np.pi / 8
 """σ(m / √(1 + π v / 8)) is about the mean of σ over a normal distribution with variance v."""
 
 
-@stored("logistic-regressions")
+@serializable("logistic-regressions")
 class LogisticRegressions(NamedTuple):
     """P(1 | a, x) = σ(θ_a · (1, z)) with the standardized context z; one replica.
 

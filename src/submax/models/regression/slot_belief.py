@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
     Prior,
@@ -25,7 +25,7 @@ GROUPS = 5
 """Number of groups."""
 
 
-@stored("slot-map")
+@serializable("slot-map")
 class SlotMap(NamedTuple):
     """Effects whose sum is the expected reward of a joint action in a context.
 
@@ -188,7 +188,7 @@ class SlotSettings:
     pairs: bool
 
 
-@stored("joint-rows")
+@serializable("joint-rows")
 class JointRows(NamedTuple):
     """Contexts ``[n, D]``, joint actions ``[n, S]``, rewards and weights ``[n]``."""
 
@@ -218,7 +218,7 @@ class JointRows(NamedTuple):
         return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
 
 
-@stored("slot-belief")
+@serializable("slot-belief")
 class SlotBelief(NamedTuple):
     """The belief of one replica: the expected reward is ``centre`` plus a sum of effects.
 

@@ -16,13 +16,13 @@ from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Continuous
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Arms, Choices
 from submax.environments.arms import DrawnFromMean
 from submax.environments.tables import check_file, numbers, read_table
 
 
-@stored("exponential-weights-state")
+@serializable("exponential-weights-state")
 class ExponentialWeightsState(NamedTuple):
     """``estimate [R, A]``, estimated sums for every arm, and ``observed [R]`` rows so far."""
 

@@ -13,7 +13,7 @@ from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Slots
 from submax.environments.arms import Successes
 
@@ -220,7 +220,7 @@ class DuelBounds(NamedTuple):
     upper: Floats
 
 
-@stored("duel-counts")
+@serializable("duel-counts")
 class DuelCounts(NamedTuple):
     """How often arm i won against arm j, ``wins [R, K, K]``, and the number of ``duels [R]``."""
 
@@ -274,7 +274,7 @@ class DuelCounts(NamedTuple):
         )
 
 
-@stored("relative-ucb-state")
+@serializable("relative-ucb-state")
 class RelativeUCBState(NamedTuple):
     """The counted duels, and which arm is believed to be the best, if any, ``best [R, K]``."""
 
@@ -367,7 +367,7 @@ NUMBERS_TOGETHER = 2**21
 """The most random numbers that are drawn at once, so that they take about 16 MB."""
 
 
-@stored("double-thompson-state")
+@serializable("double-thompson-state")
 class DoubleThompsonState(NamedTuple):
     """The counted duels, and the share of draws that chose each pair, ``shares [R, K²]``."""
 

@@ -13,7 +13,7 @@ from submax.core.environment import Environment
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits, State, TabularPolicy
 from submax.core.problem import Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.policies.arm_statistics import ArmStatistics
 from submax.policies.thompson import Thompson, largest_beta
@@ -102,7 +102,7 @@ CONSTANT = 5.0
 """The constant c of the confidence radius; the reference asks for more than 4."""
 
 
-@stored("elimination-state")
+@serializable("elimination-state")
 class EliminationState(NamedTuple):
     """The statistics of the arms, and which of them are still in the race, ``active [R, A]``."""
 
@@ -175,7 +175,7 @@ class SuccessiveElimination(BestArmPolicy[EliminationState]):
         return successes / np.where(arms.pulls > 0, arms.pulls, 1.0)
 
 
-@stored("top-two-state")
+@serializable("top-two-state")
 class TopTwoState(NamedTuple):
     """The statistics of the arms, and the probability that each is the best, ``best [R, A]``."""
 
@@ -251,7 +251,7 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
         return largest_beta(self.alpha + successes, self.beta + arms.pulls - successes)
 
 
-@stored("track-and-stop-state")
+@serializable("track-and-stop-state")
 class TrackingState(NamedTuple):
     """The statistics of the arms, and the optimal share of each arm's pulls, ``share [R, A]``."""
 

@@ -14,7 +14,7 @@ from submax.core.errors import InputError
 from submax.core.policy import Policy, WrapperPolicy, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Box, Choices, Mixed, Slots, Space
 from submax.environments.arms import WithNoise, WithOutcome
 from submax.environments.contextual import draw_directions
@@ -291,7 +291,7 @@ class Cells:
         return middle
 
 
-@stored("gridded-state")
+@serializable("gridded-state")
 class GriddedState(NamedTuple):
     """The problem, and the ``inner`` state of the wrapped policy, whose actions are cells."""
 
@@ -368,7 +368,7 @@ class Gridded(WrapperPolicy):
         return Cells(state.problem.space, self.points)
 
 
-@stored("fourier-statistics")
+@serializable("fourier-statistics")
 class FourierStatistics(NamedTuple):
     """Weighted sums over observations with features φ ``[F]`` and reward r.
 
@@ -442,7 +442,7 @@ VALUES_AT_ONCE = 2**22
 """About how many numbers an intermediate array holds, 32 MB; more rows are processed in parts."""
 
 
-@stored("fourier-state")
+@serializable("fourier-state")
 class FourierState(NamedTuple):
     """The random Fourier features, the sums of the regression, and draws from the posterior.
 

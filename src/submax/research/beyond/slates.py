@@ -14,7 +14,7 @@ from submax.core.numerics import tally
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Discrete
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Slots
 from submax.environments.arms import WithOutcome
 from submax.policies.ucb import upper_bound
@@ -171,7 +171,7 @@ class PositionClicks(SlateEnvironment):
         return mean
 
 
-@stored("cascade-state")
+@serializable("cascade-state")
 class CascadeState(NamedTuple):
     """How often each item was looked at and clicked, both ``[R, N]``, and the ``rounds [R]``.
 

@@ -18,7 +18,7 @@ from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 
 INTERCEPT_VARIANCE = 4.0
@@ -120,7 +120,7 @@ class ProbitRows(NamedTuple):
     weight: Floats
 
 
-@stored("slot-regression")
+@serializable("slot-regression")
 class SlotRegression(NamedTuple):
     """P(highest reward | action) = Φ(Σ_i w_i), with w_i ~ N(``mean``, ``variance``).
 
@@ -278,7 +278,7 @@ WEIGHTS_AT_ONCE = 2**20
 """About how many drawn weights are processed together, 4 MB of float32."""
 
 
-@stored("climbing-pool")
+@serializable("climbing-pool")
 class ClimbingPool(NamedTuple):
     """The actions ``end [R, draws, S]`` at which the climbs of posterior draws ended.
 
@@ -360,7 +360,7 @@ MOST_NUMBERS = 2**28
 """The most numbers in the posterior of all replicas: 2 GB of float64."""
 
 
-@stored("hill-climbing-state")
+@serializable("hill-climbing-state")
 class HillClimbingState(NamedTuple):
     """The posterior, a pool of draws from it, and whether each replica has ``learned [R]`` yet."""
 

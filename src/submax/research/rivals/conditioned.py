@@ -12,7 +12,7 @@ from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, restricted_state
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary, Continuous, quantile_encoding
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Arms, Choices
 from submax.estimators.network import Softmax
 from submax.estimators.regression import level_probabilities
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from submax.research.rivals.designs import SlateCVAEDesign
 
 
-@stored("advantage-conditioned-state")
+@serializable("advantage-conditioned-state")
 class AdvantageConditionedState(NamedTuple):
     """The value network of contexts, and what a policy has learned from advantages."""
 
@@ -125,7 +125,7 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
         return AdvantageConditionedState(state.problem, baseline, conditioned)
 
 
-@stored("bayes-reparameterized-state")
+@serializable("bayes-reparameterized-state")
 class BayesReparameterizedState(NamedTuple):
     """The reward model, what the estimator learned of the behaviour, and the reward levels.
 

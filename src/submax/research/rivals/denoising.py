@@ -13,7 +13,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.checks import non_negative, one_of, positive, whole_number
 from submax.core.conditioning import ConditionalDistribution
 from submax.core.problem import Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import RealSpace
 from submax.estimators.network import NetworkBelief, NetworkEstimator, NetworkParams
 from submax.models.memory import Memory
@@ -45,7 +45,7 @@ def signal_shares(steps: int) -> Floats:
     return shares
 
 
-@stored("denoising-network")
+@serializable("denoising-network")
 class DenoisingNetwork(NamedTuple):
     """The prediction of an action without noise, from one with noise, at L levels and without one.
 

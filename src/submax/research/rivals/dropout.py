@@ -12,7 +12,7 @@ from submax.core.errors import InputError
 from submax.core.numerics import highest
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices, Space
 from submax.models.networks.choices import first_choices, where_chosen
 from submax.models.networks.values import Numbers, ValueNetwork, Weights
@@ -35,7 +35,7 @@ def dropout_masks(
     return first, second
 
 
-@stored("dropout-state")
+@serializable("dropout-state")
 class DropoutState(NamedTuple):
     """A value network, and P dropout masks of its first and second layer, each ``[R, P, H]``."""
 
@@ -227,7 +227,7 @@ class _Climb:
         return logits
 
 
-@stored("climbing-dropout-state")
+@serializable("climbing-dropout-state")
 class ClimbingDropoutState(NamedTuple):
     """A value network, P dropout masks of its layers, and the actions at which climbs begin.
 
@@ -343,7 +343,7 @@ def _learned(state: ClimbingDropoutState) -> Booleans:
     return learned
 
 
-@stored("climbing-greedy-state")
+@serializable("climbing-greedy-state")
 class ClimbingGreedyState(NamedTuple):
     """A value network, and the actions ``starts [R, T, S]`` at which climbs begin."""
 

@@ -15,7 +15,7 @@ from submax.core.optional import require_extra
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices, RealSpace, Space
 from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
 from submax.models.networks.choices import (
@@ -135,7 +135,7 @@ def _nearest(
     return chosen, sign
 
 
-@stored("policy-network")
+@serializable("policy-network")
 class PolicyNetwork(NamedTuple):
     """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
 

@@ -13,7 +13,7 @@ from submax.core.arrays import Actions, Booleans, Floats, Integers
 from submax.core.checks import one_of, whole_number
 from submax.core.conditioning import ConditionalDistribution, sums_by_slot
 from submax.core.problem import Problem
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.estimators.network import NetworkBelief, NetworkEstimator, NetworkParams
 from submax.models.memory import Memory
 from submax.models.networks.choices import INJECTION_FORMS, first_choices, where_chosen
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Weights = NDArray[np.float32]
 
 
-@stored("autoregressive-network")
+@serializable("autoregressive-network")
 class AutoregressiveNetwork(NamedTuple):
     """Logits of every choice of a slot, given the choices of the slots before, at L reward levels.
 

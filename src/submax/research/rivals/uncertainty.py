@@ -11,7 +11,7 @@ from submax.core.numerics import highest, log_prob_of
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
-from submax.core.serialization import stored
+from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import parameters_where
 from submax.models.training import Training
@@ -22,7 +22,7 @@ FIRST_SQUARE = 1.0
 rewards between 0 and 1, as in the paper's algorithm."""
 
 
-@stored("residual-belief")
+@serializable("residual-belief")
 class ResidualBelief(NamedTuple):
     """The value v(a, c) of a network, with τ_a² = S_a / n_a, the mean squared residual of action a.
 
@@ -180,7 +180,7 @@ SQUARES = Continuous(low=0.0, high=1.0)
 """Squared residuals of rewards that are scaled to the range from 0 to 1 lie in this range, too."""
 
 
-@stored("variance-belief")
+@serializable("variance-belief")
 class VarianceBelief(NamedTuple):
     """The value v(a, c) of one network, and s²(a, c), the squared residual that another predicts.
 
