@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from refusals import raises_code
 
-from submax.core.serialization import class_of, read_state, state_bytes, tag_of
+from submax.core.serialization import class_of, read_state, serializable, state_bytes, tag_of
 from submax.core.spaces import Arms
 from submax.models.regression.bayesian import Prior
 
