@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).parents[2] / "src" / "submax" / "web" / "server" / "client" / "javascript"
+SOURCE = Path(__file__).parents[2] / "src" / "submax" / "client" / "javascript"
 NOTE = "// This file is generated from the OpenAPI description by clients/typescript/generate.py.\n"
 WIDTH = 100
 """Characters in a line of a comment."""

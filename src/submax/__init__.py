@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
     from submax.bandit.learning import LearningWarning as LearningWarning
     from submax.bandit.rewards import LateRewardWarning as LateRewardWarning
+    from submax.client.client import AsyncClient as AsyncClient
+    from submax.client.client import Client as Client
     from submax.core.conditioning import Belief as Belief
     from submax.core.conditioning import Estimator as Estimator
     from submax.core.conditioning import Strategy as Strategy
@@ -33,12 +35,12 @@ if TYPE_CHECKING:
     from submax.core.environment import Environment as Environment
     from submax.core.errors import ConflictError as ConflictError
     from submax.core.errors import ContextIgnoredWarning as ContextIgnoredWarning
+    from submax.core.errors import Error as Error
     from submax.core.errors import FallbackWarning as FallbackWarning
     from submax.core.errors import InputError as InputError
     from submax.core.errors import MissingExtraError as MissingExtraError
     from submax.core.errors import NotFoundError as NotFoundError
     from submax.core.errors import StoreError as StoreError
-    from submax.core.errors import SubmaxError as SubmaxError
     from submax.core.policy import Policy as Policy
     from submax.core.policy import PolicyTraits as PolicyTraits
     from submax.core.policy import TabularPolicy as TabularPolicy
@@ -85,12 +87,10 @@ if TYPE_CHECKING:
     from submax.simulation.delays import Pareto as Pareto
     from submax.simulation.simulate import simulate as simulate
     from submax.strategies.tracking import ObservationWeights as ObservationWeights
-    from submax.web.server.client.async_client import AsyncClient as AsyncClient
-    from submax.web.server.client.client import Client as Client
 
 _HOME = {
     "Arms": "submax.core.spaces",
-    "AsyncClient": "submax.web.server.client.async_client",
+    "AsyncClient": "submax.client.client",
     "Bandit": "submax.bandit.bandit",
     "BatchedRewards": "submax.simulation.delays",
     "Belief": "submax.core.conditioning",
@@ -100,7 +100,7 @@ _HOME = {
     "Category": "submax.schema.context",
     "ChosenActions": "submax.core.problem",
     "Classification": "submax.environments.tables",
-    "Client": "submax.web.server.client.client",
+    "Client": "submax.client.client",
     "Combinatorial": "submax.environments.contextual",
     "ConflictError": "submax.core.errors",
     "ContextIgnoredWarning": "submax.core.errors",
@@ -149,7 +149,7 @@ _HOME = {
     "StoreError": "submax.core.errors",
     "Strategy": "submax.core.conditioning",
     "StrategyRequirements": "submax.core.conditioning",
-    "SubmaxError": "submax.core.errors",
+    "Error": "submax.core.errors",
     "SwitchingBernoulli": "submax.environments.changing",
     "Table": "submax.core.conditioning",
     "Training": "submax.models.training",

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from refusals import raises_code
 
-from submax import SubmaxError
+from submax import Error
 from submax.estimators import ESTIMATORS
 from submax.policies import (
     POLICIES,
@@ -32,7 +32,7 @@ def test_what_is_no_number_or_is_negative_is_refused(registry, kind):
         if field.type not in (int, float):
             continue
         for value in (float("nan"), -1, "1", True):
-            with pytest.raises(SubmaxError) as caught:
+            with pytest.raises(Error) as caught:
                 dataclasses.replace(example, **{field.name: value})
             assert caught.value.code == "invalid-input"
             # A symbol may stand behind the name.

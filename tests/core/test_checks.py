@@ -10,13 +10,11 @@ from refusals import raises_code
 import submax
 from submax.core import errors
 from submax.core.checks import at_least, non_negative, one_of, positive, probability, whole_number
-from submax.core.errors import ConflictError, InputError, StoreError, SubmaxError
+from submax.core.errors import ConflictError, Error, InputError, StoreError
 
 NO_NUMBERS = [True, None, "1", 1j, float("nan"), -float("inf")]
 ERRORS = [
-    one
-    for one in vars(errors).values()
-    if isinstance(one, type) and issubclass(one, errors.SubmaxError)
+    one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.Error)
 ]
 
 
@@ -48,7 +46,7 @@ def test_a_word_that_is_not_allowed_is_refused(allowed):
 
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_has_a_code_of_its_own(kind):
-    assert issubclass(kind, SubmaxError)
+    assert issubclass(kind, Error)
     assert kind("a sentence").code == kind.default_code
     assert [one for one in ERRORS if one.default_code == kind.default_code] == [kind]
 
@@ -63,4 +61,4 @@ def test_errors_can_be_caught_as_those_of_python():
     assert issubclass(ConflictError, InputError)
     assert issubclass(InputError, ValueError)
     assert issubclass(StoreError, RuntimeError)
-    assert submax.SubmaxError is SubmaxError
+    assert submax.Error is Error

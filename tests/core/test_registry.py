@@ -187,13 +187,13 @@ strategy = a_plugin:SubMax
 USER = """
 import json
 import warnings
-from submax.core.errors import SubmaxError
+from submax.core.errors import Error
 from submax.policies import POLICIES, make_policy
 
 def code(kind):
     try:
         make_policy({"kind": kind})
-    except SubmaxError as error:
+    except Error as error:
         return error.code
 
 with warnings.catch_warnings(record=True) as said:

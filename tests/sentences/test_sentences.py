@@ -105,7 +105,7 @@ class User:
     def _python(self, typed: str, expression: str) -> str:
         try:
             return repr(eval(expression, self._names))
-        except (submax.SubmaxError, Warning) as error:
+        except (submax.Error, Warning) as error:
             return f"{type(error).__name__} [{getattr(error, 'code', '')}]: {error}"
 
     def _command(self, typed: str, command: str) -> str:

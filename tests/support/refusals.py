@@ -5,15 +5,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from submax.core.errors import SubmaxError
+from submax.core.errors import Error
 
 
 @contextmanager
 def raises_code(
     code: str = "invalid-input", parameter: str | None = None
-) -> Iterator[pytest.ExceptionInfo[SubmaxError]]:
+) -> Iterator[pytest.ExceptionInfo[Error]]:
     """Expect an error with this code, and about this parameter if one is named."""
-    with pytest.raises(SubmaxError) as caught:
+    with pytest.raises(Error) as caught:
         yield caught
     error = caught.value
     assert error.code == code, f"{error.code}, not {code}: {error}"

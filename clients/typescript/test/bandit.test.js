@@ -5,8 +5,8 @@ import {
   Api,
   Bandit,
   newIdentifier,
-  SubmaxError,
-} from "../../../src/submax/web/server/client/javascript/index.js";
+  Error,
+} from "../../../src/submax/client/javascript/index.js";
 
 /** A fetch that answers by a function of the path and the body, and keeps what it was sent. */
 function answering(answer) {
@@ -62,7 +62,7 @@ test("only the wrong reward of a batch fails", async () => {
     found.map((one) => one.status === "rejected"),
     values.map((value) => value === 5),
   );
-  assert.ok(found[2].reason instanceof SubmaxError);
+  assert.ok(found[2].reason instanceof Error);
 });
 
 test("a request that fails is sent again with the same id", async () => {

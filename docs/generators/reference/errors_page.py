@@ -6,8 +6,8 @@ from pathlib import Path
 from docs.generators.markdown_tables import table
 from docs.generators.reference.meanings import meanings
 
+from submax.client.messages import REFUSALS
 from submax.core import errors
-from submax.web.server.client.messages.answers import REFUSALS
 from submax.web.server.interface.request_pipeline import STATUS
 from submax.web.server.interface.responses import CODES
 
@@ -19,7 +19,7 @@ CONSTANT = re.compile(r"\bcode=([A-Z_]{3,})")
 """The name of a constant with a code, where an error is raised."""
 INTRO = """# Errors by code
 
-Every error that submax raises on purpose is a `submax.SubmaxError`. Its message has three parts
+Every error that submax raises on purpose is a `submax.Error`. Its message has three parts
 for people: what was given, what is allowed, and what to do next. Its `code` is for programs,
 and stays the same if the wording changes:
 
@@ -28,7 +28,7 @@ import submax
 
 try:
     submax.Bandit(["A"], reward_wait=-1)
-except submax.SubmaxError as error:
+except submax.Error as error:
     print(error.code)  # invalid-input
 ```
 
@@ -69,7 +69,7 @@ def _classes() -> str:
             " ".join((kind.__doc__ or "").split("\n\n")[0].split()),
         )
         for kind in kinds
-        if issubclass(kind, errors.SubmaxError)
+        if issubclass(kind, errors.Error)
     ]
     return table(("exception", "code", "is a kind of", "HTTP status", "meaning"), rows)
 

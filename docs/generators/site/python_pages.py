@@ -54,8 +54,8 @@ def _deciding_pages(top: Mapping[str, list[PublicName]]) -> dict[str, PythonPage
         ),
         "client": PythonPage(
             "Clients",
-            "Clients call a server over HTTP. They have the words of a bandit, and need only the "
-            "standard library and msgspec. All names are in `submax.client`, which also has the "
+            "Clients call a server over HTTP. They have the words of a bandit, and need only "
+            "httpx and msgspec. All names are in `submax.client`, which also has the "
             "[errors](../errors.md) of `submax`.",
             {"": [one for one in _exported(submax.client) if not _is_elsewhere(one, top)]},
         ),

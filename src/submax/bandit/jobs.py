@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread, Timer
 from typing import Any, BinaryIO, NamedTuple, ParamSpec, TypeVar, cast
 
-from submax.core.errors import StoreError, SubmaxError, one_line
+from submax.core.errors import Error, StoreError, one_line
 from submax.core.processes import SINGLE_THREAD
 
 LOG = logging.getLogger("submax")
@@ -45,7 +45,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class JobError(SubmaxError, RuntimeError):
+class JobError(Error, RuntimeError):
     """A job failed: its function raised an error, or its process has ended or took too long."""
 
     default_code = "job-failed"
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
     """
 
     result: Any = None
-    error: SubmaxError | None = None
+    error: Error | None = None
     failure: str = ""
     details: str = ""
     warnings: tuple[tuple[str, type[Warning]], ...] = ()
@@ -189,7 +189,7 @@ class JobRunner:
         self._has_started = True
         return worker
 
-    def _not_started(self, complaint: str) -> SubmaxError:
+    def _not_started(self, complaint: str) -> Error:
         if self._closed:
             return StoreError("no job can begin, because the process stops")
         kind = JobError if self._has_started else NoProcessError
@@ -363,7 +363,7 @@ def _answer(job: Job) -> Answer:
             answer = Answer(function(*job.arguments, **job.named))
         except Exception as error:
             # The user's own file may define errors, which the other process cannot always make.
-            if isinstance(error, SubmaxError) and _package(type(error)) == "submax":
+            if isinstance(error, Error) and _package(type(error)) == "submax":
                 answer = Answer(error=error)
             else:
                 answer = Answer(failure=one_line(error), details=traceback.format_exc())

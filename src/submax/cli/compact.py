@@ -11,7 +11,7 @@ import click
 from submax.bandit.settings import Settings
 from submax.cli.operating import opened_for_reading
 from submax.core.checks import one_of
-from submax.core.errors import ConflictError, InputError, SubmaxError
+from submax.core.errors import ConflictError, Error, InputError
 from submax.core.optional import require_extra
 from submax.core.registry import references_user_code
 from submax.live.archive.compacting.compaction import Compaction
@@ -129,7 +129,7 @@ def _trains_models(settings: Settings) -> bool:
         return True
     try:
         return specification.build().traits.trains_models
-    except SubmaxError:
+    except Error:
         # A package that the policy needs is not installed here.
         return True
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from submax._version import __version__
-from submax.core.errors import InputError, MissingExtraError, StoreError, SubmaxError
+from submax.core.errors import Error, InputError, MissingExtraError, StoreError
 from submax.core.processes import prefer_single_thread, variable_text
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
@@ -41,7 +41,7 @@ class Commands(click.Group):
             _exit(f"Error: {error}", FAILED, context)
 
 
-def _sentence(error: SubmaxError) -> str:
+def _sentence(error: Error) -> str:
     """The message with its code, unless the code only says that a value is wrong."""
     code = "" if error.code == InputError.default_code else f" ({error.code})"
     return f"Error: {error}{code}"

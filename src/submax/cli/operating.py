@@ -14,6 +14,8 @@ import msgspec
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.guard_rails import limits_at
 from submax.bandit.lift import lift_reports
+from submax.client.client import Client
+from submax.client.messages import Call, Server, encoded
 from submax.core.checks import one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
@@ -38,12 +40,6 @@ from submax.live.serving.live_state import LiveState
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
 from submax.web.server.access.key import time_text
-from submax.web.server.client.client import Client
-from submax.web.server.client.connecting.caller import Caller
-from submax.web.server.client.messages.address import Address
-from submax.web.server.client.messages.bodies import encoded
-from submax.web.server.client.messages.call import Call
-from submax.web.server.client.messages.options import ClientOptions
 from submax.web.server.interface.answers import (
     Audit,
     AuditedChange,
@@ -392,8 +388,6 @@ class ServedBandit(OperatedBandit):
 
 ATTEMPTS = 3
 """How often a request is sent if there is no answer: a person who waits can repeat the command."""
-TIMEOUT = 10.0
-"""Seconds that a request may take."""
 
 
 class RemoteServer:
@@ -401,7 +395,7 @@ class RemoteServer:
 
     def __init__(self, address: str) -> None:
         _, self.key = variable_text(KEY, os.environ)
-        self._address = Address.of(address, None, self.key)
+        self._address = Server.of(address).url
 
     def bandit_names(self) -> list[str]:
         """The names of the bandits that the key may see."""
@@ -431,12 +425,8 @@ class RemoteServer:
     def _send(
         self, method: str, path: str, kind: Any, body: bytes | None = None, attempts: int = ATTEMPTS
     ) -> Any:
-        options = ClientOptions(TIMEOUT, attempts, None, False, 0.0, 1)
-        caller = Caller(self._address, options)
-        try:
-            return caller.call(Call(method, path, body, kind))
-        finally:
-            caller.close()
+        with Client(self._address, key=self.key, attempts=attempts) as client:
+            return client.send(Call(method, path, kind, body))
 
 
 def operated(place: str, name: str | None) -> OperatedBandit:
@@ -446,7 +436,7 @@ def operated(place: str, name: str | None) -> OperatedBandit:
     server = RemoteServer(place)
     if name is None:
         name = chosen_bandit(server.bandit_names(), None)
-    client = Client(place, name, key=server.key, attempts=ATTEMPTS, batching=False)
+    client = Client(place, name, key=server.key, attempts=ATTEMPTS)
     return ServedBandit(client, name)
 
 

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import ClassVar, Self
 
 
-class SubmaxError(Exception):
+class Error(Exception):
     """Base class of all errors that submax raises on purpose.
 
     The message is one sentence for people. Programs use the ``code``, which stays the same if the
@@ -26,7 +26,7 @@ class SubmaxError(Exception):
         self.parameter = parameter
 
 
-class InputError(SubmaxError, ValueError):
+class InputError(Error, ValueError):
     """A given value is not allowed. Nothing was changed."""
 
     default_code = "invalid-input"
@@ -50,13 +50,13 @@ class ForbiddenError(InputError):
     default_code = "forbidden"
 
 
-class StoreError(SubmaxError, RuntimeError):
+class StoreError(Error, RuntimeError):
     """The store cannot be reached now. Nothing was acknowledged, so the call can be repeated."""
 
     default_code = "store-unavailable"
 
 
-class MissingExtraError(SubmaxError, ImportError):
+class MissingExtraError(Error, ImportError):
     """An optional dependency is not installed. The message names the extra to install."""
 
     default_code = "missing-extra"

@@ -19,7 +19,7 @@ from submax._version import __version__
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "clients" / "typescript"
-SOURCE = ROOT / "src" / "submax" / "web" / "server" / "client" / "javascript"
+SOURCE = ROOT / "src" / "submax" / "client" / "javascript"
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 (DECLARED,) = re.findall(r"curl --json '(.*?)'", README)
 together = pytest.mark.xdist_group("typescript")

@@ -1,6 +1,6 @@
 // Opens the page of the examples without a browser: a document of two elements, and a fetch that
 // names the site of the page, as a browser does.
-import { Bandit } from "../../../src/submax/web/server/client/javascript/index.js";
+import { Bandit } from "../../../src/submax/client/javascript/index.js";
 import { openShop } from "../../../examples/page/shop.js";
 
 const [address, key, origin] = process.argv.slice(2);

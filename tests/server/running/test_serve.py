@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from waiting import wait_until
 
-import submax.web.server.client.messages.attempts
+import submax.client.client
 from submax.cli import main
 from submax.client import Client
 from submax.core.errors import StoreError
@@ -202,7 +202,7 @@ def test_options_that_cannot_be_are_refused(file, option, value):
 
 
 def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, monkeypatch):
-    monkeypatch.setattr(submax.web.server.client.messages.attempts, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(submax.client.client, "LONGEST_PAUSE", 0.1)
     server = serve(file)
     load = Load(server, attempts=500)
     for _ in range(ROUNDS):

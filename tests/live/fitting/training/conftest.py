@@ -16,7 +16,7 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from submax.core.errors import SubmaxError
+from submax.core.errors import Error
 from submax.policies.thompson import Thompson
 
 
@@ -24,7 +24,7 @@ class OwnWarning(UserWarning):
     pass
 
 
-class OwnError(SubmaxError):
+class OwnError(Error):
     def __init__(self, what, number):
         super().__init__(f"{what} {number}")
 

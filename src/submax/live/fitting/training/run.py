@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import BinaryIO
 
-from submax.core.errors import SubmaxError, one_line
+from submax.core.errors import Error, one_line
 from submax.live.fitting.training.job_part import JobPart
 from submax.live.fitting.training.training_answer import TrainingAnswer
 from submax.live.fitting.training.training_job import TrainingJob
@@ -112,7 +112,7 @@ def _answer(job: TrainingJob, rows: list[Columns]) -> TrainingAnswer:
             answer = TrainingAnswer(model=model.to_bytes())
         except Exception as error:
             # The user's own file may define errors, which the other process cannot always make.
-            if isinstance(error, SubmaxError) and _package(type(error)) == "submax":
+            if isinstance(error, Error) and _package(type(error)) == "submax":
                 answer = TrainingAnswer(error=error)
             else:
                 answer = TrainingAnswer(failure=one_line(error), details=traceback.format_exc())

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from submax.core.errors import SubmaxError
+from submax.core.errors import Error
 
 
 class TrainingAnswer(NamedTuple):
@@ -13,7 +13,7 @@ class TrainingAnswer(NamedTuple):
     """
 
     model: bytes = b""
-    error: SubmaxError | None = None
+    error: Error | None = None
     failure: str = ""
     details: str = ""
     warnings: tuple[tuple[str, type[Warning]], ...] = ()

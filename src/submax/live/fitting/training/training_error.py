@@ -1,9 +1,9 @@
 """A model could not be trained."""
 
-from submax.core.errors import SubmaxError
+from submax.core.errors import Error
 
 
-class TrainingError(SubmaxError, RuntimeError):
+class TrainingError(Error, RuntimeError):
     """The policy failed while it was trained, or the process that trains has ended."""
 
     default_code = "training-failed"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from submax.bandit.settings import Settings
-from submax.core.errors import InputError, SubmaxError, one_line
+from submax.core.errors import Error, InputError, one_line
 from submax.core.rewards import Scale
 from submax.live.bandits.bandit import LiveBandit
 from submax.live.bandits.open import open_bandit
@@ -38,7 +38,7 @@ def try_declaration(name: str, declaration: Mapping[str, Any]) -> None:
     bandit = open_bandit(MemoryStore(clock), name=name, background=False, clock=clock, **given)
     try:
         _try(bandit, clock)
-    except SubmaxError:
+    except Error:
         raise
     except Exception as error:
         raise InputError(

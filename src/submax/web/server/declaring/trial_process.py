@@ -9,7 +9,7 @@ from multiprocessing.process import BaseProcess
 from threading import Lock, Timer
 from typing import Any
 
-from submax.core.errors import InputError, StoreError, SubmaxError
+from submax.core.errors import Error, InputError, StoreError
 from submax.core.processes import end_with_parent
 from submax.web.server.declaring.trial import ROWS, try_declaration
 
@@ -64,11 +64,11 @@ class TrialProcess:
         if self._process is not None:
             self._process.kill()
 
-    def _answer(self, name: str, declaration: dict[str, Any]) -> SubmaxError | None:
+    def _answer(self, name: str, declaration: dict[str, Any]) -> Error | None:
         connection = self._connected()
         connection.send((name, declaration))
         if connection.poll(self._seconds):
-            found: SubmaxError | None = connection.recv()
+            found: Error | None = connection.recv()
             return found
         self._end()
         return InputError(
@@ -77,7 +77,7 @@ class TrialProcess:
             "parameters, or fewer actions and context fields"
         )
 
-    def _broken(self) -> SubmaxError:
+    def _broken(self) -> Error:
         if self._closed:
             return StoreError(STOPPED)
         return InputError(
@@ -148,7 +148,7 @@ def run_trials(connection: Connection) -> None:
             return
         try:
             try_declaration(name, declaration)
-        except SubmaxError as error:
+        except Error as error:
             connection.send(error)
         else:
             connection.send(None)

@@ -14,9 +14,9 @@ from urllib.request import urlopen
 import click
 import numpy as np
 
+from submax.client.client import AsyncClient
 from submax.core.checks import positive, whole_number
 from submax.core.errors import InputError, StoreError
-from submax.web.server.client.async_client import AsyncClient
 from submax.web.server.demo.past import make_past
 from submax.web.server.demo.visitors import Visitors
 from submax.web.server.demo.world import NAME, DemoWorld

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from submax.client.client import AsyncClient
 from submax.core.errors import StoreError
-from submax.web.server.client.async_client import AsyncClient
 from submax.web.server.demo.world import ACTIONS, DemoWorld
 
 REPORT_SECONDS = 5.0

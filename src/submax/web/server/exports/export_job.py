@@ -9,7 +9,7 @@ from threading import Thread
 import msgspec
 
 from submax.core.decoding import known_type
-from submax.core.errors import StoreError, SubmaxError
+from submax.core.errors import Error, StoreError
 from submax.live.bandits.open import open_store
 from submax.live.log.export import Export
 
@@ -48,7 +48,7 @@ def main() -> None:
     Thread(target=_end_with_server, daemon=True).start()
     try:
         job.run()
-    except SubmaxError as error:
+    except Error as error:
         _print(ExportFailure(str(error), isinstance(error, StoreError)))
     except OSError as error:
         sentence = (

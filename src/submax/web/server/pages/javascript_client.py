@@ -36,7 +36,7 @@ class JavaScriptClient:
     """The files of the client in memory, by name."""
 
     def __init__(self) -> None:
-        folder = files("submax.web.server.client") / "javascript"
+        folder = files("submax.client") / "javascript"
         self.files = {one.name: one.read_bytes() for one in folder.iterdir() if _ending(one.name)}
 
     async def answer(self, request: Request) -> Response:

@@ -1,7 +1,8 @@
-"""Requests of several threads or tasks are sent together, and each caller gets its own answer."""
+"""Rewards in the background, processes that fork, event loops, and several servers."""
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import warnings
@@ -12,7 +13,6 @@ from refusals import raises_code
 from waiting import wait_until
 
 from submax.client import AsyncClient, Client
-from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 
 CALLERS = 8
 
@@ -55,92 +55,8 @@ def answering(stub):
     return stub
 
 
-@pytest.fixture
-def together(answering, request):
-    """Make calls at the same time; the results are answers or errors, in their order."""
-
-    def in_threads(word, calls, **options):
-        client = Client(answering.address, "page", connections=1, **options)
-        with client, ThreadPoolExecutor(len(calls)) as pool:
-            method = getattr(client, word)
-            futures = [pool.submit(method, *given, **named) for given, named in calls]
-            return [one.exception() or one.result() for one in futures]
-
-    def in_tasks(word, calls, **options):
-        async def main():
-            async with AsyncClient(answering.address, "page", **options) as client:
-                method = getattr(client, word)
-                waiting = [method(*given, **named) for given, named in calls]
-                return await asyncio.gather(*waiting, return_exceptions=True)
-
-        return asyncio.run(main())
-
-    return {"threads": in_threads, "tasks": in_tasks}[request.param]
-
-
-both = pytest.mark.parametrize("together", ["threads", "tasks"], indirect=True)
-
-
-@both
-def test_each_caller_gets_its_own_decision_and_only_a_wrong_one_fails(together, answering):
-    ids = ["a", "b", "c!", "d", "e", "f", "g", "h"]
-    found = together("decide", [((), {"id": one}) for one in ids])
-    assert [getattr(one, "action", type(one)) for one in found] == [
-        InputError if "!" in one else one.upper() for one in ids
-    ]
-
-
-@both
-def test_each_caller_gets_the_receipt_of_its_own_reward(together, answering):
-    values = [1.0, 0.0, 9.0, 1.0, 5.0]
-    calls = [((f"v{n}", value), {}) for n, value in enumerate(values)]
-    found = together("reward", calls, gather=0.2)
-    assert [getattr(one, "status", type(one)) for one in found] == [
-        "accepted",
-        "accepted",
-        ConflictError,
-        "accepted",
-        InputError,
-    ]
-
-
-@both
-@pytest.mark.parametrize(("status", "error"), [(500, StoreError), (404, NotFoundError)])
-def test_a_failure_of_the_server_is_the_failure_of_all(together, answering, status, error):
-    answering.answers = [(status, {"error": "broken"})]
-    found = together("decide", [((), {"id": f"v{n}"}) for n in range(3)])
-    assert [type(one) for one in found] == [error] * 3
-    # Each caller has an error of its own.
-    assert len({id(one) for one in found}) == 3
-
-
-@pytest.mark.parametrize("together", ["tasks"], indirect=True)
-@pytest.mark.parametrize("count", [CALLERS, 1001])
-def test_decisions_asked_at_the_same_time_share_requests(together, answering, count):
-    found = together("decide", [((), {"id": f"v{n}"}) for n in range(count)])
-    assert [one.id for one in found] == [f"v{n}" for n in range(count)]
-    assert len(answering.seen) <= max(1, count // 100)
-
-
-@both
-def test_without_batching_every_request_is_sent_by_itself(together, answering):
-    together("decide", [((), {"id": "a"}), ((), {"id": "b"})], batching=False)
-    together("reward", [(("a", 1.0), {})], batching=False)
-    words = sorted(path.rpartition("/")[2] for path, _, _ in answering.seen)
-    assert words == ["decide", "decide", "reward"]
-
-
-@both
-def test_nobody_waits_longer_than_the_deadline_for_the_calls_of_others(together, answering):
-    answering.gate.clear()
-    found = together("decide", [((), {"id": f"v{n}"}) for n in range(3)], deadline=0.3)
-    assert [one.code for one in found] == ["deadline"] * 3
-    answering.gate.set()
-    assert together("decide", [((), {"id": "later"})])[0].action == "LATER"
-
-
 def test_queued_rewards_are_sent_before_close_returns(answering):
-    client = Client(answering.address, "page", gather=0.05)
+    client = Client(answering.address, "page")
     futures = [client.queue_reward(f"v{n}", 1.0) for n in range(500)]
     client.close()
     assert all(one.result(0).status == "accepted" for one in futures)
@@ -166,22 +82,8 @@ def test_flush_fails_if_queued_rewards_were_not_stored(answering):
     client.close()
 
 
-def test_tasks_queue_rewards_too(answering):
-    async def main():
-        client = AsyncClient(answering.address, "page", gather=0.05)
-        tasks = [client.queue_reward(f"v{n}", 1.0) for n in range(500)]
-        await client.close()
-        assert all(one.result().status == "accepted" for one in tasks)
-        client.queue_reward("v2", 5.0)
-        with raises_code("store-unavailable"):
-            await client.close()
-
-    asyncio.run(main())
-    assert len(answering.seen) < 100
-
-
 def test_a_forked_process_has_connections_and_rewards_of_its_own(answering):
-    client = Client(answering.address, "page", connections=1)
+    client = Client(answering.address, "page")
     client.decide(id="a")
     answering.gate.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -213,15 +115,11 @@ def test_a_cancelled_task_leaves_the_others_alone(answering):
         async with AsyncClient(answering.address, "page") as client:
             first = asyncio.create_task(client.decide(id="a"))
             second = asyncio.create_task(client.decide(id="b"))
-            reward = asyncio.create_task(client.reward("c", 1.0))
             await asyncio.sleep(0)
             first.cancel()
-            reward.cancel()
             assert (await second).action == "B"
 
     asyncio.run(main())
-    # A reward is sent, whatever becomes of its caller.
-    assert {"b", "c"} <= set(sent(answering))
 
 
 def test_a_client_is_used_in_one_loop_after_another_and_not_in_two(answering):
@@ -238,3 +136,30 @@ def test_a_client_is_used_in_one_loop_after_another_and_not_in_two(answering):
         with raises_code("invalid-input"):
             second.run(client.decide(id="b"))
         first.run(client.close())
+
+
+def test_the_next_server_answers_when_one_is_down(answering, kind):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        down = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        with kind([down, answering.address], "page", attempts=2) as client:
+            assert [client.decide(id=name).action for name in ("a", "b")] == ["A", "B"]
+        with kind([down, down], "page", attempts=2) as client, raises_code("store-unavailable"):
+            client.decide()
+
+
+def test_a_queued_reward_that_is_wrong_does_not_lose_the_others(answering):
+    client = Client(answering.address, "page")
+    answering.gate.clear()
+    values = [1.0, 5.0, 0.0, 9.0, 1.0]
+    futures = [client.queue_reward(f"v{n}", value) for n, value in enumerate(values)]
+    answering.gate.set()
+    with raises_code("store-unavailable"):
+        client.close()
+    assert [one.exception() and one.exception().code for one in futures] == [
+        None,
+        "invalid-input",
+        None,
+        "conflict",
+        None,
+    ]

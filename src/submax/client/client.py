@@ -1,0 +1,544 @@
+"""Clients for bandits over HTTP: one for threads and one for event loops, with the same methods."""
+
+import asyncio
+import functools
+import os
+import random
+import time
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from threading import Condition, Lock, Thread
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self
+
+import httpx
+
+from submax.bandit.decision import Decision, LiftReport, Receipt
+from submax.client.messages import (
+    RETRIED,
+    Answer,
+    Call,
+    DeadlineError,
+    RewardValue,
+    Server,
+    bandit_path,
+    decision_body,
+    encoded,
+    failure,
+    headers_of,
+    reward_body,
+    servers_of,
+    understood,
+)
+from submax.core.checks import positive, whole_number
+from submax.core.errors import ConflictError, InputError, StoreError
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+"""Seconds before the second attempt, and at most between two; the pause doubles each time."""
+IDLE_SECONDS = 30.0
+"""An idle connection is not used again after this: the server closes it after 75 seconds."""
+SLOW_SECONDS = 90.0
+"""Timeout of calls that bring a new policy, which the server tests first."""
+MOST_QUEUED, LARGEST_BATCH = 10_000, 200
+"""Rewards that may wait in ``queue_reward``, and those that are sent in one request."""
+Table = dict[str, Any]
+Parameters = ParamSpec("Parameters")
+
+
+class Attempt(NamedTuple):
+    """One request to be sent, or, if it has no ``url``, a pause of ``seconds``."""
+
+    seconds: float
+    url: str = ""
+
+
+class Exchanges:
+    """How calls are made: retries, pauses, deadlines, and the choice of the server.
+
+    ``exchange`` is a generator without input and output, so threads and event loops share it. It
+    yields an ``Attempt``, is sent the status and content of the response, and gets the exception
+    thrown in if the request failed on its way.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        headers: Mapping[str, str],
+        timeout: float,
+        attempts: int,
+        deadline: float | None,
+    ) -> None:
+        positive("timeout", timeout)
+        whole_number("attempts", attempts, at_least=1)
+        if deadline is not None:
+            positive("deadline", deadline)
+        self._servers, self.headers, self._current = servers, headers, 0
+        self._timeout, self._attempts, self._deadline = timeout, attempts, deadline
+
+    def exchange(self, call: Call[Answer]) -> Generator[Attempt, tuple[int, bytes], Answer]:
+        """Make a call; return the answer or raise the error that it reports.
+
+        After a failure the next server is tried, and stays the first choice if it answers.
+        """
+        until = None if self._deadline is None else time.monotonic() + self._deadline
+        timeout, pause, reason = call.timeout or self._timeout, FIRST_PAUSE, "nothing was sent yet"
+        for made in range(1, self._attempts + 1):
+            position = self._current
+            server = self._servers[position]
+            left = self._seconds_left(until, server, made - 1, reason)
+            try:
+                status, content = yield Attempt(min(timeout, left), server.url + call.path)
+                if status not in RETRIED:
+                    return understood(status, content, call)
+                reason, _ = failure(content)
+            except httpx.TransportError as error:
+                reason = f"{type(error).__name__}: {str(error) or 'timed out'}"
+            self._current = (position + 1) % len(self._servers)
+            if made < self._attempts:
+                # A random factor, so that clients that failed together do not retry together.
+                seconds = pause * (0.5 + random.random())
+                pause = min(2 * pause, LONGEST_PAUSE)
+                self._seconds_left(until and until - seconds, server, made, reason)
+                yield Attempt(seconds)
+        raise StoreError(
+            f"no answer from {server.host} after {made} attempts ({reason}): see that the server "
+            "runs and that the address is right"
+        )
+
+    @staticmethod
+    def _seconds_left(until: float | None, server: Server, made: int, reason: str) -> float:
+        left = float("inf") if until is None else until - time.monotonic()
+        if left <= 0:
+            raise DeadlineError(
+                f"no answer from {server.host} before the deadline, after {made} attempts "
+                f"({reason}): see that the server runs, or give a longer deadline"
+            )
+        return left
+
+
+class Operations:
+    """The operations of a server on one bandit, each written once for both clients.
+
+    They return what ``send`` returns: the answer in a ``Client``, an awaitable of it in an
+    ``AsyncClient``.
+    """
+
+    _bandit: str | None
+    _path: str
+
+    def send(self, call: Call[Answer]) -> Answer:
+        """Make any call; the methods cover the usual ones."""
+        raise NotImplementedError
+
+    def decide(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the word that callers know
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+        unit: str | None = None,
+    ) -> Decision:
+        """Choose an action. Without an ``id`` one is made, so that retries decide only once."""
+        body = encoded(decision_body(context, id, eligible, activate, unit))
+        return self.send(self._post("/decide", Decision, body))
+
+    def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
+        """Make several decisions in one request; each has the arguments of ``decide``."""
+        body = encoded({"requests": [decision_body(**request) for request in requests]})
+        return self.send(self._post("/decide-many", list[Decision], body, "decisions"))
+
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
+        """Record a reward of a decision; see ``Receipt`` for what becomes of it."""
+        body = encoded(reward_body(id, value, key, name, slot))
+        return self.send(self._post("/reward", Receipt, body))
+
+    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+        """Record several rewards in one request; a conflict is in the receipt of its reward."""
+        body = encoded({"rewards": [reward_body(**reward) for reward in rewards]})
+        return self.send(self._post("/reward-many", list[Receipt], body, "receipts"))
+
+    def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
+        """Confirm a decision that was made with ``activate=False``."""
+        body = encoded({"id": id})
+        return self.send(self._post("/activate", Receipt, body))
+
+    def create(self, /, actions: Any, **options: Any) -> Table:
+        """Declare the bandit on the server, with the options of ``submax.open``."""
+        body = encoded({"name": self._bandit, "actions": actions, **options})
+        call = Call("POST", "/bandits", Table, body, timeout=SLOW_SECONDS)
+        return self.send(call)
+
+    def show(self) -> Table:
+        """Return the bandit: its actions, settings, version, counts and notices."""
+        return self.send(Call("GET", self._path, Table))
+
+    def lift(self) -> list[LiftReport]:
+        """Return the lift over the holdout and over the control."""
+        return self.send(Call("GET", f"{self._path}/lift", list[LiftReport], field="lifts"))
+
+    def set(self, /, **changes: Any) -> Table:
+        """Change settings, all or none, and return the bandit as ``show`` does."""
+        call = Call("PATCH", self._path, Table, encoded(changes), timeout=SLOW_SECONDS)
+        return self.send(call)
+
+    def add(self, /, choice: str, **options: Any) -> Table:
+        """Add an arm, or a choice to a ``slot``, with its ``features`` and ``ramp``."""
+        return self._change("add", choice, options)
+
+    def pause(self, choice: str | None = None, *, slot: str = "") -> Table:
+        """Pause a choice; without one, the whole bandit."""
+        return self._pause("pause", choice, slot)
+
+    def resume(self, choice: str | None = None, *, slot: str = "") -> Table:
+        """Resume a choice; without one, the whole bandit."""
+        return self._pause("resume", choice, slot)
+
+    def retire(self, choice: str, *, slot: str = "") -> Table:
+        """Make a choice ineligible forever."""
+        return self._change("retire", choice, {"slot": slot})
+
+    def archive(self) -> Table:
+        """Refuse decisions and rewards until ``resume``."""
+        return self.send(self._post("/archive", Table))
+
+    def delete(self) -> Table:
+        """Delete the bandit with its decisions; this cannot be undone."""
+        return self.send(Call("DELETE", self._path, Table))
+
+    def versions(self) -> Table:
+        """Return the versions, the one that decides, and whether it is held."""
+        return self.send(Call("GET", f"{self._path}/versions", Table))
+
+    def publish(self, version: int | None = None) -> Table:
+        """Let a version decide and hold it; without one, the newest and all later ones."""
+        body = encoded({} if version is None else {"version": version})
+        return self.send(self._post("/publish", Table, body))
+
+    def roll_back(self) -> Table:
+        """Let the version before the current one decide."""
+        return self.send(self._post("/roll-back", Table))
+
+    def alarms(self) -> list[Table]:
+        """Return the last 100 alarms, newest first."""
+        return self.send(Call("GET", f"{self._path}/alarms", list[Table], field="alarms"))
+
+    def acknowledge_alarms(self) -> list[Table]:
+        """Confirm that all alarms were seen, and return them."""
+        call = self._post("/alarms/acknowledge", list[Table], field="alarms")
+        return self.send(call)
+
+    def _post(
+        self, path: str, kind: type[Answer], body: bytes | None = None, field: str | None = None
+    ) -> Call[Answer]:
+        return Call("POST", self._path + path, kind, body, field)
+
+    def _change(self, verb: str, choice: str, options: Mapping[str, Any]) -> Table:
+        body = encoded({"verb": verb, "choice": choice, **options})
+        return self.send(self._post("/choices", Table, body))
+
+    def _pause(self, verb: str, choice: str | None, slot: str) -> Table:
+        if choice is not None:
+            return self._change(verb, choice, {"slot": slot})
+        return self.send(self._post(f"/{verb}", Table))
+
+
+class Client(Operations):
+    """A client for one bandit of a server; threads may share it.
+
+    ``address`` is the URL of the server, or a list of URLs of servers with the same store. Without
+    a ``bandit`` only ``send`` can be used, for operations on the whole server.
+
+    A request that fails on its way is sent again, up to ``attempts`` times of ``timeout`` seconds
+    each, and for at most ``deadline`` seconds together. With several addresses, the next attempt
+    goes to the next server. Every decision has an id before it is sent and every reward has a key,
+    so a request that arrives twice has the effect of one. All errors are ``submax.Error``.
+    """
+
+    def __init__(
+        self,
+        address: str | Sequence[str],
+        bandit: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 8,
+        deadline: float | None = None,
+    ) -> None:
+        self._bandit = bandit
+        self._path = "" if bandit is None else bandit_path(bandit)
+        self._exchanges = Exchanges(
+            servers_of(address), headers_of(key), timeout, attempts, deadline
+        )
+        self._lock, self._process = Lock(), 0
+        self._queue = QueuedRewards(self.reward_many)
+
+    def queue_reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> "Future[Receipt]":
+        """Send a reward in the background, and return a future of its receipt.
+
+        Rewards that wait are sent together. ``flush`` and ``close`` wait for them, and Python does
+        so before it ends.
+        """
+        return self._queue.put(reward_body(id, value, key, name, slot))
+
+    def flush(self) -> None:
+        """Wait until all queued rewards are answered; an error says how many were not stored."""
+        self._queue.flush()
+
+    def close(self) -> None:
+        """Wait for queued rewards and close the connections; a later call opens new ones."""
+        try:
+            self.flush()
+        finally:
+            with self._lock:
+                if self._process == os.getpid():
+                    self._http.close()
+                self._process = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connected(self) -> httpx.Client:
+        """Return the connections, new ones in a forked process: two must not share a socket."""
+        if self._process not in (0, os.getpid()):
+            # A thread of the parent may have held the lock when the process was forked.
+            self._lock = Lock()
+        with self._lock:
+            if self._process != os.getpid():
+                limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
+                self._http = httpx.Client(limits=limits, headers=self._exchanges.headers)
+                self._process = os.getpid()
+            return self._http
+
+    def send(self, call: Call[Answer]) -> Answer:
+        http, exchange = self._connected(), self._exchanges.exchange(call)
+        try:
+            attempt = next(exchange)
+            while True:
+                if not attempt.url:
+                    time.sleep(attempt.seconds)
+                    attempt = next(exchange)
+                    continue
+                try:
+                    answer = http.request(
+                        call.method, attempt.url, content=call.body, timeout=attempt.seconds
+                    )
+                except httpx.TransportError as error:
+                    attempt = exchange.throw(error)
+                else:
+                    attempt = exchange.send((answer.status_code, answer.content))
+        except StopIteration as end:
+            answered: Answer = end.value
+            return answered
+
+
+def awaited(
+    operation: Callable[Concatenate[Any, Parameters], Answer],
+) -> Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Answer]]:
+    """Return the method of an ``AsyncClient`` for one of the ``Operations``."""
+
+    @functools.wraps(operation)
+    async def call(self: Any, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        waiting: Any = operation(self, *args, **kwargs)
+        answer: Answer = await waiting
+        return answer
+
+    return call
+
+
+class AsyncClient:
+    """As ``Client``, for programs with an event loop: its methods are awaited.
+
+    It is used in one event loop at a time. A reward in the background is a task:
+    ``asyncio.create_task(client.reward(…))``.
+    """
+
+    def __init__(
+        self,
+        address: str | Sequence[str],
+        bandit: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 8,
+        deadline: float | None = None,
+    ) -> None:
+        self._bandit = bandit
+        self._path = "" if bandit is None else bandit_path(bandit)
+        self._exchanges = Exchanges(
+            servers_of(address), headers_of(key), timeout, attempts, deadline
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    decide = awaited(Operations.decide)
+    decide_many = awaited(Operations.decide_many)
+    reward = awaited(Operations.reward)
+    reward_many = awaited(Operations.reward_many)
+    activate = awaited(Operations.activate)
+    create = awaited(Operations.create)
+    show = awaited(Operations.show)
+    lift = awaited(Operations.lift)
+    set = awaited(Operations.set)
+    add = awaited(Operations.add)
+    pause = awaited(Operations.pause)
+    resume = awaited(Operations.resume)
+    retire = awaited(Operations.retire)
+    archive = awaited(Operations.archive)
+    delete = awaited(Operations.delete)
+    versions = awaited(Operations.versions)
+    publish = awaited(Operations.publish)
+    roll_back = awaited(Operations.roll_back)
+    alarms = awaited(Operations.alarms)
+    acknowledge_alarms = awaited(Operations.acknowledge_alarms)
+    _post, _change, _pause = Operations._post, Operations._change, Operations._pause
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        if self._loop is asyncio.get_running_loop():
+            await self._http.aclose()
+        self._loop = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _connected(self) -> httpx.AsyncClient:
+        """Return the connections of this event loop; those of a loop that ended are dropped."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            if self._loop is not None and not self._loop.is_closed():
+                raise InputError(
+                    "this AsyncClient is used in another event loop, which is still open: make one "
+                    "client for each loop"
+                )
+            limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
+            self._http = httpx.AsyncClient(limits=limits, headers=self._exchanges.headers)
+            self._loop = loop
+        return self._http
+
+    async def send(self, call: Call[Answer]) -> Answer:
+        """Make any call; the methods cover the usual ones."""
+        http, exchange = self._connected(), self._exchanges.exchange(call)
+        try:
+            attempt = next(exchange)
+            while True:
+                if not attempt.url:
+                    await asyncio.sleep(attempt.seconds)
+                    attempt = next(exchange)
+                    continue
+                try:
+                    answer = await http.request(
+                        call.method, attempt.url, content=call.body, timeout=attempt.seconds
+                    )
+                except httpx.TransportError as error:
+                    attempt = exchange.throw(error)
+                else:
+                    attempt = exchange.send((answer.status_code, answer.content))
+        except StopIteration as end:
+            answered: Answer = end.value
+            return answered
+
+
+class QueuedRewards:
+    """Rewards that wait to be sent, and a thread that sends them while there are any.
+
+    The thread is no daemon: Python waits for it before it ends, so no queued reward is lost.
+    """
+
+    def __init__(self, send: Callable[[list[Table]], list[Receipt]]) -> None:
+        self._send = send
+        self._begin()
+
+    def _begin(self) -> None:
+        self._changed, self._process = Condition(), os.getpid()
+        self._waiting: list[tuple[Table, Future[Receipt]]] = []
+        self._unanswered, self._running = 0, False
+        self._errors: list[BaseException] = []
+
+    def put(self, body: Table) -> "Future[Receipt]":
+        """Queue a reward; if too many wait, wait until some are sent."""
+        if self._process != os.getpid():
+            # A forked process: the parent sends what it has queued itself.
+            self._begin()
+        future: Future[Receipt] = Future()
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._waiting) < MOST_QUEUED)
+            self._waiting.append((body, future))
+            self._unanswered += 1
+            start, self._running = not self._running, True
+        if start:
+            Thread(target=self._run, name="submax-client-rewards").start()
+        return future
+
+    def flush(self) -> None:
+        """Wait until every reward is answered; raise an error if some were not stored."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._unanswered)
+            errors, self._errors = self._errors, []
+        if errors:
+            raise StoreError(
+                f"{len(errors)} queued rewards were not stored, the first because: {errors[0]}"
+            ) from errors[0]
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                batch, self._waiting = (
+                    self._waiting[:LARGEST_BATCH],
+                    self._waiting[LARGEST_BATCH:],
+                )
+                self._running = bool(batch)
+                self._changed.notify_all()
+            if not batch:
+                return
+            self._send_all(batch)
+            with self._changed:
+                self._unanswered -= len(batch)
+                self._changed.notify_all()
+
+    def _send_all(self, batch: list[tuple[Table, "Future[Receipt]"]]) -> None:
+        """Send rewards together; if the server refuses them, find the wrong ones by halving."""
+        try:
+            receipts = self._send([body for body, _ in batch])
+            if len(receipts) != len(batch):
+                raise StoreError("the answer is not one of a submax server: check the address")
+        except Exception as error:
+            if isinstance(error, InputError) and len(batch) > 1:
+                middle = len(batch) // 2
+                self._send_all(batch[:middle])
+                self._send_all(batch[middle:])
+                return
+            for _, future in batch:
+                self._errors.append(error)
+                future.set_exception(error)
+            return
+        for (_, future), receipt in zip(batch, receipts, strict=True):
+            if receipt.status == "conflict":
+                conflict = ConflictError(
+                    f"decision {receipt.id!r} already has another reward under this key: give "
+                    "another key to add to it"
+                )
+                self._errors.append(conflict)
+                future.set_exception(conflict)
+            else:
+                future.set_result(receipt)

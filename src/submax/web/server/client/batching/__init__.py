@@ -1,1 +1,0 @@
-"""Sends the requests of several threads or tasks together."""

@@ -1,1 +1,0 @@
-"""Open connections to a server."""
