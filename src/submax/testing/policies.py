@@ -1,7 +1,8 @@
 """Conformance suite of policies."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -316,7 +317,9 @@ def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
             _check_decisions(
                 policy, state, some_contexts(problem, DENSITY_REPLICAS, rows, seed), seed
             )
-        _check_absence(policy, state, seed)
+        feedback = some_feedback(problem, DENSITY_REPLICAS, DENSITY_FEEDBACK_ROWS, seed + 1)
+        ask = partial(_asked, policy, seed=seed)
+        _check_absence(policy, state, feedback, ask, seed, rtol=1e-5, atol=1e-8)
     _check_frequencies(policy, problem, seed)
 
 
@@ -324,10 +327,7 @@ def _density_states(
     policy: Policy[Any], problem: Problem, replicas: int, seed: int
 ) -> Iterator[Any]:
     feedback = repeated(some_feedback(problem, 1, DENSITY_FEEDBACK_ROWS, seed), replicas)
-    rng = np.random.default_rng(seed)
-    fresh = policy.init(problem, replicas, rng)
-    yield fresh
-    yield policy.update(policy.record(fresh, feedback.action), feedback, rng)
+    return _states(policy, problem, replicas, feedback, seed)
 
 
 def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int) -> None:
@@ -355,46 +355,35 @@ def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int
     require(unchanged(before, state), policy, "act and log_prob must not change the state")
 
 
-def _check_absence(policy: Policy[Any], state: Any, seed: int) -> None:
-    """Rows of weight 0 and feedback without rows change nothing, and replicas stay apart."""
-    feedback = some_feedback(state.problem, DENSITY_REPLICAS, DENSITY_FEEDBACK_ROWS, seed + 1)
-    after = _asked(policy, _updated(policy, state, feedback, seed), seed)
-    require_close(
-        _asked(policy, _updated(policy, state, padded(feedback), seed), seed),
-        after,
-        policy,
-        "rows of weight 0 must change nothing, whatever they hold",
-        rtol=1e-5,
-        atol=1e-8,
-    )
-    nothing = _updated(policy, state, rows_of(feedback, slice(0, 0)), seed)
-    require_close(
-        _asked(policy, nothing, seed),
-        _asked(policy, state, seed),
-        policy,
-        "feedback without rows must change nothing",
-        rtol=1e-5,
-        atol=1e-8,
-    )
+def _check_absence(
+    policy: Policy[Any],
+    state: Any,
+    feedback: Feedback,
+    ask: Callable[[Any], Floats],
+    seed: int,
+    **tolerance: float,
+) -> Floats:
+    """Rows of weight 0 and feedback without rows change nothing, and replicas stay apart.
+
+    ``ask`` returns what a state decides, with replicas first. Return that after ``feedback``.
+    """
+
+    def after(given: Feedback) -> Floats:
+        return ask(policy.update(state, given, np.random.default_rng(seed)))
+
+    before, learned = ask(state), after(feedback)
+    rule = "rows of weight 0 must change nothing, whatever they hold"
+    require_close(after(padded(feedback)), learned, policy, rule, **tolerance)
+    rule = "feedback without rows must change nothing"
+    require_close(after(rows_of(feedback, slice(0, 0))), before, policy, rule, **tolerance)
     weight = feedback.weight.copy()
     weight[0] = 0.0
-    silent = _updated(policy, state, feedback._replace(weight=weight), seed)
-    found = _asked(policy, silent, seed)
-    require_close(
-        found[1:], after[1:], policy, "replicas must not hear of each other", rtol=1e-5, atol=1e-8
-    )
-    require_close(
-        found[0],
-        _asked(policy, state, seed)[0],
-        policy,
-        "a replica without feedback must stay as it is while others learn",
-        rtol=1e-5,
-        atol=1e-8,
-    )
-
-
-def _updated(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> Any:
-    return policy.update(state, feedback, np.random.default_rng(seed))
+    silent = after(feedback._replace(weight=weight))
+    rule = "the feedback of one replica must not reach another"
+    require_close(silent[1:], learned[1:], policy, rule, **tolerance)
+    rule = "a replica without feedback must stay as it is while others learn"
+    require_close(before[0], silent[0], policy, rule, **tolerance)
+    return learned
 
 
 def _asked(policy: Policy[Any], state: Any, seed: int) -> Floats:
@@ -471,19 +460,19 @@ def check_learning(
     """Check what feedback does to a ``state`` after some feedback and, above all, what not."""
     feedback = some_feedback(problem, replicas, LEARNING_FEEDBACK_ROWS, seed + 1)
     context = some_contexts(problem, replicas, LEARNING_ROWS, seed)
-    learned = _check_purity(policy, state, feedback, seed)
-    before, after = (_decisions(policy, one, context) for one in (state, learned))
-    _check_absent_rows(policy, state, feedback, context, after, seed)
-    _check_empty_feedback(policy, state, feedback, context, before, seed)
+    _check_purity(policy, state, feedback, seed)
+    ask = partial(_decisions, policy, context=context)
+    learned = _check_absence(policy, state, feedback, ask, seed)
     if replicas > 1:
-        _check_replicas(policy, state, feedback, context, after, seed)
-    _check_silent_replica(policy, state, feedback, context, before, seed)
+        rule = "the feedback of one replica must not reach another"
+        for changed in first_replica_changed(problem, feedback):
+            found = ask(policy.update(state, changed, np.random.default_rng(seed)))
+            require_close(found[1:], learned[1:], policy, rule, rtol=1e-12, atol=1e-12)
     _check_clear_feedback(policy, problem, replicas, seed)
     _check_refusals(policy, state, feedback)
 
 
-def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> Any:
-    """Return the state after ``feedback``."""
+def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> None:
     before, given = copied(state), copied(feedback)
     policy.record(state, feedback.action)
     require(unchanged(before, state), policy, "record must not change the state it was given")
@@ -492,70 +481,6 @@ def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int
     require(unchanged(given, feedback), policy, "update must not change the feedback")
     again = policy.update(state, feedback, np.random.default_rng(seed))
     require(unchanged(copied(once), again), policy, "the same seed must give the same state")
-    return once
-
-
-def _check_absent_rows(
-    policy: Policy[Any],
-    state: Any,
-    feedback: Feedback,
-    context: Floats,
-    expected: Floats,
-    seed: int,
-) -> None:
-    mixed = policy.update(state, padded(feedback), np.random.default_rng(seed))
-    rule = "rows of weight 0 must change nothing, whatever they hold"
-    require_close(_decisions(policy, mixed, context), expected, policy, rule)
-
-
-def _check_empty_feedback(
-    policy: Policy[Any],
-    state: Any,
-    feedback: Feedback,
-    context: Floats,
-    expected: Floats,
-    seed: int,
-) -> None:
-    nothing = rows_of(feedback, slice(0, 0))
-    after = policy.update(state, nothing, np.random.default_rng(seed))
-    rule = "feedback without rows must change nothing"
-    require_close(_decisions(policy, after, context), expected, policy, rule)
-
-
-def _check_replicas(
-    policy: Policy[Any],
-    state: Any,
-    feedback: Feedback,
-    context: Floats,
-    expected: Floats,
-    seed: int,
-) -> None:
-    for changed in first_replica_changed(state.problem, feedback):
-        after = policy.update(state, changed, np.random.default_rng(seed))
-        require_close(
-            _decisions(policy, after, context)[1:],
-            expected[1:],
-            policy,
-            "the feedback of one replica must not reach another",
-            rtol=1e-12,
-            atol=1e-12,
-        )
-
-
-def _check_silent_replica(
-    policy: Policy[Any],
-    state: Any,
-    feedback: Feedback,
-    context: Floats,
-    expected: Floats,
-    seed: int,
-) -> None:
-    """Let the first replica alone hear nothing."""
-    weight = feedback.weight.copy()
-    weight[0] = 0.0
-    after = policy.update(state, feedback._replace(weight=weight), np.random.default_rng(seed))
-    rule = "a replica without feedback must stay as it is while others learn"
-    require_close(expected[0], _decisions(policy, after, context)[0], policy, rule)
 
 
 def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
