@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from submax.core.arrays import Floats
-from submax.evaluation.intervals import INTERVALS, ConfidenceInterval, Terms
+from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.evaluation.sums import Terms
 
 LEVEL = 0.95
 TAIL = (1 - LEVEL) / 2
@@ -19,7 +20,7 @@ gamma_module = importlib.import_module("submax.evaluation.intervals")
 
 def of_library(name: str) -> Candidate:
     """Return a kind of intervals of the library."""
-    return lambda terms: INTERVALS[name]([terms], LEVEL, np.random.default_rng(0))[0]
+    return lambda terms: INTERVALS[name]([terms.summed()], LEVEL, np.random.default_rng(0))[0]
 
 
 def gamma_with(share: float) -> Candidate:

@@ -25,9 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from logs.table_logs import TableLog, table_log
 from measuring.claim import print_table
 from submax.core.arrays import Floats, Integers
-from submax.evaluation.intervals import INTERVALS, Terms
+from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.log import Log
 from submax.evaluation.reward_models import FOLDS, chosen_models, folds_of
+from submax.evaluation.sums import Terms
 
 KINDS = ("normal", "bootstrap", "gamma")
 """Kinds of 95 % intervals that are computed from the same terms."""
@@ -83,7 +84,9 @@ def outcome(log: TableLog, predicted: Floats, seed: int) -> Outcome:
     weight = log.policy[row, log.action] / log.propensity
     taken = predicted[row, log.action]
     terms = Terms((log.policy * predicted).sum(axis=1) + weight * (log.reward - taken))
-    ends = [INTERVALS[kind]([terms], 0.95, np.random.default_rng(seed))[0] for kind in KINDS]
+    ends = [
+        INTERVALS[kind]([terms.summed()], 0.95, np.random.default_rng(seed))[0] for kind in KINDS
+    ]
     covered = tuple(bool(one.low <= log.truth <= one.high) for one in ends)
     spread = float(terms.numerator.std() / np.sqrt(len(row)))
     return Outcome(terms.value - log.truth, spread, covered)

@@ -220,7 +220,6 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder, done):
 @pytest.mark.parametrize(
     ("options", "unused"),
     [
-        ("--read parts --combine profit=click:1", "--combine"),
         ("--jobs 2", "--jobs"),
         ("--scheduler tcp://h:1", "--scheduler"),
     ],

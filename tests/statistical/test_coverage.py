@@ -38,7 +38,8 @@ def terms_of_logs(seed, logs, estimators):
 def coverage(method, seed, logs, estimators):
     """How often the interval of each estimator holds the truth."""
     rng = np.random.default_rng((seed, 1))
-    found = np.array([method(terms, 0.95, rng) for terms in terms_of_logs(seed, logs, estimators)])
+    terms = terms_of_logs(seed, logs, estimators)
+    found = np.array([method([one.summed() for one in some], 0.95, rng) for some in terms])
     return np.mean((found[..., 0] <= TRUTH) & (found[..., 1] >= TRUTH), axis=0)
 
 

@@ -1,5 +1,6 @@
 """Cells of a log as numbers, times and names, and the rows that cannot be used."""
 
+import hashlib
 import json
 import math
 import re
@@ -384,17 +385,20 @@ class CheckedBatch:
         return values
 
     def identifiers(self, column: str) -> Integers:
-        """Return a number for each id, equal for equal ids."""
+        """Return a number for each id, equal for equal ids, also in other processes."""
         values = self.column(column)
         if pa.types.is_integer(values.type):
             self.note(column, NO_ID, self.missing(column))
             # Unsigned ids beyond the range of int64 become negative, and stay distinct.
             return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
-        found = values.to_pylist()
-        if not pa.types.is_string(values.type):
-            found = [as_name(value) for value in found]
-        self.note(column, NO_ID, np.array([not name for name in found], dtype=bool))
-        return np.fromiter((hash(name) for name in found), np.int64, len(found))
+        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        names = [as_name(value) or "" for value in encoded.dictionary.to_pylist()]
+        place = encoded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+        missing = np.array([*(not name for name in names), True])[place]
+        self.note(column, NO_ID, missing)
+        hashes = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in [*names, ""]]
+        found: Integers = np.frombuffer(b"".join(hashes), dtype=np.int64)[place]
+        return found
 
     def whole_numbers(self, column: str) -> Integers | None:
         """Return the integers of a column, 0 for missing ones; None if some are not integers."""

@@ -1,6 +1,7 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,34 +13,38 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.core.summary import Summary, counted, number
-from submax.evaluation.batch_comparison import compare_parts
-from submax.evaluation.batches import PartedColumns, PartedLog
-from submax.evaluation.diagnostics import Caution, log_cautions
+from submax.evaluation.batches import FileEvaluation, PartedLog, Split
+from submax.evaluation.diagnostics import LogSums, Overlap, log_cautions
 from submax.evaluation.estimates import (
     DECISION,
-    LOGGING_POLICY,
     MOST_NAMED,
     ComparisonOptions,
     Difference,
     Estimate,
-    EstimatedPolicy,
     EstimatorSet,
-    Overlap,
+    SliceEstimate,
     applicable_estimators,
-    check_slices,
     chosen_estimators,
-    slices_of,
     some_names,
+)
+from submax.evaluation.evaluator import (
+    LOGGING_POLICY,
+    MemoryBatches,
+    Setup,
+    check_slices,
+    slices_of,
 )
 from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
 from submax.evaluation.log import By, Log, Reward, data_frame, order_notes
 from submax.evaluation.overview import Overview
+from submax.evaluation.sums import mean
 from submax.evaluation.targets import (
     ALWAYS,
     COLUMNS,
     REWARD_MODEL,
     ClassifierPolicy,
+    ColumnPolicy,
     FixedAction,
     FunctionPolicy,
     GivenProbabilities,
@@ -50,9 +55,8 @@ from submax.evaluation.targets import (
     learned_target,
     learns,
     parsed_variant,
-    probability_columns,
+    policy_notes,
     split_of,
-    training_warnings,
     with_every_action,
 )
 from submax.policies import make_policy
@@ -139,7 +143,7 @@ def as_target(given: Any) -> TargetPolicy:
     )
 
 
-def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
+def _variant(candidate: Any, log: Log | PartedLog) -> TargetPolicy | None:
     """Return the policy of a text such as ``linucb@greedy`` or ``reward-model``; else None."""
     if not isinstance(candidate, str):
         return None
@@ -148,7 +152,8 @@ def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
     if candidate.startswith(ALWAYS):
         return FixedAction(candidate.removeprefix(ALWAYS), log.schema)
     if candidate.startswith(COLUMNS):
-        return probability_columns(log, candidate.removeprefix(COLUMNS))
+        sample = log.sample if isinstance(log, PartedLog) else log
+        return ColumnPolicy(candidate.removeprefix(COLUMNS), sample)
     parsed = parsed_variant(candidate)
     if parsed is None:
         return None
@@ -235,107 +240,87 @@ Progress = Callable[[str, int, int], None]
 """Called before each step with what is done, how many steps are done, and how many there are."""
 
 
-class EstimatedPolicies(NamedTuple):
-    """All estimates, the differences from the baseline, and the overview with all policies."""
+class SplitEvaluation:
+    """A log in memory, split into rows to learn from (``first``) and rows to evaluate on."""
 
-    estimates: list[Estimate]
-    differences: list[Difference]
-    overview: Overview
-
-
-class SplitEvaluation(NamedTuple):
-    """A log split into the rows to learn from (``first``) and the rows to evaluate on.
-
-    ``logged`` and ``cautions`` belong to the rows to evaluate on.
-    """
-
-    log: Log
-    first: Booleans
-    estimator_set: EstimatorSet
-    logged: LoggedEvidence
-    cautions: list[Caution]
-    notes: list[str]
-    apart: bool
-    reward_model: Any
-    overview: Overview
-    slices: Sequence[str]
-    progress: Progress | None = None
-
-    def compared(self, candidates: Mapping[str, Any], baseline: str) -> EstimatedPolicies:
-        """Return the estimates of all policies, and their differences from the baseline."""
-        log_policy = self.estimator_set.logging_policy(
-            self.logged, slices_of(self.logged.log, self.slices)
+    def __init__(
+        self,
+        log: Log,
+        candidates: Mapping[str, Any],
+        options: ComparisonOptions,
+        progress: Progress | None,
+    ) -> None:
+        self._candidates, self._options, self._progress = candidates, options, progress
+        self.log, self.first, self._numbers = split_of(
+            log, candidates, options.share, options.by, options.seed
         )
-        estimates, differences = list(log_policy.estimates), list[Difference]()
-        overlap, slices = dict[str, Overlap](), list(log_policy.slices)
-        based, base_rows = log_policy, self.logged
-        if baseline != LOGGING_POLICY:
-            based, base_rows = self.estimated(baseline, candidates[baseline])
-        for place, (name, candidate) in enumerate(candidates.items()):
-            if self.progress is not None:
-                self.progress(name, place, len(candidates))
-            found, rows = (
-                (based, base_rows) if name == baseline else self.estimated(name, candidate)
-            )
-            estimates += found.estimates
-            slices += found.slices
-            if found.overlap is not None:
-                overlap[name] = found.overlap
-            if rows is base_rows and name != baseline:
-                differences += self.estimator_set.differences(found, based)
-        overview = self.overview._replace(overlap=overlap, slices=slices)
-        return EstimatedPolicies(estimates, differences, overview)
+        self.main = self._batches(~self.first)
+        rest = self.main.logged.log
+        self.estimators = options.estimators or applicable_estimators(rest)
+        self.notes = [*rest.notes, *self.main.logged.model_choice.notes()]
+        if rest.cluster is not None:
+            self.notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
+        if rest.covariates is not None:
+            self.notes.append("estimates that rely on weights are adjusted by covariates")
+        if self.first.any():
+            before, after = log_decisions(self.log, self.first), rest.decisions
+            self.notes.append(f"evaluated on {after} rows, learned from {before}")
+            self.notes.extend(order_notes(self.log, self.first, options.by))
+        self._targets: dict[str, Any] = {LOGGING_POLICY: None}
 
-    def estimated(self, name: str, candidate: Any) -> tuple[EstimatedPolicy, LoggedEvidence]:
-        """Return the estimates of one policy, and the rows on which it was evaluated.
+    def _batches(self, which: Booleans) -> MemoryBatches:
+        options = self._options
+        rows = self.log.rows(which).with_estimated_propensities(options.seed)
+        numbers = self._numbers[which]
+        logged = LoggedEvidence(rows, options.seed, options.reward_model, numbers)
+        estimators = (options.estimators or applicable_estimators(rows)).values()
+        whole = rows.session is not None or not all(one.adds_up for one in estimators)
+        return MemoryBatches(logged, whole, options.interval)
 
-        These are rows from which it did not learn, if there are any.
+    def target(self, name: str) -> Any:
+        """Return a policy after it has learned; notes say what it learned from."""
+        if name not in self._targets:
+            if self._progress is not None:
+                self._progress(name, len(self._targets) - 1, len(self._candidates))
+            seed = self._options.seed
+            self._targets[name] = learned_target(self._candidates[name], self.log, self.first, seed)
+            rows = int(self.first.sum())
+            self.notes += policy_notes(name, self._candidates[name], self._targets[name], rows)
+        return self._targets[name]
+
+    def own_rows(self, name: str) -> tuple[MemoryBatches, bool]:
+        """Return the rows on which to evaluate a policy, and whether it learned from all rows.
+
+        These are the rows used for all policies, unless it learned before from some of them.
         """
-        target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
-        if learns(candidate) and not isinstance(candidate, TargetPolicy):
-            short = training_warnings(target.policy, int(self.first.sum()))
-            self.notes.extend(f"{name}: {sentence}" for sentence in short)
-        learned = target.base if isinstance(target, TargetPolicy) else target
-        ignored = learned is not None and not learned.policy.traits.uses_context
-        if ignored and self.log.schema.context.width:
-            self.notes.append(f"{name} does not look at the context")
-        learned_before = learned is not None and not learns(candidate) and not self.apart
-        unseen = unseen_rows(self.log, learned) if learned_before and learned else None
-        if unseen is None and learned_before:
+        candidate = self._candidates[name]
+        if learns(candidate) or self._options.apart:
+            return self.main, False
+        learned = candidate.base if isinstance(candidate, TargetPolicy) else candidate
+        unseen = None if learned is None else unseen_rows(self.log, learned)
+        if unseen is None and learned is not None:
             self.notes.append(
                 f"{name} was learned from another log: whether it learned from some of these rows "
                 "is not known"
             )
-        logged, cautions = self._logged_for(name, unseen)
-        if isinstance(target, FixedAction):
-            eligible = logged.log.eligible_choices(0)[:, target.place][logged.log.eligible_set]
-            rows, counted = np.count_nonzero(eligible), len(eligible)
-            if rows < counted:
-                self.notes.append(
-                    f"{name} is eligible in {rows} of {counted} rows, and uniform in the others"
-                )
-        saw_all = unseen is not None and not unseen.any()
-        about = logged.about(target)
-        slices = slices_of(logged.log, self.slices)
-        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all, slices)
-        return found, logged
-
-    def _logged_for(
-        self, name: str, unseen: Booleans | None
-    ) -> tuple[LoggedEvidence, list[Caution]]:
-        """Return the rows on which to evaluate a policy that did not learn from ``unseen`` rows.
-
-        These are the rows used for all policies, unless the policy did not learn from others.
-        """
-        if unseen is None or not unseen.any() or np.array_equal(unseen, ~self.first):
-            return self.logged, self.cautions
-        seed = self.estimator_set.seed
-        rows = self.log.rows(unseen).with_estimated_propensities(seed)
-        own = LoggedEvidence(rows, seed, self.reward_model, np.flatnonzero(unseen))
+        if unseen is None or np.array_equal(unseen, ~self.first):
+            return self.main, False
+        if not unseen.any():
+            return self.main, True
+        own = self._batches(unseen)
         self.notes.append(
-            f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
+            f"{name} is evaluated on the {len(own.logged.log)} rows that it did not learn from"
         )
-        return own, list(log_cautions(own))
+        return own, False
+
+    def learned_rows(self, decisions: int) -> int:
+        """Return how many rows policies learned from."""
+        return int(self.first.sum())
+
+
+def log_decisions(log: Log, which: Booleans) -> int:
+    """Return the number of decisions in some rows of a log."""
+    return int(which.sum()) if log.count is None else round(float(log.count @ which))
 
 
 BEST = "best"
@@ -619,7 +604,8 @@ def compare(
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
 
-    A log that is read in parts, ``PartedLog.open``, is evaluated by sums over its parts.
+    A log of files, ``PartedLog.open``, is read in batches: policies, reward models and thresholds
+    are fitted to a random sample of up to 524,288 rows, and all sums are those of all rows.
     ``progress`` is called before each policy of a log in memory.
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
@@ -636,13 +622,16 @@ def compare(
     >>> found.find("rcp-submax", "snips").value > found.find("logging policy", "mean").value
     True
     """
-    _check(log, interval, level, slices)
-    candidates = {
-        name: PartedColumns.of(str(one), log.sample)
-        if isinstance(log, PartedLog) and PartedColumns.is_named(one)
-        else checked(one, log)
-        for name, one in with_every_action(named(policies), log.schema).items()
-    }
+    one_of("interval", interval, INTERVALS)
+    if not 0 < level < 1:
+        raise InputError(
+            f"the level of an interval is {level!r}, and must be between 0 and 1: "
+            "give 0.95 for intervals of 95 %",
+            parameter="level",
+        )
+    check_slices(slices, log.schema.context.names)
+    given = with_every_action(named(policies), log.schema)
+    candidates = {name: checked(one, log) for name, one in given.items()}
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     has_sessions = isinstance(log, Log) and log.session is not None
     chosen = chosen_estimators(estimators, log.schema, has_sessions)
@@ -659,23 +648,6 @@ def compare(
     return found._replace(notes=[*found.notes, note])
 
 
-def _check(log: Log | PartedLog, interval: str, level: float, slices: Sequence[str]) -> None:
-    """Refuse intervals and slices that cannot be computed."""
-    one_of("interval", interval, INTERVALS)
-    if not 0 < level < 1:
-        raise InputError(
-            f"the level of an interval is {level!r}, and must be between 0 and 1: "
-            "give 0.95 for intervals of 95 %",
-            parameter="level",
-        )
-    if isinstance(log, PartedLog) and slices:
-        raise InputError(
-            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
-            "read it whole (--read whole, Log.read)",
-            parameter="slices",
-        )
-
-
 def _compared(
     log: Log | PartedLog,
     candidates: Mapping[str, Any],
@@ -685,53 +657,96 @@ def _compared(
     progress: Progress | None = None,
 ) -> Comparison:
     """Return the comparison with one baseline; ``together`` differences hold together."""
-    chosen, interval, level, share, by, seed, apart, reward_model, slices = options
-    if isinstance(log, PartedLog):
-        parted = compare_parts(log, candidates, options, baseline, together)
-        return Comparison(
-            parted.estimates, parted.notes, level, parted.differences, parted.overview
-        )
-    check_slices(slices, log)
-    log, first, numbers = split_of(log, candidates, share, by, seed)
-    rest = log.rows(~first).with_estimated_propensities(seed)
+    evaluation: Any = (
+        FileEvaluation(log, candidates, options, progress)
+        if isinstance(log, PartedLog)
+        else SplitEvaluation(log, candidates, options, progress)
+    )
     estimator_set = EstimatorSet(
-        chosen or applicable_estimators(rest), interval, level, seed, together, len(candidates)
+        evaluation.estimators,
+        options.interval,
+        options.level,
+        options.seed,
+        log.problem.scale.bounds,
+        together,
+        len(candidates),
     )
-    logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
-    cautions, notes = list(log_cautions(logged)), _notes(rest, logged)
-    settings = options.settings(
-        candidates, estimator_set.estimators, logged.model_choice.name, baseline
-    )
-    overview = Overview.of(rest, int(first.sum()), settings, log.fingerprint)
-    evaluation = SplitEvaluation(
-        log,
-        first,
-        estimator_set,
-        logged,
-        cautions,
-        notes,
-        apart,
-        reward_model,
+    main = evaluation.main
+    rows = {name: evaluation.own_rows(name) for name in candidates}
+    of_baseline = main if baseline == LOGGING_POLICY else rows[baseline][0]
+    by_policy: dict[str, PolicyResult] = {}
+    overview: Overview | None = None
+    # Policies that learned before from some rows may be evaluated on others.
+    for batches in dict.fromkeys([main, *(one for one, _ in rows.values())]):
+        names = [name for name in candidates if rows[name][0] is batches]
+        sample = batches.logged.log
+        setup = Setup(
+            evaluation.estimators,
+            baseline if batches is of_baseline else LOGGING_POLICY,
+            slices_of(sample, options.slices),
+            options.interval,
+            mean(sample.reward, sample.count),
+            np.unique(sample.reward),
+        )
+        asked = [LOGGING_POLICY, *names] if batches is main else names
+        sums, found = batches.evaluated(asked, evaluation.target, setup)
+        choices = sums.facts(sample)
+        cautions = list(log_cautions(sums, choices, batches.logged))
+        for name, of_policy in found:
+            if name == LOGGING_POLICY:
+                estimates = [estimator_set.logging_policy(of_policy, sums)]
+            else:
+                own = of_policy.cautions(
+                    sums, batches.logged, batches.logged.never_taken(), rows[name][1]
+                )
+                estimates = estimator_set.estimates(name, of_policy, [*own, *cautions])
+                evaluation.notes += eligibility_notes(name, evaluation.target(name), sums)
+            best = next(one for one in estimates if one.recommended)
+            slices = estimator_set.slices(best, of_policy)
+            differences = list[Difference]()
+            if batches is of_baseline and name not in (baseline, LOGGING_POLICY):
+                differences = estimator_set.differences(estimates, of_policy, baseline)
+            by_policy[name] = PolicyResult(estimates, differences, slices, of_policy.overlap)
+        if batches is main:
+            settings = options.settings(
+                candidates, evaluation.estimators, main.logged.model_choice.name, baseline
+            )
+            learned = evaluation.learned_rows(sums.decisions)
+            overview = Overview.of(sums, choices, sample, learned, settings, log.fingerprint)
+    order = [LOGGING_POLICY, *candidates]
+    results = [by_policy[name] for name in order]
+    if overview is not None:
+        overview = overview._replace(
+            overlap={name: by_policy[name].overlap for name in candidates},
+            slices=[one for result in results for one in result.slices],
+        )
+    return Comparison(
+        [one for result in results for one in result.estimates],
+        evaluation.notes,
+        options.level,
+        [one for result in results for one in result.differences],
         overview,
-        slices,
-        progress,
     )
-    if first.any():
-        before = log.rows(first).decisions
-        evaluation.notes.append(f"evaluated on {rest.decisions} rows, learned from {before}")
-        evaluation.notes.extend(order_notes(log, first, by))
-    found = evaluation.compared(candidates, baseline)
-    return Comparison(found.estimates, evaluation.notes, level, found.differences, found.overview)
 
 
-def _notes(log: Log, logged: LoggedEvidence) -> list[str]:
-    """Return sentences about the rows on which policies are evaluated."""
-    notes = [*log.notes, *logged.model_choice.notes()]
-    if log.cluster is not None:
-        notes.append(f"intervals are by cluster: {int(log.cluster.max()) + 1} clusters")
-    if log.covariates is not None:
-        notes.append("estimates that rely on weights are adjusted by covariates")
-    return notes
+class PolicyResult(NamedTuple):
+    """What was found out about one policy."""
+
+    estimates: list[Estimate]
+    differences: list[Difference]
+    slices: list[SliceEstimate]
+    overlap: Overlap
+
+
+def eligibility_notes(name: str, target: Any, log: LogSums) -> Iterator[str]:
+    """Yield a sentence if the one action of a policy was not eligible in some rows."""
+    if isinstance(target, FixedAction):
+        sets = log.by_set.items()
+        rows = round(sum(one.decisions for key, one in sets if target.place in key[0]))
+        if rows < log.decisions:
+            yield (
+                f"{name} is eligible in {rows} of {log.decisions} rows, and uniform in the others"
+            )
 
 
 class RewardComparisons(NamedTuple):
@@ -781,7 +796,7 @@ class RewardComparisons(NamedTuple):
 
 
 def compare_rewards(
-    log: Log,
+    log: Log | PartedLog,
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
@@ -830,8 +845,8 @@ def compare_rewards(
     part = _evaluated_part(logs[learning], candidates, share, by, seed)
     if part.learned_from:
         part.notes.append(
-            f"evaluated on {part.log.decisions} rows; policies learned from the reward "
-            f"{learning!r} of {part.learned_from} others"
+            f"policies learned from the reward {learning!r} of {part.learned_from} rows, and were "
+            "evaluated on others"
         )
     comparisons = {
         name: compare(part.log.with_reward(one), part.targets, seed=seed, apart=True, **options)
@@ -843,16 +858,24 @@ def compare_rewards(
 class _EvaluatedPart(NamedTuple):
     """The rows to evaluate on, policies that have learned, and from how many rows they did."""
 
-    log: Log
+    log: Log | PartedLog
     targets: dict[str, Any]
     learned_from: int
     notes: list[str]
 
 
 def _evaluated_part(
-    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
+    log: Log | PartedLog, candidates: Mapping[str, Any], share: float, by: By, seed: int
 ) -> _EvaluatedPart:
     """Let policies learn, and return the rows from which none of them has learned."""
+    if isinstance(log, PartedLog):
+        learning = any(learns(one) for one in candidates.values())
+        split = Split.of(len(log), learning, share, by, seed)
+        first = ~split.evaluated(log.numbers, log.ids)
+        targets = {
+            name: learned_target(one, log.sample, first, seed) for name, one in candidates.items()
+        }
+        return _EvaluatedPart(replace(log, split=split), targets, int(first.sum()), [])
     log, first, numbers = split_of(log, candidates, share, by, seed)
     targets = {name: learned_target(one, log, first, seed) for name, one in candidates.items()}
     unseen, notes = ~first, list[str]()

@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.estimators import Evidence, OffPolicyEstimator
+from submax.evaluation.estimators import OffPolicyEstimator
 from submax.evaluation.evidence import LoggedEvidence, PolicyEvidence
-from submax.evaluation.intervals import Terms, error_of_mean, mean, normal, total
+from submax.evaluation.intervals import normal_quantile
 from submax.evaluation.log import Log
+from submax.evaluation.sums import Moments, TermSums, mean, total
+from submax.schema.actions import ChoiceIndices
 
 
 class Caution(NamedTuple):
@@ -73,71 +75,93 @@ class Diagnostics(NamedTuple):
     usual: float
 
     @classmethod
-    def of(cls, about_policy: PolicyEvidence) -> "Diagnostics":
-        """Return the diagnostics of the evidence about a policy."""
-        evidence = about_policy.evidence
-        unsupported = mean(about_policy.unsupported, evidence.counts)
-        weight, sampling = evidence.weight, about_policy.sampling_weight
-        if sampling is not None:
-            weight = weight * sampling / mean(sampling, evidence.counts)
-        return cls.of_weights(weight, evidence.reward, unsupported, evidence.counts)
+    def of_weights(cls, weight: Floats, reward: Floats) -> "Diagnostics":
+        """Return the diagnostics of weights and of the rewards of the same rows."""
+        return WeightSums.of(weight, reward, np.unique(reward)).diagnostics()
+
+
+class WeightSums(NamedTuple):
+    """Sums over weights w, which are measured from 1.
+
+    ``off`` is Σ c (w − 1), ``square`` is Σ c (w − 1)², ``size`` is Σ c |w|, and ``by_reward`` the
+    part of ``size`` of the rows with each of the ``rewards``. Weights that were added up over slots
+    may be negative: all but the mean are then those of the absolute values.
+    """
+
+    decisions: float
+    off: float
+    square: float
+    size: float
+    largest: float
+    rewards: Floats
+    by_reward: Floats
 
     @classmethod
-    def of_weights(
+    def of(
         cls,
         weight: Floats,
-        reward: Floats,
-        unsupported: float = 0.0,
+        reward: Floats | None = None,
+        rewards: Floats | None = None,
         count: Floats | None = None,
-    ) -> "Diagnostics":
-        """Return the diagnostics of weights and of the rewards of the same rows.
-
-        Weights that were added up over slots may be negative: all but the mean are then those of
-        the absolute values. ``count`` is the number of decisions that each row stands for.
-        """
-        size = np.abs(weight)
-        counted = size if count is None else count * size
-        sum_of_weights, square = float(counted.sum()), float(counted @ size)
-        largest = float(size.max())
-        effective = sum_of_weights**2 / square if square > 0 else 0.0
-        usual, share = _usual_reward(reward, counted)
+    ) -> "WeightSums":
+        """Return the sums over some rows; ``rewards`` are those to distinguish, sorted."""
+        distance, size = weight - 1, np.abs(weight)
+        counted = distance if count is None else count * distance
+        sized = size if count is None else count * size
+        kinds, by_reward = np.zeros(1), np.array([float(sized.sum())])
+        if reward is not None and rewards is not None:
+            place = np.minimum(np.searchsorted(rewards, reward), len(rewards) - 1)
+            same = rewards[place] == reward
+            by = np.bincount(place[same], sized[same], minlength=len(rewards))
+            kinds, by_reward = rewards, by.astype(np.float64)
         return cls(
-            rows=round(total(weight, count)),
+            total(weight, count),
+            float(counted.sum()),
+            float(counted @ distance),
+            float(sized.sum()),
+            float(size.max()),
+            kinds,
+            by_reward,
+        )
+
+    def __add__(self, other: "WeightSums") -> "WeightSums":  # type: ignore[override]  # no tuple
+        return WeightSums(
+            self.decisions + other.decisions,
+            self.off + other.off,
+            self.square + other.square,
+            self.size + other.size,
+            max(self.largest, other.largest),
+            self.rewards,
+            self.by_reward + other.by_reward,
+        )
+
+    def diagnostics(self, unsupported: float = 0.0, scale: float = 1.0) -> Diagnostics:
+        """Return the diagnostics; the weights are multiplied by ``scale`` before."""
+        count, off = self.decisions, self.off
+        square = self.square + 2 * off + count
+        most = int(np.argmax(self.by_reward))
+        share = float(self.by_reward[most]) / self.size if self.size > 0 else 1.0
+        effective = self.size**2 / square if square > 0 else 0.0
+        variance = max(self.square / count - (off / count) ** 2, 0.0)
+        return Diagnostics(
+            rows=round(count),
             effective=effective,
-            largest=largest,
-            largest_share=largest / sum_of_weights if sum_of_weights > 0 else 0.0,
-            mean_weight=mean(weight, count),
-            mean_error=error_of_mean(weight, count),
+            largest=scale * self.largest,
+            largest_share=self.largest / self.size if self.size > 0 else 0.0,
+            mean_weight=scale * (1 + off / count),
+            mean_error=scale * float(np.sqrt(variance / count)),
             unsupported=unsupported,
             effective_rewards=(1 - share) * effective,
-            usual=usual,
+            usual=float(self.rewards[most]),
         )
 
 
-def _usual_reward(reward: Floats, weight: Floats) -> tuple[float, float]:
-    """Return the reward with the largest share of the weight, and this share.
-
-    If all weights are 0, it is the lowest reward, with a share of 1.
-    """
-    values, number = np.unique(reward, return_inverse=True)
-    shares = np.bincount(number.ravel(), weights=weight)
-    largest, total = int(np.argmax(shares)), float(shares.sum())
-    return float(values[largest]), float(shares[largest]) / total if total > 0 else 1.0
-
-
-def errors_from_one(terms: Floats, largest: float, count: Floats | None = None) -> float:
-    """Return the signed distance of the mean of terms from 1, in standard errors.
+def errors_from_one(average: float, error: float, decisions: float, largest: float) -> float:
+    """Return the signed distance of a mean of terms from 1, in its standard errors.
 
     If the mean is below 1, terms as large as ``largest`` may be so rare that none was observed:
     the standard error is increased by what such terms could have added.
     """
-    return _errors_from_one(
-        mean(terms, count), error_of_mean(terms, count), total(terms, count), largest
-    )
-
-
-def _errors_from_one(average: float, error: float, decisions: float, largest: float) -> float:
-    """Return the same from the mean of terms, its standard error, and the number of decisions."""
     difference = average - 1
     unobserved = 0.0
     if difference < 0:
@@ -171,49 +195,199 @@ class PropensityCalibration(NamedTuple):
         return not abs(self.z) > SIGNIFICANT_ERRORS
 
 
-def worst_calibration(log: Log) -> PropensityCalibration | None:
-    """Return the calibration of the choice with the largest |z|, among all slots.
+class ChoiceFacts(NamedTuple):
+    """One choice of a slot: its ``rows``, their mean ``reward``, and its ``calibration``.
 
-    None if no choice was taken in at least ``FEWEST_TAKEN`` rows.
+    The reward is NaN if no row took the choice. The calibration is None if too few rows took it.
     """
-    return max(calibrations(log), key=lambda one: abs(one.z), default=None)
+
+    slot: str
+    name: str
+    rows: int
+    reward: float
+    calibration: PropensityCalibration | None
+
+    def row(self) -> dict[str, Any]:
+        """Return the facts as a row of a table, with the numbers of the calibration."""
+        checked = self.calibration
+        return {
+            "slot": self.slot,
+            "action": self.name,
+            "rows": self.rows,
+            "mean_reward": self.reward,
+            "ratio": None if checked is None else checked.ratio,
+            "z": None if checked is None else checked.z,
+        }
 
 
-def calibrations(log: Log) -> list[PropensityCalibration]:
-    """Return the calibration of every choice that was taken in at least ``FEWEST_TAKEN`` rows.
+class SetSums(NamedTuple):
+    """The decisions with one set of eligible choices, and the range of their propensities."""
 
-    The terms of a choice are 1 / p over the joint actions that contain it in the rows that took it,
-    and 0 in the other rows in which it was eligible. All choices are computed in one pass.
+    decisions: float
+    low: float
+    high: float
+
+
+EXTREMES = 2
+"""Lowest and highest rewards that are kept: the outlier, and the next one."""
+MOST_DISTINCT = 3
+"""Different rewards that are remembered: whether there are more than two matters."""
+
+
+class LogSums(NamedTuple):
+    """Sums over the evaluated rows of a log.
+
+    ``choices`` has for each slot, for each of its choices, ``[choices, 4]``: the decisions that
+    took it, their rewards, and Σ s and Σ s² of s = 1 / (p · the joint actions that contain it).
+    ``by_set`` are the sets of eligible choices. ``rewards`` are the moments of the rewards minus
+    ``centre``, ``ends`` the lowest and the highest rewards, and ``distinct`` some of them.
     """
-    checked: list[PropensityCalibration] = []
-    inverse, menu = 1.0 / log.propensity, log.schema.menu
-    volume = float(np.prod([one.high - one.low for one in menu.ranges]))
-    sizes = np.array(
-        [[len(indices) for indices in eligible] for eligible in log.eligible_sets], dtype=float
-    )
-    joint_actions = sizes.prod(axis=1) * volume
-    decisions = np.bincount(log.eligible_set, log.count, minlength=len(sizes))
-    for slot, one in enumerate(menu.slots):
-        # Number of eligible joint actions that contain a given eligible choice of this slot.
-        containing = joint_actions / sizes[:, slot]
-        score = inverse / containing[log.eligible_set]
-        highest = np.full(len(sizes), -np.inf)
-        np.maximum.at(highest, log.eligible_set, score)
-        mask = log.eligible_choices(slot)
-        chosen = log.action[:, slot].astype(np.int64)
-        counted = mask[log.eligible_set, chosen].astype(np.float64)
-        counted *= 1.0 if log.count is None else log.count
-        among, added = decisions @ mask, partial(np.bincount, chosen, minlength=mask.shape[1])
-        taken, ratio = added(counted), added(counted * score) / np.maximum(among, 1)
-        square = added(counted * (score - ratio[chosen]) ** 2) + (among - taken) * ratio**2
-        # Choices that were rarely or never taken are reported as a lack of support instead.
-        for index in np.flatnonzero(taken >= FEWEST_TAKEN):
-            largest, average = float(highest[mask[:, index]].max()), float(ratio[index])
-            error = float(np.sqrt(square[index]) / among[index])
-            z = _errors_from_one(average, error, float(among[index]), largest)
-            name = one.choices[index].name
-            checked.append(PropensityCalibration(one.name, name, average, z, error))
-    return checked
+
+    choices: list[Floats]
+    by_set: dict[ChoiceIndices, SetSums]
+    rewards: Moments
+    centre: float
+    ends: Floats
+    distinct: frozenset[float]
+    propensity: float
+    estimated: float
+    raised: int
+
+    @classmethod
+    def of(cls, log: Log, centre: float) -> "LogSums":
+        """Return the sums over the rows of a batch."""
+        sets, count, menu = log.eligible_set, log.count, log.schema.menu
+        decisions = np.bincount(sets, count, minlength=len(log.eligible_sets))
+        low, high = np.full(len(decisions), np.inf), np.zeros(len(decisions))
+        np.minimum.at(low, sets, log.propensity)
+        np.maximum.at(high, sets, log.propensity)
+        by_set = {
+            one: SetSums(float(decisions[place]), float(low[place]), float(high[place]))
+            for place, one in enumerate(log.eligible_sets)
+            if decisions[place] > 0
+        }
+        ones = np.ones(len(log)) if count is None else count
+        choices = []
+        for slot, one in enumerate(menu.slots):
+            containing = np.array([_containing(each, slot, log) for each in log.eligible_sets])
+            chosen = log.action[:, slot].astype(np.int64)
+            score = 1.0 / (log.propensity * containing[sets])
+            eligible = log.eligible_choices(slot)[sets, chosen] * ones
+            columns = [ones, ones * log.reward, eligible * score, eligible * score**2]
+            size = len(one.choices)
+            sums = [np.bincount(chosen, each, minlength=size) for each in columns]
+            choices.append(np.stack(sums, axis=1).astype(np.float64))
+        return cls(
+            choices,
+            by_set,
+            Moments.of([log.reward - centre], len(log), count),
+            centre,
+            _extremes(log.reward, count),
+            frozenset(np.unique(log.reward)[:MOST_DISTINCT].tolist()),
+            float(ones @ log.propensity),
+            float(ones @ log.estimated),
+            0 if log.raised is None else int(np.count_nonzero(log.raised > 1)),
+        )
+
+    def __add__(self, other: "LogSums") -> "LogSums":  # type: ignore[override]  # not of tuples
+        by_set = dict(self.by_set)
+        for one, more in other.by_set.items():
+            before = by_set.get(one, SetSums(0.0, np.inf, 0.0))
+            by_set[one] = SetSums(
+                before.decisions + more.decisions,
+                min(before.low, more.low),
+                max(before.high, more.high),
+            )
+        return LogSums(
+            [one + two for one, two in zip(self.choices, other.choices, strict=True)],
+            by_set,
+            self.rewards + other.rewards,
+            self.centre,
+            _extremes(np.concatenate([self.ends, other.ends]), None),
+            frozenset(sorted(self.distinct | other.distinct)[:MOST_DISTINCT]),
+            self.propensity + other.propensity,
+            self.estimated + other.estimated,
+            self.raised + other.raised,
+        )
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions."""
+        return round(self.rewards.decisions)
+
+    @property
+    def mean_reward(self) -> float:
+        """The mean reward of a decision."""
+        return self.centre + float(self.rewards.first[0]) / self.rewards.decisions
+
+    @property
+    def propensities(self) -> tuple[float, float, float]:
+        """The lowest, the mean and the highest propensity."""
+        lows, highs = zip(*((one.low, one.high) for one in self.by_set.values()), strict=True)
+        return min(lows), self.propensity / self.rewards.decisions, max(highs)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether rows with the same eligible choices have about the same propensity."""
+        sets = self.by_set.values()
+        return not any(one.high > (1 + UNIFORM_TOLERANCE) * one.low for one in sets)
+
+    def facts(self, log: Log) -> list[ChoiceFacts]:
+        """Return the facts about every choice, the most frequent choice of each slot first.
+
+        ``log`` has any rows of the log, whose actions it describes.
+        """
+        found = []
+        for place, slot in enumerate(log.schema.menu.slots):
+            table = self.choices[place]
+            for index in np.argsort(-table[:, 0], kind="stable"):
+                rows, earned = table[index, :2]
+                name, checked = slot.choices[index].name, None
+                # Choices that were rarely or never taken are reported as a lack of support.
+                if rows >= FEWEST_TAKEN:
+                    checked = self._calibration(place, int(index), slot.name, name, log)
+                average = float(earned / rows) if rows else float("nan")
+                found.append(ChoiceFacts(slot.name, name, int(rows), average, checked))
+        return found
+
+    def _calibration(
+        self, slot: int, index: int, slot_name: str, name: str, log: Log
+    ) -> PropensityCalibration:
+        """Return the calibration of a choice.
+
+        Its terms are s in the rows that took it, and 0 in other rows in which it was eligible.
+        """
+        among = largest = 0.0
+        for eligible, one in self.by_set.items():
+            if index in eligible[slot]:
+                among += one.decisions
+                largest = max(largest, 1 / (one.low * _containing(eligible, slot, log)))
+        among = max(among, 1.0)
+        _, _, total, square = self.choices[slot][index]
+        ratio = float(total / among)
+        error = float(np.sqrt(max(float(square) - among * ratio**2, 0.0)) / among)
+        z = errors_from_one(ratio, error, among, largest)
+        return PropensityCalibration(slot_name, name, ratio, z, error)
+
+
+def _containing(eligible: ChoiceIndices, slot: int, log: Log) -> float:
+    """Return the number of eligible joint actions that contain an eligible choice of a slot."""
+    sizes = [float(len(indices)) for indices in eligible]
+    volume = float(np.prod([one.high - one.low for one in log.schema.menu.ranges]))
+    return float(np.prod(sizes)) * volume / sizes[slot]
+
+
+def _extremes(reward: Floats, count: Floats | None) -> Floats:
+    """Return the lowest and the highest rewards, sorted; all of them if there are few."""
+    if len(reward) > 2 * EXTREMES:
+        order = np.argpartition(reward, [EXTREMES - 1, len(reward) - EXTREMES])
+        few = np.concatenate([order[:EXTREMES], order[-EXTREMES:]])
+        reward, count = reward[few], None if count is None else count[few]
+    times = 1 if count is None else np.minimum(count, EXTREMES).astype(np.int64)
+    found: Floats = np.sort(np.repeat(reward, times))
+    if len(found) > 2 * EXTREMES:
+        found = np.concatenate([found[:EXTREMES], found[-EXTREMES:]])
+    return found
 
 
 FEWEST_REWARDS = 10.0
@@ -243,21 +417,18 @@ def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
     yield Caution("all", sentence)
 
 
-def large_reward_cautions(reward: Floats, count: Floats | None = None) -> Iterator[Caution]:
+def large_reward_cautions(log: LogSums) -> Iterator[Caution]:
     """Yield a caution if one reward decides, although rewards have more than two values."""
-    squares = (reward - mean(reward, count)) ** 2
-    total = float(squares.sum() if count is None else count @ squares)
-    row = int(np.argmax(squares))
-    if not total > 0 or squares[row] <= LARGEST_REWARD_SHARE * total:
+    average, variance, _ = log.rewards.central(np.ones(1))
+    distance = (log.ends - log.centre - average) ** 2
+    spread, row = variance * log.rewards.decisions, int(np.argmax(distance))
+    # The rarer one of two values is no outlier, and there is a caution about rare rewards.
+    if len(log.distinct) <= 2 or not distance[row] > LARGEST_REWARD_SHARE * spread:
         return
-    alone = count is None or count[row] == 1
-    others = np.delete(reward, row) if alone else reward
-    if np.unique(reward).size <= 2:
-        # The rarer one of two values is no outlier, and there is a caution about rare rewards.
-        return
+    others = np.delete(log.ends, row)
     yield Caution(
         "all",
-        f"one row has the reward {reward[row]:g} and causes {squares[row] / total:.0%} of the "
+        f"one row has the reward {log.ends[row]:g} and causes {distance[row] / spread:.0%} of the "
         f"variance of all rewards (the others are from {others.min():g} to {others.max():g}): "
         "check this row, because one row decides every number",
     )
@@ -274,64 +445,6 @@ MOST_UNSUPPORTED = 0.01
 """Probability of untaken actions up to which a policy counts as covered by the log."""
 MOST_NAMES = 5
 """Names of choices that a sentence lists."""
-
-
-def propensity_cautions(
-    worst: PropensityCalibration | None, rarest: float | None, decisions: int, uniform: bool
-) -> Iterator[Caution]:
-    """Yield the cautions about the propensities of a log.
-
-    ``worst`` is the calibration that is farthest from 1, ``rarest`` the smallest propensity (None
-    for densities), and ``uniform`` says that rows with the same eligible choices have the same one.
-    """
-    if worst is not None and not worst.plausible:
-        yield Caution(
-            "propensities",
-            f"the propensities of {worst.choice!r} do not agree with how often it was taken: their "
-            f"inverses add up to {worst.ratio:.2f} times the expected sum, and chance does not "
-            "explain the difference",
-        )
-    if rarest is not None and rarest * decisions < 1:
-        yield Caution(
-            "propensities",
-            f"a propensity is as small as {rarest:.2g}: among {decisions} rows less than one "
-            "with such a propensity is expected, so that a wrong propensity cannot be "
-            "distinguished from a rare event",
-        )
-    if not uniform:
-        yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
-
-
-def weight_cautions(
-    found: Diagnostics,
-    z: float,
-    off: tuple[float, float],
-    never_taken: Sequence[str],
-    same_rows: bool,
-) -> Iterator[Caution]:
-    """Yield the cautions that follow from the weights of a policy.
-
-    ``z`` is the distance of the mean weight from 1 in standard errors, ``off`` the mean of
-    w (r − q̂) and its standard error, by which the model of rewards is off, and ``same_rows`` says
-    that the policy was learned from the rows on which it is evaluated.
-    """
-    if same_rows:
-        yield Caution(
-            "all",
-            "the policy was learned from the rows on which it is evaluated, so that it looks too "
-            "good: learn it from a share of the rows",
-        )
-    if found.unsupported > MOST_UNSUPPORTED:
-        never = ", ".join(never_taken[:MOST_NAMES])
-        yield Caution(
-            "all",
-            f"the policy gives {found.unsupported:.0%} of its decisions to actions that none of "
-            f"the evaluated rows took ({never}): nothing is known about these actions",
-        )
-    yield from mean_weight_cautions(found, z)
-    yield from spread_cautions(found)
-    yield from rare_reward_cautions(found)
-    yield _about_model(*off)
 
 
 def mean_weight_cautions(found: Diagnostics, z: float, about: str = "weights") -> Iterator[Caution]:
@@ -399,25 +512,42 @@ FLOOR_LEVEL = 0.95
 """Level of the upper bound of the bias of a floor of the propensities."""
 
 
-def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
-    """Yield the cautions that concern the log, and so all policies."""
-    log = logged.log
-    estimated = int(log.estimated.sum() if log.count is None else log.estimated @ log.count)
-    if estimated:
+def log_cautions(
+    log: LogSums, choices: Sequence[ChoiceFacts], logged: LoggedEvidence
+) -> Iterator[Caution]:
+    """Yield the cautions that concern the log, and so all policies.
+
+    ``logged`` are the rows, or a sample of them, to which models were fitted.
+    """
+    menu, decisions = logged.log.schema.menu, log.decisions
+    if log.estimated:
         yield Caution(
             "propensities",
-            f"{estimated} of {log.decisions} propensities are estimated: these numbers are only as "
-            "good as the model of how the log chose its actions",
+            f"{log.estimated:.0f} of {decisions} propensities are estimated: these numbers are "
+            "only as good as the model of how the log chose its actions",
         )
-    if all(len(slot.choices) < 2 for slot in log.schema.menu.slots) and log.schema.menu.slots:
-        yield Caution("all", "the log has only one action, so that there is nothing to compare")
-    yield from propensity_cautions(
-        worst_calibration(log),
-        None if log.schema.menu.ranges else float(log.propensity.min()),
-        log.decisions,
-        _uniform(log),
-    )
-    yield from large_reward_cautions(log.reward, log.count)
+    if all(len(slot.choices) < 2 for slot in menu.slots) and menu.slots:
+        yield Caution("all", "the log has only one action, so there is nothing to compare")
+    checked = [one.calibration for one in choices if one.calibration is not None]
+    worst = max(checked, key=lambda one: abs(one.z), default=None)
+    if worst is not None and not worst.plausible:
+        yield Caution(
+            "propensities",
+            f"the propensities of {worst.choice!r} do not agree with how often it was taken: their "
+            f"inverses add up to {worst.ratio:.2f} times the expected sum, and chance does not "
+            "explain the difference",
+        )
+    rarest = log.propensities[0]
+    if not menu.ranges and rarest * decisions < 1:
+        yield Caution(
+            "propensities",
+            f"a propensity is as small as {rarest:.2g}: among {decisions} rows less than one "
+            "with such a propensity is expected, so a wrong propensity cannot be "
+            "distinguished from a rare event",
+        )
+    if not log.is_uniform:
+        yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
+    yield from large_reward_cautions(log)
     if logged.groups is not None and logged.groups.estimated:
         yield Caution(
             "groups",
@@ -427,96 +557,223 @@ def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
     yield from _about_slots(logged)
 
 
-def policy_cautions(
-    about_policy: PolicyEvidence, found: Diagnostics, logged: LoggedEvidence, same_rows: bool
-) -> Iterator[Caution]:
-    """Yield the cautions that concern one policy.
+EDGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Ends of the intervals of weights, each twice the one before. Weights average 1; the last interval
+has no end."""
 
-    ``same_rows`` says that the policy was learned from the rows on which it is evaluated.
+
+class Overlap(NamedTuple):
+    """``rows`` and the sum of weights, ``weight``, in each interval of weights.
+
+    The first interval is the weight 0; the next one is from above 0 to ``EDGES[1]``, and so on; the
+    last one is above ``EDGES[-1]``. A policy that resembles the log has weights near 1. If few rows
+    have most of the sum, the estimates rely on these rows.
     """
-    evidence = about_policy.evidence
-    # The largest weight that can occur: the policy is sure of the rarest logged action.
-    rarest = 1.0 / float(logged.log.propensity.min())
-    reach = found.largest if logged.log.schema.menu.ranges else rarest
-    z = errors_from_one(evidence.weight, reach, evidence.counts)
-    residual = evidence.weight * (evidence.reward - evidence.predicted)
-    off = (mean(residual, evidence.counts), error_of_mean(residual, evidence.counts))
-    yield from weight_cautions(found, z, off, logged.never_taken(), same_rows)
-    yield from _about_floor(about_policy, logged)
-    yield from _about_groups(evidence)
-    yield from _about_sessions(evidence, found, z, logged)
-    if evidence.slot_weight is not None:
-        slots = evidence.slot_weight
-        added = 1 - slots.shape[1] + slots.sum(axis=1)
-        spread = Diagnostics.of_weights(added, evidence.reward, count=evidence.counts)
-        yield from spread_cautions(spread, "slots")
+
+    rows: list[int]
+    weight: list[float]
+
+    @classmethod
+    def of(cls, weight: Floats, count: Floats | None = None) -> "Overlap":
+        """Return the distribution of the weights of all rows, each of ``count`` decisions.
+
+        >>> Overlap.of(np.array([0.0, 1.0, 1.0, 100.0])).rows
+        [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1]
+        """
+        place = np.searchsorted(EDGES, weight, side="left")
+        places = len(EDGES) + 1
+        rows = np.bincount(place, count, minlength=places).astype(np.int64)
+        counted = weight if count is None else count * weight
+        return cls(rows.tolist(), np.bincount(place, counted, minlength=places).tolist())
+
+    def joined(self, other: "Overlap") -> "Overlap":
+        """Return the distribution over the rows of both."""
+        rows = [one + more for one, more in zip(self.rows, other.rows, strict=True)]
+        weight = [one + more for one, more in zip(self.weight, other.weight, strict=True)]
+        return Overlap(rows, weight)
+
+    @staticmethod
+    def labels() -> list[str]:
+        """Return the names of the intervals."""
+        between = [f"{low:g} to {high:g}" for low, high in pairwise(EDGES)]
+        return ["0", *between, f"above {EDGES[-1]:g}"]
 
 
-def _about_groups(evidence: Evidence) -> Iterator[Caution]:
-    """Yield the cautions about groups of actions with the same features."""
-    groups = evidence.group_weight
-    if groups is None:
-        return
-    yield Caution(
-        "groups",
-        "mips assumes that actions with the same features earn the same, which is not tested",
-    )
-    spread = Diagnostics.of_weights(groups, evidence.reward, count=evidence.counts)
-    yield from spread_cautions(spread, "groups")
+class PolicySums(NamedTuple):
+    """Sums about a policy over its evaluated rows, and for each estimator those of its terms.
 
-
-def _about_sessions(
-    evidence: Evidence, found: Diagnostics, z: float, logged: LoggedEvidence
-) -> Iterator[Caution]:
-    """Yield the cautions about sessions, ``z`` errors away from a mean weight of 1."""
-    sessions = evidence.trajectory
-    if sessions is None or logged.log.session is None:
-        return
-    yield Caution(
-        "single decisions",
-        "the estimate assumes that a decision does not change what comes later in its session, "
-        "which is not tested; per-decision does not assume it",
-    )
-    yield from mean_weight_cautions(found, z, "sessions")
-    # Rows of one session have nearly the same weight: sessions count, not rows.
-    summed: Floats = np.bincount(logged.log.session, sessions.through).astype(np.float64)
-    yield from spread_cautions(Diagnostics.of_weights(summed, summed), "sessions")
-
-
-def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterator[Caution]:
-    """Yield a caution with a bound of the bias if estimated propensities were raised to a floor.
-
-    Raising p to c p divides the weight w by c, so that the mean of w (c − 1) is the share of the
-    policy's decisions that is not counted. A decision that is not counted changes a weighted mean
-    by its reward r, a self-normalized one by at most the range of the rewards, and a doubly robust
-    one by r − q̂. The bound is the share times the largest of these.
+    ``moments`` are those of the importance weights w minus 1 and of w (r − q̂), with the reward r
+    and the predicted reward q̂. ``lost`` are Σ l and Σ l² of l = w (c − 1), where c is the factor
+    by which an estimated propensity was raised to its floor. ``weights`` are w times the sampling
+    weight, whose sum is ``kept``; ``slots``, ``groups`` and ``sessions`` are the weights of each of
+    these. ``largest_error`` is the largest |r − q̂|. ``slices`` are the sums over the rows of each
+    slice.
     """
-    raised = logged.log.raised
-    if raised is None:
-        return
-    evidence = about_policy.evidence
-    lost = Terms(evidence.weight * (raised - 1), counts=evidence.counts)
-    if not lost.value > 0:
-        return
-    ((_, share),) = normal([lost], FLOOR_LEVEL, np.random.default_rng(0))
-    low, high = evidence.bounds or (float(evidence.reward.min()), float(evidence.reward.max()))
-    error = float(np.abs(evidence.reward - evidence.predicted).max())
-    largest = max(abs(low), abs(high), high - low, error)
-    yield Caution(
-        "propensities",
-        f"{np.count_nonzero(raised > 1)} estimated propensities were raised to a floor, which "
-        f"leaves out {lost.value:.2%} of the decisions of the policy: the bias is at most "
-        f"{min(share, 1.0) * largest:.2g}",
-    )
+
+    moments: Moments
+    lost: tuple[float, float]
+    weights: WeightSums
+    kept: float
+    slots: WeightSums | None
+    groups: WeightSums | None
+    sessions: WeightSums | None
+    unsupported: float
+    largest_error: float
+    overlap: Overlap
+    estimates: dict[str, TermSums]
+    slices: dict[Any, "PolicySums"]
+
+    @classmethod
+    def of(
+        cls,
+        about: PolicyEvidence,
+        rewards: Floats,
+        estimates: dict[str, TermSums],
+        slices: dict[Any, "PolicySums"],
+        log: Log | None = None,
+    ) -> "PolicySums":
+        """Return the sums over the rows of a batch; ``rewards`` are those to distinguish.
+
+        ``log`` are the rows themselves, of which sessions and raised propensities are needed.
+        """
+        evidence, sampling = about.evidence, about.sampling_weight
+        weight, count = evidence.weight, evidence.counts
+        decisions, error = total(weight, count), evidence.reward - evidence.predicted
+        lost, slots, groups, sessions = (0.0, 0.0), None, None, None
+        if log is not None and log.raised is not None:
+            off = weight * (log.raised - 1)
+            counted = off if count is None else count * off
+            lost = float(counted.sum()), float(counted @ off)
+        if evidence.slot_weight is not None:
+            added = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
+            slots = WeightSums.of(added, count=count)
+        if evidence.group_weight is not None:
+            groups = WeightSums.of(evidence.group_weight, count=count)
+        if evidence.trajectory is not None and log is not None and log.session is not None:
+            # Rows of one session have nearly the same weight: sessions count, not rows.
+            through = np.bincount(log.session, evidence.trajectory.through)
+            sessions = WeightSums.of(through.astype(np.float64))
+        return cls(
+            Moments.of([weight - 1, weight * error], len(weight), count),
+            lost,
+            WeightSums.of(
+                weight if sampling is None else weight * sampling, evidence.reward, rewards, count
+            ),
+            decisions if sampling is None else decisions * mean(sampling, count),
+            slots,
+            groups,
+            sessions,
+            decisions * mean(about.unsupported, count),
+            float(np.abs(error).max()),
+            Overlap.of(weight, count),
+            estimates,
+            slices,
+        )
+
+    def __add__(self, other: "PolicySums") -> "PolicySums":  # type: ignore[override]  # no tuple
+        slices = dict(self.slices)
+        for key, one in other.slices.items():
+            slices[key] = slices[key] + one if key in slices else one
+        return PolicySums(
+            self.moments + other.moments,
+            (self.lost[0] + other.lost[0], self.lost[1] + other.lost[1]),
+            self.weights + other.weights,
+            self.kept + other.kept,
+            _added(self.slots, other.slots),
+            _added(self.groups, other.groups),
+            _added(self.sessions, other.sessions),
+            self.unsupported + other.unsupported,
+            max(self.largest_error, other.largest_error),
+            self.overlap.joined(other.overlap),
+            {label: one + other.estimates[label] for label, one in self.estimates.items()},
+            slices,
+        )
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The diagnostics of the weights."""
+        count = self.moments.decisions
+        return self.weights.diagnostics(self.unsupported / count, count / self.kept)
+
+    def cautions(
+        self, log: LogSums, logged: LoggedEvidence, untaken: Sequence[str], same_rows: bool
+    ) -> Iterator[Caution]:
+        """Yield the cautions that concern the policy.
+
+        ``untaken`` are choices that no evaluated row took, and ``same_rows`` says that the policy
+        was learned from the rows on which it is evaluated.
+        """
+        found, count = self.diagnostics, self.moments.decisions
+        if same_rows:
+            yield Caution(
+                "all",
+                "the policy was learned from the rows on which it is evaluated, so it looks too "
+                "good: learn it from a share of the rows",
+            )
+        if found.unsupported > MOST_UNSUPPORTED:
+            never = ", ".join(untaken[:MOST_NAMES])
+            yield Caution(
+                "all",
+                f"the policy gives {found.unsupported:.0%} of its decisions to actions that none "
+                f"of the evaluated rows took ({never}): nothing is known about these actions",
+            )
+        off, variance, _ = self.moments.central(np.array([1.0, 0.0]))
+        # The largest weight that can occur: the policy is sure of the rarest logged action.
+        ranges = logged.log.schema.menu.ranges
+        largest = found.largest if ranges else 1.0 / log.propensities[0]
+        z = errors_from_one(1 + off, float(np.sqrt(variance / count)), count, largest)
+        yield from mean_weight_cautions(found, z)
+        yield from spread_cautions(found)
+        yield from rare_reward_cautions(found)
+        average, variance, _ = self.moments.central(np.array([0.0, 1.0]))
+        yield _about_model(average, float(np.sqrt(variance / count)))
+        yield from self._about_floor(log, logged)
+        if self.groups is not None:
+            yield Caution(
+                "groups",
+                "mips assumes that actions with the same features earn the same, which is not "
+                "tested",
+            )
+            yield from spread_cautions(self.groups.diagnostics(), "groups")
+        if self.sessions is not None:
+            yield Caution(
+                "single decisions",
+                "the estimate assumes that a decision does not change what comes later in its "
+                "session, which is not tested; per-decision does not assume it",
+            )
+            yield from mean_weight_cautions(found, z, "sessions")
+            yield from spread_cautions(self.sessions.diagnostics(), "sessions")
+        if self.slots is not None:
+            yield from spread_cautions(self.slots.diagnostics(), "slots")
+
+    def _about_floor(self, log: LogSums, logged: LoggedEvidence) -> Iterator[Caution]:
+        """Yield a caution with a bound of the bias if estimated propensities were raised.
+
+        Raising p to c p divides the weight w by c, so the mean of w (c − 1) is the share of the
+        policy's decisions that is not counted. A decision that is not counted changes a weighted
+        mean by its reward r, a self-normalized one by at most the range of the rewards, and a
+        doubly robust one by r − q̂. The bound is the share times the largest of these.
+        """
+        if not log.raised:
+            return
+        count = self.moments.decisions
+        lost, square = self.lost[0] / count, self.lost[1] / count
+        if not lost > 0:
+            return
+        error = np.sqrt(max(square - lost**2, 0.0) / max(count - 1, 1))
+        share = lost + normal_quantile(FLOOR_LEVEL) * float(error)
+        low, high = logged.log.problem.scale.bounds or (float(log.ends[0]), float(log.ends[-1]))
+        largest = max(abs(low), abs(high), high - low, self.largest_error)
+        yield Caution(
+            "propensities",
+            f"{log.raised} estimated propensities were raised to a floor, which leaves out "
+            f"{lost:.2%} of the decisions of the policy: the bias is at most "
+            f"{min(share, 1.0) * largest:.2g}",
+        )
 
 
-def _uniform(log: Log) -> bool:
-    """Return whether rows with the same eligible choices have about the same propensity."""
-    sets = len(log.eligible_sets)
-    lowest, highest = np.full(sets, np.inf), np.zeros(sets)
-    np.minimum.at(lowest, log.eligible_set, log.propensity)
-    np.maximum.at(highest, log.eligible_set, log.propensity)
-    return not np.any(highest > (1 + UNIFORM_TOLERANCE) * lowest)
+def _added(one: WeightSums | None, other: WeightSums | None) -> WeightSums | None:
+    return None if one is None or other is None else one + other
 
 
 def _about_slots(logged: LoggedEvidence) -> Iterator[Caution]:

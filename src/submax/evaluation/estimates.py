@@ -2,40 +2,34 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive
 from submax.core.errors import InputError
-from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import (
     Caution,
     Diagnostics,
+    LogSums,
+    PolicySums,
     large_reward_cautions,
-    policy_cautions,
     rare_reward_cautions,
     spread_cautions,
 )
 from submax.evaluation.estimators import OffPolicyEstimator, make_off_policy
-from submax.evaluation.evidence import MOST_LISTED, LoggedEvidence, PolicyEvidence, group_index
+from submax.evaluation.evaluator import LOGGING_POLICY, MEAN
+from submax.evaluation.evidence import MOST_LISTED, group_index
 from submax.evaluation.intervals import (
+    EQUAL_TERMS,
     INTERVALS,
     ConfidenceInterval,
-    Terms,
-    clustered,
+    Summed,
     normal_quantile,
-    standard_error_of_mean,
 )
 from submax.evaluation.log import By, Log
-from submax.schema.context import Category
 from submax.schema.schema import Schema
 
-LOGGING_POLICY = "logging policy"
-"""The name, in every comparison, of the policy that wrote the log."""
 DECISION, SLATE = "decision", "slate"
 """What rewards are counted per. A slate is a ranked list; its reward is the sum over positions."""
 
@@ -94,135 +88,12 @@ class Estimate(NamedTuple):
         }
 
 
-EDGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Ends of the intervals of weights, each twice the one before. Weights average 1; the last interval
-has no end."""
-
-
-class Overlap(NamedTuple):
-    """``rows`` and the sum of weights, ``weight``, in each interval of weights.
-
-    The first interval is the weight 0; the next one is from above 0 to ``EDGES[1]``, and so on; the
-    last one is above ``EDGES[-1]``. A policy that resembles the log has weights near 1. If few rows
-    have most of the sum, the estimates rely on these rows.
-    """
-
-    rows: list[int]
-    weight: list[float]
-
-    @classmethod
-    def of(cls, weight: Floats, count: Floats | None = None) -> "Overlap":
-        """Return the distribution of the weights of all rows, each of ``count`` decisions.
-
-        >>> Overlap.of(np.array([0.0, 1.0, 1.0, 100.0])).rows
-        [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1]
-        """
-        place = np.searchsorted(EDGES, weight, side="left")
-        places = len(EDGES) + 1
-        rows = np.bincount(place, count, minlength=places).astype(np.int64)
-        counted = weight if count is None else count * weight
-        return cls(rows.tolist(), np.bincount(place, counted, minlength=places).tolist())
-
-    def joined(self, other: "Overlap") -> "Overlap":
-        """Return the distribution over the rows of both."""
-        rows = [one + more for one, more in zip(self.rows, other.rows, strict=True)]
-        weight = [one + more for one, more in zip(self.weight, other.weight, strict=True)]
-        return Overlap(rows, weight)
-
-    @staticmethod
-    def labels() -> list[str]:
-        """Return the names of the intervals."""
-        between = [f"{low:g} to {high:g}" for low, high in pairwise(EDGES)]
-        return ["0", *between, f"above {EDGES[-1]:g}"]
-
-
-MOST_SLICES = 12
-"""Values of a category that are slices of their own, the most frequent ones. The rows of the
-others are one slice together."""
-QUANTILES = (0.25, 0.5, 0.75)
-"""A number is cut at its quartiles."""
-
-
-class Slice(NamedTuple):
-    """The rows, ``mask [n]``, in which the context field ``column`` has a ``value``."""
-
-    column: str
-    value: str
-    mask: Booleans
-
-
 class SliceEstimate(NamedTuple):
     """The recommended estimate of a policy for the rows of a slice."""
 
     column: str
     value: str
     estimate: Estimate
-
-
-def check_slices(columns: Sequence[str], log: Log) -> None:
-    """Refuse a column that is not a field of the context."""
-    if isinstance(columns, str):
-        raise InputError(
-            f"slices is {columns!r}, and must be a list of columns: put it into a list, [...]",
-            parameter="slices",
-        )
-    known = log.schema.context.names
-    for column in columns:
-        if column not in known:
-            raise InputError(
-                f"the slice is by {column!r}; a column of the context is allowed "
-                f"({listed(known) or 'this log has none'}): name one of them, or add the column to "
-                "the context",
-                parameter="slices",
-            )
-
-
-def slices_of(log: Log, columns: Sequence[str]) -> list[Slice]:
-    """Return the slices of a log by each of the columns, without empty slices."""
-    found = []
-    for column in columns:
-        place = log.schema.context.names.index(column)
-        field, values = log.schema.context.fields[place], log.context[:, place]
-        if isinstance(field, Category):
-            found += _by_category(column, field.values, values.astype(np.int64))
-        else:
-            found += _by_quartile(column, values)
-    return [one for one in found if one.mask.any()]
-
-
-def _by_category(column: str, names: Sequence[str], code: NDArray[Any]) -> list[Slice]:
-    counts = np.bincount(code, minlength=len(names))
-    order = np.argsort(-counts, kind="stable")
-    slices = [Slice(column, names[one], code == one) for one in order[:MOST_SLICES]]
-    rest = order[MOST_SLICES:]
-    if rest.size:
-        slices.append(Slice(column, f"{rest.size} other values", np.isin(code, rest)))
-    return slices
-
-
-def _by_quartile(column: str, values: NDArray[Any]) -> list[Slice]:
-    edges = np.unique(np.quantile(values, QUANTILES).astype(values.dtype))
-    bin_of = np.searchsorted(edges, values, side="left")
-    words = [f"up to {number(edges[0])}"]
-    words += [f"above {number(low)}, up to {number(high)}" for low, high in pairwise(edges)]
-    words.append(f"above {number(edges[-1])}")
-    return [Slice(column, word, bin_of == place) for place, word in enumerate(words)]
-
-
-class EstimatedPolicy(NamedTuple):
-    """The estimates of one policy by all estimators, and their terms in the same order.
-
-    ``cluster [n]`` is the number of each row's cluster, if the log has clusters. ``overlap`` is the
-    distribution of the weights, and ``slices`` are recommended estimates of parts of the rows.
-    ``bounds`` are those of a reward, if they are known.
-    """
-
-    estimates: list[Estimate]
-    terms: list[Terms]
-    cluster: Integers | None = None
-    overlap: Overlap | None = None
-    slices: Sequence[SliceEstimate] = ()
-    bounds: tuple[float, float] | None = None
 
 
 SESSIONS = "per-decision"
@@ -443,210 +314,133 @@ class Difference(NamedTuple):
         }
 
 
-def difference_of(first: Terms, second: Terms) -> Terms:
-    """Return the terms whose mean is the difference of two estimates from the same rows."""
-    reach = None
-    if first.reach is not None and second.reach is not None:
-        reach = (first.reach[0] - second.reach[1], first.reach[1] - second.reach[0])
-    plain = None
-    if first.without_threshold is not None or second.without_threshold is not None:
-        plain = difference_of(first.without_threshold or first, second.without_threshold or second)
-    terms = first.influence() - second.influence()
-    return Terms(terms, None, reach, None, plain, first.counts)
+Bounds = tuple[float, float] | None
+"""The lowest and the highest possible reward, if they are known."""
 
 
-def intervals_of(
-    terms: Sequence[Terms],
-    interval: str,
-    level: float,
-    seed: int,
-    bounds: tuple[float, float] | None = None,
+def differences_of(
+    found: Sequence[Summed], interval: str, level: float, seed: int, bounds: Bounds = None
 ) -> list[tuple[float, ConfidenceInterval, float]]:
     """Return the value of each difference, its interval and its standard error.
 
     If the ``bounds`` of rewards are known, no difference is larger than the one between them.
     """
     most = np.inf if bounds is None else bounds[1] - bounds[0]
-    ends = INTERVALS[interval](terms, level, np.random.default_rng(seed))
+    ends = INTERVALS[interval](found, level, np.random.default_rng(seed))
     return [
         (
             float(np.clip(one.value, -most, most)),
             ConfidenceInterval(*np.clip(of_one, -most, most).tolist()),
-            standard_error_of_mean(one.numerator, one.counts),
+            one.error,
         )
-        for one, of_one in zip(terms, ends, strict=True)
+        for one, of_one in zip(found, ends, strict=True)
     ]
 
 
 class EstimatorSet(NamedTuple):
     """Off-policy estimators by label, and the kind and level of their confidence intervals.
 
-    ``seed`` is that of the bootstrap. The intervals of ``together`` differences hold together at
-    the level, because each has the level 1 − (1 − level) / together (Bonferroni); so do the joint
-    intervals of the ``policies`` that are compared.
+    ``seed`` is that of the bootstrap, and ``bounds`` are those of a reward. The intervals of
+    ``together`` differences hold together at the level, because each has the level
+    1 − (1 − level) / together (Bonferroni); so do the joint intervals of the ``policies`` that are
+    compared.
     """
 
     estimators: dict[str, OffPolicyEstimator]
     interval: str
     level: float
     seed: int
+    bounds: Bounds
     together: int = 1
     policies: int = 1
 
     @property
     def level_of_differences(self) -> float:
         """The level of the interval of each difference."""
-        if self.together == 1:
-            return self.level
-        return 1 - (1 - self.level) / self.together
+        return 1 - (1 - self.level) / self.together if self.together > 1 else self.level
 
-    def logging_policy(
-        self, logged: LoggedEvidence, slices: Sequence[Slice] = ()
-    ) -> EstimatedPolicy:
+    def logging_policy(self, sums: PolicySums, log: LogSums) -> Estimate:
         """Return the mean reward of the evaluated rows, as the value of the logging policy."""
-        about_log = logged.about_logging_policy()
-        terms = about_log.terms(make_off_policy("ips"))
-        diagnostics = Diagnostics.of(about_log)
-        cautions = [
-            *rare_reward_cautions(diagnostics),
-            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.counts),
-        ]
-        (found,) = self.bounded([terms], about_log.evidence.bounds, about_log.cluster)
+        diagnostics = sums.diagnostics
+        cautions = [*rare_reward_cautions(diagnostics), *large_reward_cautions(log)]
+        ((value, ends, _),) = self.bounded([sums.estimates[MEAN].estimate()])
         sentences = tuple(one.sentence for one in cautions)
-        mean = Estimate(
-            LOGGING_POLICY, "mean", *found[:2], None, diagnostics, sentences, recommended=True
-        )
-        parts = self._slices(mean, make_off_policy("ips"), about_log, slices)
-        return EstimatedPolicy(
-            [mean], [terms], about_log.cluster, slices=parts, bounds=about_log.evidence.bounds
+        return Estimate(
+            LOGGING_POLICY, MEAN, value, ends, None, diagnostics, sentences, recommended=True
         )
 
-    def estimates(
-        self,
-        name: str,
-        about_policy: PolicyEvidence,
-        logged: LoggedEvidence,
-        log_cautions: Sequence[Caution],
-        same_rows: bool,
-        slices: Sequence[Slice] = (),
-    ) -> EstimatedPolicy:
-        """Return the value of one policy by each estimator; one of them is recommended.
-
-        ``log_cautions`` concern the log and so all policies. ``same_rows`` says that the policy
-        was learned from the rows on which it is evaluated.
-        """
-        diagnostics = Diagnostics.of(about_policy)
-        cautions = [*policy_cautions(about_policy, diagnostics, logged, same_rows), *log_cautions]
-        terms = [about_policy.terms(estimator) for estimator in self.estimators.values()]
-        bounded = self.bounded(terms, about_policy.evidence.bounds, about_policy.cluster)
-        found = [
-            Estimate(
-                name,
-                label,
-                value,
-                interval,
-                one.threshold,
-                diagnostics,
-                (*(each.sentence for each in cautions if each.concerns(estimator)), *beyond),
-            )
-            for (label, estimator), one, (value, interval, beyond) in zip(
-                self.estimators.items(), terms, bounded, strict=True
-            )
-        ]
+    def estimates(self, name: str, sums: PolicySums, cautions: Sequence[Caution]) -> list[Estimate]:
+        """Return the value of one policy by each estimator; one of them is recommended."""
+        diagnostics = sums.diagnostics
+        summed = {label: one.estimate() for label, one in sums.estimates.items()}
+        bounded = self.bounded(list(summed.values()))
+        found = []
+        for (label, one), (value, ends, beyond) in zip(summed.items(), bounded, strict=True):
+            estimator = self.estimators[label]
+            sentences = (*(each.sentence for each in cautions if each.concerns(estimator)), *beyond)
+            found.append(Estimate(name, label, value, ends, one.threshold, diagnostics, sentences))
         best = recommended(found)
-        of_best, evidence = terms[found.index(best)], about_policy.evidence
-        joint = self.joint(of_best, evidence.bounds, about_policy.cluster)
-        chosen = best._replace(recommended=True, joint=joint)
-        marked = [chosen if one is best else one for one in found]
-        parts = self._slices(best, self.estimators[best.estimator], about_policy, slices)
-        overlap = Overlap.of(evidence.weight, evidence.counts)
-        return EstimatedPolicy(marked, terms, about_policy.cluster, overlap, parts, evidence.bounds)
+        joint = self._joint(summed[best.estimator])
+        return [
+            one._replace(recommended=True, joint=joint) if one is best else one for one in found
+        ]
 
-    def _slices(
-        self,
-        whole: Estimate,
-        estimator: OffPolicyEstimator,
-        about_policy: PolicyEvidence,
-        slices: Sequence[Slice],
-    ) -> list[SliceEstimate]:
+    def slices(self, whole: Estimate, sums: PolicySums) -> list[SliceEstimate]:
         """Return the estimates for the rows of each slice, by the estimator of the ``whole``."""
         found = []
-        for one in slices:
-            rows = about_policy.rows(one.mask)
-            terms = rows.terms(estimator)
-            ((value, interval, beyond),) = self.bounded([terms], rows.evidence.bounds, rows.cluster)
-            diagnostics = Diagnostics.of(rows)
+        for cut, some in sums.slices.items():
+            summed, diagnostics = some.estimates[whole.estimator].estimate(), some.diagnostics
+            ((value, interval, beyond),) = self.bounded([summed])
             cautions = [*rare_reward_cautions(diagnostics), *spread_cautions(diagnostics)]
-            sentences = (*(each.sentence for each in cautions), *beyond)
             estimate = whole._replace(
                 value=value,
                 interval=interval,
-                threshold=terms.threshold,
+                threshold=summed.threshold,
                 diagnostics=diagnostics,
-                cautions=sentences,
+                cautions=(*(each.sentence for each in cautions), *beyond),
                 recommended=True,
+                joint=None,
             )
-            found.append(SliceEstimate(one.column, one.value, estimate))
+            found.append(SliceEstimate(cut.column, cut.value, estimate))
         return found
 
-    def differences(self, policy: EstimatedPolicy, baseline: EstimatedPolicy) -> list[Difference]:
-        """Return the difference of a policy from a baseline by each estimator.
+    def differences(
+        self, estimates: Sequence[Estimate], sums: PolicySums, baseline: str
+    ) -> list[Difference]:
+        """Return the difference of a policy from the baseline by each estimator.
 
         Both were evaluated on the same rows. The logging policy has one estimate, its mean, from
         which all estimates of a policy are subtracted.
         """
-        one_mean = baseline.estimates[0].policy == LOGGING_POLICY
-        others = baseline.terms * len(policy.terms) if one_mean else baseline.terms
-        terms = [difference_of(*pair) for pair in zip(policy.terms, others, strict=True)]
-        if policy.cluster is not None:
-            terms = [clustered(one, policy.cluster) for one in terms]
-        found = intervals_of(
-            terms, self.interval, self.level_of_differences, self.seed, policy.bounds
-        )
-        name = baseline.estimates[0].policy
+        level, rows = self.level_of_differences, round(sums.moments.decisions)
+        summed = [one.difference() for one in sums.estimates.values()]
+        found = differences_of(summed, self.interval, level, self.seed, self.bounds)
         return [
-            Difference(
-                estimate.policy,
-                name,
-                estimate.estimator,
-                *numbers,
-                round(one.decisions),
-                self.level_of_differences,
-                estimate.recommended,
-            )
-            for estimate, numbers, one in zip(policy.estimates, found, policy.terms, strict=True)
+            Difference(one.policy, baseline, one.estimator, *numbers, rows, level, one.recommended)
+            for one, numbers in zip(estimates, found, strict=True)
         ]
 
-    def joint(
-        self,
-        terms: Terms,
-        bounds: tuple[float, float] | None,
-        cluster: Integers | None = None,
-    ) -> ConfidenceInterval | None:
+    def _joint(self, summed: Summed) -> ConfidenceInterval | None:
         """Return the interval that holds together with those of all other policies."""
         if self.policies == 1:
             return None
         each = self._replace(level=1 - (1 - self.level) / self.policies)
-        ((_, interval, _),) = each.bounded([terms], bounds, cluster)
+        ((_, interval, _),) = each.bounded([summed])
         return interval
 
     def bounded(
-        self,
-        terms: Sequence[Terms],
-        bounds: tuple[float, float] | None,
-        cluster: Integers | None = None,
+        self, estimates: Sequence[Summed]
     ) -> list[tuple[float, ConfidenceInterval, list[str]]]:
         """Return value and interval of each estimate, and a sentence if the value was cut off.
 
-        Both are cut off at the ``bounds`` of rewards if these are known, because no policy can earn
+        Both are cut off at the bounds of rewards if these are known, because no policy can earn
         more or less. The value is always inside of its interval.
         """
         rng = np.random.default_rng(self.seed)
-        units = terms if cluster is None else [clustered(one, cluster) for one in terms]
-        intervals = INTERVALS[self.interval](units, self.level, rng)
-        low, high = bounds or (-np.inf, np.inf)
-        found = []
-        for one, ends in zip(terms, intervals, strict=True):
+        intervals = INTERVALS[self.interval](estimates, self.level, rng)
+        low, high = self.bounds or (-np.inf, np.inf)
+        rounding, found = EQUAL_TERMS * (high - low), []
+        for one, ends in zip(estimates, intervals, strict=True):
             value = float(np.clip(one.value, low, high))
             # The percentiles of a bootstrap can lie on one side of the value.
             around = ends.joined(ConfidenceInterval(one.value, one.value))
@@ -655,5 +449,5 @@ class EstimatorSet(NamedTuple):
                 f"the estimate is {one.value:.4g} and was cut off at {value:g}, because "
                 f"rewards are from {low:g} to {high:g}"
             )
-            found.append((value, interval, [sentence] if abs(one.value - value) > 0 else []))
+            found.append((value, interval, [sentence] if abs(one.value - value) > rounding else []))
         return found

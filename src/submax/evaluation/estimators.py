@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
-from submax.evaluation.intervals import Terms, error_of_mean, mean, quantiles, some, total, variance
 from submax.evaluation.log import TrajectoryWeights
+from submax.evaluation.sums import Terms, error_of_mean, mean, quantiles, some, total, variance
 
 
 class Evidence(NamedTuple):
@@ -39,17 +40,23 @@ class Evidence(NamedTuple):
     counts: Floats | None = None
     trajectory: TrajectoryWeights | None = None
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The lowest and the highest possible reward, or observed one if these are not known."""
+        if self.bounds is not None:
+            return self.bounds
+        return float(self.reward.min()), float(self.reward.max())
+
     def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
         """Return the smallest and the largest possible w r for all weights and rewards.
 
         With ``corrects_model`` the terms are Σ_a' π(a' | x) q̂(x, a') + w (r − q̂).
         """
-        observed = (float(self.reward.min()), float(self.reward.max()))
-        low, high = observed if self.bounds is None else self.bounds
+        low, high = self.reward_range
         if corrects_model:
             # Row by row: a row with a large weight and a high prediction cannot reach far upward.
-            ends = self.expected + weight * (np.array([[low], [high]]) - self.predicted)
-            return float(ends.min()), float(ends.max())
+            base = self.expected - weight * self.predicted
+            return float((base + weight * low).min()), float((base + weight * high).max())
         ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
         return float(ends.min()), float(ends.max())
 
@@ -91,7 +98,7 @@ class OffPolicyEstimator(ABC):
     weights of whole actions, logged propensities, a model of the rewards, weights of each slot,
     weights of groups of actions, weights of sessions.
     A caution about one of these is attached to its estimates. ``adds_up`` says that the terms of a
-    row do not depend on other rows, once a threshold is given, so that a log can be read in parts.
+    row depend on other rows only through ``tuned``, so sums over batches of a log add up.
     """
 
     short: ClassVar[str]
@@ -102,6 +109,10 @@ class OffPolicyEstimator(ABC):
     uses_groups: ClassVar[bool] = False
     uses_sessions: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
+
+    def tuned(self, evidence: Evidence) -> Self:
+        """Return the estimator with the parameters that it chooses from the evidence."""
+        return self
 
     @abstractmethod
     def terms(self, evidence: Evidence) -> Terms:
@@ -192,23 +203,60 @@ TUNINGS = {"error": least_error_threshold, "slope": slope_threshold}
 """How a threshold is chosen: by the least estimated error, or by SLOPE."""
 
 
-SMALLEST_MEAN = 1e-300
-"""Lower bound of the mean weight, so that a division by 0 does not occur if all weights are 0."""
-
-
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
     """Return the terms of Σ_i w_i r_i / Σ_i w_i."""
-    terms = Terms(weight * evidence.reward, weight, counts=evidence.counts)
-    value, average = terms.value, max(mean(weight, evidence.counts), SMALLEST_MEAN)
-    # The term of a row is v + w (r − v) / w̄.
-    low, high = evidence._replace(
-        reward=evidence.reward - value, bounds=_relative(evidence.bounds, value)
-    ).reach(weight)
-    return terms._replace(reach=(value + low / average, value + high / average))
+    return Terms(weight * evidence.reward, weight, evidence.reward_range, counts=evidence.counts)
 
 
-def _relative(bounds: tuple[float, float] | None, value: float) -> tuple[float, float] | None:
-    return None if bounds is None else (bounds[0] - value, bounds[1] - value)
+class ThresholdEstimator(OffPolicyEstimator):
+    """An estimator with a threshold of the weights, which is chosen from the data if it is None.
+
+    The threshold is the field named ``parameter``, and the field ``tuning`` says how it is chosen:
+    the one with the least estimated error ("error"), or the smallest one that agrees with larger
+    ones ("slope"). A threshold reduces the variance and adds a bias, for which the confidence
+    interval allows. ``plain`` is the estimator without a threshold.
+    """
+
+    parameter: ClassVar[str] = "threshold"
+    plain: ClassVar[OffPolicyEstimator]
+    tuning: str
+    adds_up: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
+        if self._threshold is not None:
+            positive(self.parameter, self._threshold)
+
+    @property
+    def _threshold(self) -> float | None:
+        given: float | None = getattr(self, self.parameter)
+        return given
+
+    def tuned(self, evidence: Evidence) -> Self:
+        if self._threshold is not None:
+            return self
+        kept_and_lost = partial(self.kept_and_lost, evidence)
+        tried = self.candidates(candidate_thresholds(evidence.weight, evidence.counts))
+        chosen = TUNINGS[self.tuning](tried, kept_and_lost, evidence.counts)
+        return replace(self, **{self.parameter: chosen})  # type: ignore[type-var]  # a dataclass
+
+    def terms(self, evidence: Evidence) -> Terms:
+        used = self._threshold or self.tuned(evidence)._threshold or 0.0
+        kept, _ = self.kept_and_lost(evidence, used)
+        plain = self.plain.terms(evidence)
+        return Terms(kept, None, self.reach(evidence, used), used, plain, evidence.counts)
+
+    def candidates(self, thresholds: Floats) -> Floats:
+        """Return the values of the parameter that are tried, from thresholds of the weights."""
+        return thresholds
+
+    @abstractmethod
+    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
+        """Return the terms with a threshold, and what the threshold removed from each of them."""
+
+    @abstractmethod
+    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
+        """Return the smallest and the largest possible term."""
 
 
 @dataclass(frozen=True)
@@ -248,13 +296,10 @@ class SelfNormalized(OffPolicyEstimator):
 
 
 @dataclass(frozen=True)
-class ClippedInversePropensity(OffPolicyEstimator):
-    """V = (1/n) Σ_i min(w_i, λ) r_i.
+class ClippedInversePropensity(ThresholdEstimator):
+    """V = (1/n) Σ_i min(w_i, λ) r_i, where λ is the ``threshold``.
 
-    λ is the ``threshold``; if it is None, the λ with the least estimated error is used
-    (``tuning`` = "error"), or the smallest one that agrees with larger ones ("slope"). Clipping
-    reduces the variance and adds a bias, which is downward if rewards are not negative. The
-    confidence interval allows for this bias.
+    The bias is downward if rewards are not negative.
 
     Reference: Ionides (2008), Truncated importance sampling; the choice of λ by an estimate of the
     mean squared error follows Wang, Agarwal and Dudík (2017).
@@ -263,27 +308,14 @@ class ClippedInversePropensity(OffPolicyEstimator):
     threshold: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "clipped"
-    adds_up: ClassVar[bool] = True
+    plain: ClassVar[OffPolicyEstimator] = InversePropensity()
 
-    def __post_init__(self) -> None:
-        one_of("tuning", self.tuning, TUNINGS)
-        if self.threshold is not None:
-            positive("threshold", self.threshold)
+    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
+        clipped = np.minimum(evidence.weight, threshold)
+        return clipped * evidence.reward, (evidence.weight - clipped) * evidence.reward
 
-    def terms(self, evidence: Evidence) -> Terms:
-        weight, reward = evidence.weight, evidence.reward
-
-        def terms_and_lost(threshold: float) -> tuple[Floats, Floats]:
-            clipped = np.minimum(weight, threshold)
-            return clipped * reward, (weight - clipped) * reward
-
-        chosen = self.threshold or TUNINGS[self.tuning](
-            candidate_thresholds(weight, evidence.counts), terms_and_lost, evidence.counts
-        )
-        kept, _ = terms_and_lost(chosen)
-        reach = evidence.reach(np.array([0.0, chosen]))
-        plain = InversePropensity().terms(evidence)
-        return Terms(kept, None, reach, chosen, plain, evidence.counts)
+    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
+        return evidence.reach(np.array([0.0, threshold]))
 
 
 @dataclass(frozen=True)
@@ -352,27 +384,23 @@ class SelfNormalizedDoublyRobust(OffPolicyEstimator):
     happen to add up to. It varies less than ``dr`` if the model is off by about the same
     everywhere, and it has a bias of the order 1/n. Without any weight it is ``dr``.
 
-    With the mean weight w̄ and the correction d = Σ w_i (r_i − q̂(x_i, a_i)) / Σ w_i it is ``dr``
-    with the weights w_i / w̄ and the model q̂ + d, whose terms are also those of the delta method.
-
     Reference: Thomas and Brunskill (2016), the weighted doubly robust estimator, for one step.
     """
 
     short: ClassVar[str] = "sndr"
+    adds_up: ClassVar[bool] = True
     uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
         weight = evidence.weight
-        total = float(weight.sum())
-        if not total > 0:
+        if not weight.any():
             return DoublyRobust().terms(evidence)
-        correction = float(weight @ (evidence.reward - evidence.predicted)) / total
-        shifted = evidence._replace(
-            weight=weight * (len(weight) / total),
-            predicted=evidence.predicted + correction,
-            expected=evidence.expected + correction,
+        low, high = evidence.reward_range
+        reach = low - float(evidence.predicted.max()), high - float(evidence.predicted.min())
+        error = evidence.reward - evidence.predicted
+        return Terms(
+            weight * error, weight, reach, counts=evidence.counts, offset=evidence.expected
         )
-        return DoublyRobust().terms(shifted)
 
 
 ROOT_PER_THRESHOLD = 3.0
@@ -382,13 +410,11 @@ ROOT_WITHOUT_SHRINKAGE = 100.0
 
 
 @dataclass(frozen=True)
-class ShrunkDoublyRobust(OffPolicyEstimator):
+class ShrunkDoublyRobust(ThresholdEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
 
-    λ is the ``shrinkage``; if it is None, the λ with the least estimated error is used
-    (``tuning`` = "error"), or the smallest one that agrees with larger ones ("slope"), among
-    values that hardly change weights which are not large. λ = ∞ is the doubly robust estimator,
-    λ = 0 the direct method. The confidence interval allows for the bias of the shrinkage.
+    λ is the ``shrinkage``, chosen among values that hardly change weights which are not large.
+    λ = ∞ is the doubly robust estimator, λ = 0 the direct method.
 
     Reference: Su, Dimakopoulou, Krishnamurthy and Dudík (2020), Doubly robust off-policy
     evaluation with shrinkage; these are their optimistic weights.
@@ -397,42 +423,31 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     shrinkage: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "dr-shrinkage"
-    adds_up: ClassVar[bool] = True
+    parameter: ClassVar[str] = "shrinkage"
+    plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
     uses_model: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        one_of("tuning", self.tuning, TUNINGS)
-        if self.shrinkage is not None:
-            positive("shrinkage (λ)", self.shrinkage)
+    def candidates(self, thresholds: Floats) -> Floats:
+        roots = [*(ROOT_PER_THRESHOLD * thresholds), ROOT_WITHOUT_SHRINKAGE * thresholds[-1]]
+        return np.array(roots) ** 2
 
-    def terms(self, evidence: Evidence) -> Terms:
+    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
         correction = evidence.weight * (evidence.reward - evidence.predicted)
+        kept = correction / (1 + evidence.weight**2 / threshold)
+        return evidence.expected + kept, correction - kept
 
-        def terms_and_lost(root: float) -> tuple[Floats, Floats]:
-            kept = correction / (1 + (evidence.weight / root) ** 2)
-            return evidence.expected + kept, correction - kept
-
-        root = float(np.sqrt(self.shrinkage or 0.0))
-        if self.shrinkage is None:
-            tried = candidate_thresholds(evidence.weight, evidence.counts)
-            roots = np.append(ROOT_PER_THRESHOLD * tried, ROOT_WITHOUT_SHRINKAGE * tried[-1])
-            root = TUNINGS[self.tuning](roots, terms_and_lost, evidence.counts)
+    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
-        reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
-        used = self.shrinkage or float(root**2)
-        kept, _ = terms_and_lost(root)
-        plain = DoublyRobust().terms(evidence)
-        return Terms(kept, None, reach, used, plain, evidence.counts)
+        most = np.minimum(evidence.weight, np.sqrt(threshold) / 2)
+        return evidence.reach(most, corrects_model=True)
 
 
 @dataclass(frozen=True)
-class SwitchDoublyRobust(OffPolicyEstimator):
+class SwitchDoublyRobust(ThresholdEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i 1(w_i ≤ τ) (r_i − q̂(x_i, a_i))].
 
-    A row whose weight exceeds τ is estimated by the model alone. τ is the ``threshold``; if it is
-    None, the τ with the least estimated error is used (``tuning`` = "error"), or the smallest one
-    that agrees with larger ones ("slope"). τ = ∞ is the doubly robust estimator,
-    τ = 0 the direct method. The confidence interval allows for the bias of the switch.
+    A row whose weight exceeds the ``threshold`` τ is estimated by the model alone. τ = ∞ is the
+    doubly robust estimator, τ = 0 the direct method.
 
     Reference: Wang, Agarwal and Dudík (2017), Optimal and adaptive off-policy evaluation in
     contextual bandits.
@@ -441,28 +456,16 @@ class SwitchDoublyRobust(OffPolicyEstimator):
     threshold: float | None = None
     tuning: str = "error"
     short: ClassVar[str] = "switch-dr"
-    adds_up: ClassVar[bool] = True
+    plain: ClassVar[OffPolicyEstimator] = DoublyRobust()
     uses_model: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        one_of("tuning", self.tuning, TUNINGS)
-        if self.threshold is not None:
-            positive("threshold", self.threshold)
-
-    def terms(self, evidence: Evidence) -> Terms:
+    def kept_and_lost(self, evidence: Evidence, threshold: float) -> tuple[Floats, Floats]:
         correction = evidence.weight * (evidence.reward - evidence.predicted)
+        kept = np.where(evidence.weight <= threshold, correction, 0.0)
+        return evidence.expected + kept, correction - kept
 
-        def terms_and_lost(threshold: float) -> tuple[Floats, Floats]:
-            kept = np.where(evidence.weight <= threshold, correction, 0.0)
-            return evidence.expected + kept, correction - kept
-
-        chosen = self.threshold or TUNINGS[self.tuning](
-            candidate_thresholds(evidence.weight, evidence.counts), terms_and_lost, evidence.counts
-        )
-        reach = evidence.reach(np.minimum(evidence.weight, chosen), corrects_model=True)
-        kept, _ = terms_and_lost(chosen)
-        plain = DoublyRobust().terms(evidence)
-        return Terms(kept, None, reach, chosen, plain, evidence.counts)
+    def reach(self, evidence: Evidence, threshold: float) -> tuple[float, float]:
+        return evidence.reach(np.minimum(evidence.weight, threshold), corrects_model=True)
 
 
 @dataclass(frozen=True)
@@ -479,6 +482,7 @@ class MarginalizedInversePropensity(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "mips"
+    adds_up: ClassVar[bool] = True
     uses_weights: ClassVar[bool] = False
     uses_groups: ClassVar[bool] = True
 
@@ -506,6 +510,7 @@ class PseudoInverse(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "pseudo-inverse"
+    adds_up: ClassVar[bool] = True
     uses_weights: ClassVar[bool] = False
     uses_slots: ClassVar[bool] = True
 

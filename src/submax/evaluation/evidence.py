@@ -12,15 +12,8 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.spaces import Space
 from submax.evaluation.estimators import Evidence, OffPolicyEstimator
-from submax.evaluation.intervals import Terms, adjusted, sampled, some
 from submax.evaluation.log import Log, divided_by_fold, renumbered, trajectory_weights
-from submax.evaluation.propensities import (
-    MOST_ROWS,
-    eligible_softmax,
-    fitted_softmax,
-    slot_propensities,
-    with_constant,
-)
+from submax.evaluation.propensities import MOST_ROWS, ChoiceModel, SlotPropensities, random_rows
 from submax.evaluation.reward_models import (
     FOLDS,
     FoldModel,
@@ -28,9 +21,10 @@ from submax.evaluation.reward_models import (
     folds_of,
     polynomial_features,
 )
+from submax.evaluation.sums import Adjustment, Terms, sampled, some
 from submax.evaluation.targets import TargetPolicy, check_same_schema
 from submax.schema.model import reindexed
-from submax.schema.rows import Columns, Standardization
+from submax.schema.rows import Columns
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import TrainedPolicy
 
@@ -82,24 +76,6 @@ UNIFORM_TOLERANCE = 1e-6
 """Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
 
 
-class ActionGroups(NamedTuple):
-    """The group of every action, ``group_of [M]``, and the propensity of each row's group, ``[n]``.
-
-    ``estimated`` says that a model estimated the propensities. They are known if the log was
-    uniform; otherwise a log has only the propensity of the action that was taken.
-    """
-
-    group_of: Integers
-    propensity: Floats
-    estimated: bool
-
-    def probability(self, table: Floats, action: Integers) -> Floats:
-        """Return the probability of the group of each row's action under a policy, ``[n]``."""
-        same = self.group_of[action][:, None] == self.group_of
-        found: Floats = np.where(same, table, 0.0).sum(axis=1)
-        return found
-
-
 def group_index(schema: Schema) -> Integers | None:
     """Return the group of every action: actions with the same categories form a group.
 
@@ -125,41 +101,55 @@ def group_index(schema: Schema) -> Integers | None:
     return np.array([places[key] for key in keys])
 
 
+class ActionGroups:
+    """Groups of actions with the same features: the group of every action, ``group_of [M]``.
+
+    ``estimated`` says that a model estimates the propensities of groups. They are known if the log
+    was uniform; otherwise a log has only the propensity of the action that was taken.
+    """
+
+    def __init__(self, log: Log, group_of: Integers, seed: int) -> None:
+        self.group_of, self._floor = group_of, 0.0
+        self._model: ChoiceModel | None = None
+        counts, group = self._eligible(log), self._group(log)
+        sizes = counts.sum(axis=1)[log.eligible_set]
+        if not np.allclose(log.propensity * sizes, 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
+            row = random_rows(len(log), MOST_ROWS, seed)
+            self._model = ChoiceModel.fitted(log, group, counts > 0, row)
+            self._floor = float(1 / np.sqrt(log.decisions) / counts.shape[1])
+
+    @property
+    def estimated(self) -> bool:
+        """Whether a model estimates the propensities."""
+        return self._model is not None
+
+    def propensity(self, log: Log) -> Floats:
+        """Return the propensity of the group of each row's action, ``[n]``."""
+        counts, group = self._eligible(log), self._group(log)
+        if self._model is not None:
+            return np.maximum(self._model.of_rows(log, group, counts > 0), self._floor)
+        known: Floats = counts[log.eligible_set, group] / counts.sum(axis=1)[log.eligible_set]
+        return known
+
+    def probability(self, table: Floats, action: Integers) -> Floats:
+        """Return the probability of the group of each row's action under a policy, ``[n]``."""
+        same = self.group_of[action][:, None] == self.group_of
+        found: Floats = np.where(same, table, 0.0).sum(axis=1)
+        return found
+
+    def _group(self, log: Log) -> Integers:
+        return self.group_of[log.action[:, 0].astype(np.int64)]
+
+    def _eligible(self, log: Log) -> Integers:
+        """Return the number of eligible actions of each group in each eligible set."""
+        eligible, groups = log.eligible_choices(0), range(int(self.group_of.max()) + 1)
+        return np.stack([eligible[:, self.group_of == one].sum(axis=1) for one in groups], axis=1)
+
+
 def action_groups(log: Log, seed: int) -> ActionGroups | None:
-    """Return the groups of the actions of a log with their propensities; None if there are none."""
+    """Return the groups of the actions of a log; None if there are none."""
     index = group_index(log.schema)
-    if index is None:
-        return None
-    # Number of eligible actions of each group in each eligible set, [sets, groups].
-    eligible = log.eligible_choices(0)
-    counts = np.stack([eligible[:, index == one].sum(axis=1) for one in range(index.max() + 1)], 1)
-    group = index[log.action[:, 0].astype(np.int64)]
-    sizes = counts.sum(axis=1)[log.eligible_set]
-    if np.allclose(log.propensity * sizes, 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
-        return ActionGroups(index, counts[log.eligible_set, group] / sizes, estimated=False)
-    return ActionGroups(index, _estimated(log, group, counts > 0, seed), estimated=True)
-
-
-def _estimated(log: Log, group: Integers, eligible: Booleans, seed: int) -> Floats:
-    """Return the probability of each row's group by a logistic regression on the context."""
-    standardization = Standardization.of(log.parts, log.schema.context.numeric)
-    row = np.arange(len(group))
-    if len(row) > MOST_ROWS:
-        row = np.sort(np.random.default_rng(seed).choice(len(row), MOST_ROWS, replace=False))
-    context = log.schema.context.encode_rows(log.context[row])
-    features = with_constant(context, standardization)
-    count = None if log.count is None else log.count[row]
-    theta = fitted_softmax(features, group[row], eligible[log.eligible_set[row]], count)
-    found, first = np.empty(len(group)), 0
-    for part in log.parts:
-        rows = slice(first, first + len(part.reward))
-        score = with_constant(part.context, standardization) @ theta
-        table = eligible_softmax(score, eligible[log.eligible_set[rows]])
-        found[rows] = table[np.arange(len(score)), group[rows]]
-        first = rows.stop
-    floor = 1 / np.sqrt(log.decisions) / eligible.shape[1]
-    raised: Floats = np.maximum(found, floor)
-    return raised
+    return None if index is None else ActionGroups(log, index, seed)
 
 
 class PolicyEvidence(NamedTuple):
@@ -178,16 +168,8 @@ class PolicyEvidence(NamedTuple):
     covariates: Floats | None = None
 
     def terms(self, estimator: OffPolicyEstimator) -> Terms:
-        """Return the terms of an estimator, adjusted by covariates if it relies on weights.
-
-        They are those of the whole log if these rows are a sample of it.
-        """
-        found = estimator.terms(self.evidence)
-        if self.sampling_weight is not None:
-            found = sampled(found, self.sampling_weight)
-        if self.covariates is None or not estimator.uses_weights or estimator.short == "replay":
-            return found
-        return adjusted(found, self.evidence.weight, self.covariates, self.sampling_weight)
+        """Return the terms of an estimator that is tuned to these rows."""
+        return TunedEstimator.of(estimator, self).terms(self)
 
     def rows(self, mask: Booleans) -> "PolicyEvidence":
         """Return the evidence of some of the rows."""
@@ -198,6 +180,46 @@ class PolicyEvidence(NamedTuple):
             some(self.sampling_weight, mask),
             None if self.covariates is None else self.covariates[mask],
         )
+
+
+class TunedEstimator(NamedTuple):
+    """An estimator with all that it chooses from the data, by which batches are summed up.
+
+    ``adjustment`` is the one by covariates, if the log has any and the estimator relies on weights,
+    and ``plain`` that of the terms without a threshold.
+    """
+
+    estimator: OffPolicyEstimator
+    adjustment: Adjustment | None = None
+    plain: Adjustment | None = None
+
+    @classmethod
+    def of(cls, estimator: OffPolicyEstimator, about: PolicyEvidence) -> "TunedEstimator":
+        """Return an estimator that is tuned to the evidence about a policy."""
+        found = cls(estimator.tuned(about.evidence))
+        covariates, weight = about.covariates, about.evidence.weight
+        if covariates is None or not estimator.uses_weights or estimator.short == "replay":
+            return found
+        terms, sampling = found.terms(about), about.sampling_weight
+        plain = terms.without_threshold
+        return found._replace(
+            adjustment=Adjustment.of(terms, weight, covariates, sampling),
+            plain=None if plain is None else Adjustment.of(plain, weight, covariates, sampling),
+        )
+
+    def terms(self, about: PolicyEvidence) -> Terms:
+        """Return the terms of some rows; those of the whole log if the rows are a sample of it."""
+        found, sampling = self.estimator.terms(about.evidence), about.sampling_weight
+        if sampling is not None:
+            found = sampled(found, sampling)
+        covariates, weight = about.covariates, about.evidence.weight
+        if self.adjustment is None or covariates is None:
+            return found
+        plain = found.without_threshold
+        if plain is not None and self.plain is not None:
+            plain = self.plain.adjusted(plain, weight, covariates, sampling)
+            found = found._replace(without_threshold=plain)
+        return self.adjustment.adjusted(found, weight, covariates, sampling)
 
 
 MOST_LISTED = 4096
@@ -213,43 +235,85 @@ NUMBERS_PER_DRAW = 64
 _LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
 
 
+class LogFacts(NamedTuple):
+    """What one batch does not know about its log.
+
+    ``bounds`` are the lowest and the highest possible reward, or observed one, and ``untaken`` says
+    for each slot which choices no evaluated row took.
+    """
+
+    bounds: tuple[float, float] | None
+    untaken: list[Booleans]
+
+
 class LoggedEvidence:
     """A log on which policies are evaluated, with all that is the same for every policy.
 
     ``numbers [n]`` are the numbers of these rows in the log that the caller has. The others
     are models of the rewards (``model_choice``), cross-fitted so that every row is predicted by a
-    model fitted without it, and the propensities of each slot (``slot_propensity [n, S]``, None for
-    plain arms; ``slots_estimated`` says whether a model estimated them).
+    model fitted without it, the propensities of each slot (``slot_propensity [n, S]``, None for
+    plain arms; ``slots_estimated`` says whether a model estimated them), and groups of actions.
+    What was fitted to these rows is applied to others by ``of_batch``. ``by_number`` says that the
+    folds of a row's decisions depend on its number alone, as other batches of a log need it.
     """
 
     def __init__(
-        self, log: Log, seed: int = 0, reward_model: Any = None, numbers: Integers | None = None
+        self,
+        log: Log,
+        seed: int = 0,
+        reward_model: Any = None,
+        numbers: Integers | None = None,
+        by_number: bool = False,
     ) -> None:
-        numbers = np.arange(len(log)) if numbers is None else numbers
-        if log.count is not None and log.cluster is None:
-            log, _, number = divided_by_fold(log, FOLDS)
-            numbers = numbers[number]
-        self.log, self.numbers = log, numbers
+        self._by_number = by_number
+        self._seed, self.bounds = seed, log.problem.scale.bounds
+        self._set_rows(log, np.arange(len(log)) if numbers is None else numbers)
+        log = self.log
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
         self.model_choice = chosen_models(log, reward_model, seed)
-        self._fold = folds_of(log)
-        self._last_folds: _LastFolds = ((0, 0), [])
+        self.fold = folds_of(log)
         self._rng = np.random.default_rng(seed)
-        self._bounds = log.problem.scale.bounds
-        self.slot_propensity, self.slots_estimated = slot_propensities(log, seed)
-        self.groups = action_groups(log, seed)
-        self._untaken = [
+        self._slots, self.groups = SlotPropensities(log, seed), action_groups(log, seed)
+        self.slot_propensity, self.slots_estimated = self._slots.of(log), self._slots.estimated
+        self.untaken = [
             np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
             for slot, one in enumerate(log.schema.menu.slots)
         ]
+
+    def _set_rows(self, log: Log, numbers: Integers) -> None:
+        if log.count is not None and log.cluster is None and log.fold is None:
+            log, _, number = divided_by_fold(log, FOLDS, numbers if self._by_number else None)
+            numbers = numbers[number]
+        self.log, self.numbers = log, numbers
+        self._last_folds: _LastFolds = ((0, 0), [])
+
+    def of_batch(
+        self, log: Log, numbers: Integers, fold: NDArray[np.int8], known: "LogFacts"
+    ) -> Self:
+        """Return the evidence of other rows, with the models that were fitted to these.
+
+        ``numbers [n]`` are those of the rows in the whole log, and ``fold [n]`` is the model that
+        predicts each row.
+        """
+        part = copy.copy(self)
+        part._set_rows(log, numbers)
+        part.fold = fold if part.log.fold is None else part.log.fold
+        part.bounds, part.untaken = known.bounds, known.untaken
+        part.slot_propensity = self._slots.of(part.log)
+        part._rng = np.random.default_rng([self._seed, int(numbers[0])])
+        for cached in ("_eligible_masks", "_group_propensity"):
+            part.__dict__.pop(cached, None)
+        return part
 
     def about(self, learned: TrainedPolicy | TargetPolicy) -> PolicyEvidence:
         """Return the evidence about a learned policy, or about a policy of another kind."""
         if isinstance(learned, TrainedPolicy):
             check_same_schema(learned, self.log)
-        elif not self._can_list():
+        else:
+            learned = learned.in_rows(self.log, self.numbers)
+        if not isinstance(learned, TrainedPolicy) and not self._can_list():
             raise InputError(
                 f"this log has {self._space.size} joint actions or real-valued ones; policies "
                 f"that give all probabilities are allowed for up to {MOST_LISTED} joint actions: "
@@ -266,22 +330,6 @@ class LoggedEvidence:
         unsupported = np.concatenate([part.unsupported for part in parts])
         return self._about_policy(evidence, unsupported)
 
-    def of_part(
-        self, log: Log, numbers: Integers, fold: NDArray[np.int8], untaken: list[Booleans]
-    ) -> Self:
-        """Return the evidence of other rows, with the models of rewards of these.
-
-        ``numbers [n]`` are those of the rows in the whole log, ``fold [n]`` is the model that
-        predicts each row, and ``untaken`` says for each slot which choices no evaluated row took.
-        The log has plain actions.
-        """
-        part = copy.copy(self)
-        part.log, part.numbers, part._fold = log, numbers, fold
-        part._untaken, part._last_folds = untaken, ((0, 0), [])
-        part.slot_propensity, part.groups = None, None
-        part.__dict__.pop("_eligible_masks", None)
-        return part
-
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
         log = self.log
@@ -297,7 +345,7 @@ class LoggedEvidence:
             predicted=predicted,
             expected=predicted,
             slot_weight=slots,
-            bounds=self._bounds,
+            bounds=self.bounds,
             counts=log.count,
         )
         return self._about_policy(evidence, np.zeros(len(log)))
@@ -312,7 +360,7 @@ class LoggedEvidence:
         """Return the names of the choices that no row of the log took."""
         return [
             choice.name
-            for slot, untaken in zip(self.log.schema.menu.slots, self._untaken, strict=True)
+            for slot, untaken in zip(self.log.schema.menu.slots, self.untaken, strict=True)
             for choice, one in zip(slot.choices, untaken, strict=True)
             if one
         ]
@@ -338,7 +386,7 @@ class LoggedEvidence:
         if self._last_folds[0] != (rows.start, rows.stop):
             found = []
             for number, model in enumerate(self.model_choice.models):
-                fold = np.flatnonzero(self._fold[rows] == number)
+                fold = np.flatnonzero(self.fold[rows] == number)
                 found.append((model, fold, model.features(part.context[fold])))
             self._last_folds = ((rows.start, rows.stop), found)
         return self._last_folds[1]
@@ -368,11 +416,11 @@ class LoggedEvidence:
             of_fold = [slot_table[fold] for slot_table in slot_tables]
             expected[fold] = model.expected(features, table[fold], of_fold)
         slot_probability = slot_probabilities(slot_tables, part.action)
-        unsupported = unsupported_share(slot_tables, self._untaken)
+        unsupported = unsupported_share(slot_tables, self.untaken)
         found = self._evidence(part, rows, probability, expected, slot_probability, unsupported)
         if self.groups is None:
             return found
-        group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
+        group_weight = self.groups.probability(table, index) / self._group_propensity[rows]
         return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
 
     def _learned_table(self, learned: TrainedPolicy, part: Columns, rows: slice) -> Floats:
@@ -412,11 +460,11 @@ class LoggedEvidence:
             each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
             repeated = np.repeat(features, DRAWS, axis=0)
             predicted[each] = model.predict(repeated, drawn[each], powers[each])
-        slots = len(self._untaken)
+        slots = len(self.untaken)
         choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
         slot_probability = (choices == part.action[:, None, :slots]).mean(axis=1)
         unsupported = np.zeros((count, DRAWS), dtype=bool)
-        for slot, untaken in enumerate(self._untaken):
+        for slot, untaken in enumerate(self.untaken):
             unsupported |= untaken[choices[..., slot]]
         expected = predicted.reshape(count, DRAWS).mean(axis=1)
         return self._evidence(
@@ -440,10 +488,14 @@ class LoggedEvidence:
             predicted=self._predicted(part, rows),
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
-            bounds=self._bounds,
+            bounds=self.bounds,
             counts=None if self.log.count is None else self.log.count[rows],
         )
         return PolicyEvidence(evidence, unsupported)
+
+    @cached_property
+    def _group_propensity(self) -> Floats:
+        return np.ones(0) if self.groups is None else self.groups.propensity(self.log)
 
     @cached_property
     def _eligible_masks(self) -> Booleans:

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.policy import Policy
 from submax.core.rewards import Binary
 from submax.evaluation.comparison import Comparison, Progress, compare, named
-from submax.evaluation.estimates import Difference, difference_of
+from submax.evaluation.estimates import Difference
 from submax.evaluation.estimators import make_off_policy
-from submax.evaluation.evidence import LoggedEvidence, PolicyEvidence
-from submax.evaluation.intervals import Terms, clustered, standard_error_of_mean
+from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
+from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
 from submax.evaluation.targets import (
     Specification,
     UnderTrainedWarning,
@@ -120,21 +121,27 @@ class Lead(NamedTuple):
 
 
 class FoldOfRace(NamedTuple):
-    """The terms of the candidates that were evaluated on the same rows, by name."""
+    """The terms of the candidates that were evaluated on the same rows, by name.
+
+    ``cluster [n]`` is the number of each row's cluster, if the log has clusters.
+    """
 
     terms: Mapping[str, Terms]
-    decisions: float
+    cluster: Integers | None = None
 
-    @classmethod
-    def of(cls, evidence: Mapping[str, PolicyEvidence], terms: Mapping[str, Terms]) -> "FoldOfRace":
-        """Return the terms of a fold, those of a cluster added up if the log has clusters."""
-        decisions = next(iter(terms.values())).decisions
-        clusters = {name: one.cluster for name, one in evidence.items()}
-        found = {
-            name: one if (cluster := clusters[name]) is None else clustered(one, cluster)
-            for name, one in terms.items()
-        }
-        return cls(found, decisions)
+    @property
+    def decisions(self) -> float:
+        """The number of decisions."""
+        return next(iter(self.terms.values())).decisions
+
+    def lead(self, first: str, second: str) -> Lead:
+        """Return how much more the first candidate earns than the second one."""
+        units = NO_UNITS
+        if self.cluster is not None:
+            units = Units(self.cluster, int(self.cluster.max()) + 1, clusters=True)
+        terms = self.terms[first], self.terms[second]
+        found = TermSums.of(*terms, terms[0].value, units).difference()
+        return Lead(found.value, found.error)
 
 
 class Race(NamedTuple):
@@ -168,10 +175,9 @@ class Race(NamedTuple):
         total = sum(fold.decisions for fold in both)
         value = variance = 0.0
         for fold in both:
-            terms = difference_of(fold.terms[first], fold.terms[second])
-            value += fold.decisions * terms.value
-            error = standard_error_of_mean(terms.numerator, terms.counts)
-            variance += (fold.decisions * error) ** 2
+            one = fold.lead(first, second)
+            value += fold.decisions * one.value
+            variance += (fold.decisions * one.error) ** 2
         return Lead(value / total, float(np.sqrt(variance)) / total)
 
     def best(self) -> str:
@@ -320,9 +326,8 @@ def raced(
         learned = _learned(others, {name: given[name] for name in contenders}, seed, progress)
         rows = log.log.rows(log.part == held_out).with_estimated_propensities(seed)
         logged = LoggedEvidence(rows, seed)
-        about = {name: logged.about(one) for name, one in learned.items()}
-        terms = {name: one.terms(estimator) for name, one in about.items()}
-        race = race._replace(folds=(*race.folds, FoldOfRace.of(about, terms)))
+        terms = {name: logged.about(one).terms(estimator) for name, one in learned.items()}
+        race = race._replace(folds=(*race.folds, FoldOfRace(terms, rows.cluster)))
         first, contenders = first or learned, race.contenders()
         if len(contenders) == 1:
             break

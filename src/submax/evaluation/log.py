@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, overload
 
 import msgspec
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -16,8 +17,8 @@ from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.summary import LINES, Summary, counted, listed, number, percentage
-from submax.evaluation.intervals import mean, standard_error_of_mean
-from submax.evaluation.propensities import modelled_propensities, with_estimated_propensities
+from submax.evaluation.propensities import with_estimated_propensities
+from submax.evaluation.sums import mean, standard_error_of_mean
 from submax.schema.actions import ChoiceIndices
 from submax.schema.context import Category, ContextSchema
 from submax.schema.rewards import rewards_of
@@ -149,17 +150,49 @@ def order_notes(log: "Log", first: Booleans, by: By) -> Iterator[str]:
         )
 
 
-def divided_by_fold(log: "Log", folds: int) -> DividedLog:
+STEP = np.uint64(0x9E3779B97F4A7C15)
+MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+"""Constants of the generator SplitMix64 (Steele, Lea and Flood, 2014)."""
+
+
+def uniform_of(number: Integers, seed: int) -> Floats:
+    """Return a pseudo-random number from 0 to 1 for the number of each row.
+
+    >>> bool(uniform_of(np.arange(10), 0)[3] == uniform_of(np.array([3]), 0)[0])
+    True
+    """
+    with np.errstate(over="ignore"):
+        mixed: NDArray[np.uint64] = number.astype(np.uint64) + np.uint64(seed + 1) * STEP
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * MIXERS[0]
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * MIXERS[1]
+        mixed ^= mixed >> np.uint64(31)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def divided_by_fold(log: "Log", folds: int, numbers: Integers | None = None) -> DividedLog:
     """Return the log with every decision in a random fold, as many rows as needed.
 
     Without this a fold would contain all of the equal decisions of a row, and the model that
-    predicts them would never have met any of them.
+    predicts them would never have met any of them. With ``numbers [n]`` the folds of a row depend
+    on its number alone.
     """
     count = _counts(log)
-    rng = np.random.default_rng(len(count))
-    drawn = rng.multinomial(count.astype(np.int64), np.full(folds, 1 / folds)).T
-    found = divided_counts(log, drawn.astype(np.float64))
+    if numbers is None:
+        rng = np.random.default_rng(len(count))
+        taken = rng.multinomial(count.astype(np.int64), np.full(folds, 1 / folds)).T
+        drawn: Floats = taken.astype(np.float64)
+    else:
+        left, drawn = count, np.empty((folds, len(count)))
+        for fold in range(folds):
+            chance = uniform_of(numbers, fold + FOLD_SEED)
+            drawn[fold] = scipy.stats.binom.ppf(chance, left, 1 / (folds - fold))
+            left = left - drawn[fold]
+    found = divided_counts(log, drawn)
     return found._replace(log=replace(found.log, fold=found.part))
+
+
+FOLD_SEED = 2
+"""Added to the seed of folds, so that they are independent of samples and splits."""
 
 
 def expanded(log: "Log") -> "Log":
@@ -552,12 +585,23 @@ class Log:
         >>> len(log), log.schema.menu.action([1])
         (3, 'B')
         """
-        from submax.evaluation.reading import LogDeclaration, read_log
-        from submax.evaluation.sources import TextFormat
+        from submax.evaluation.reading import numbered, read_fields
 
-        declared = LogDeclaration(schema, actions, context, rewards, action_features)
-        text = TextFormat(separator, decimal)
-        return cls(**read_log(source, columns or {}, declared, skip_bad_rows, text))
+        fields = read_fields(
+            source,
+            columns=columns,
+            schema=schema,
+            actions=actions,
+            context=context,
+            rewards=rewards,
+            action_features=action_features,
+            skip_bad_rows=skip_bad_rows,
+            separator=separator,
+            decimal=decimal,
+        )
+        if "cluster" in fields:
+            fields["cluster"] = numbered(fields["cluster"])
+        return cls(**fields)
 
     @classmethod
     def from_arrays(
@@ -703,13 +747,6 @@ class Log:
         model is fitted if there are very many.
         """
         return with_estimated_propensities(self, seed)
-
-    def estimated_slot_propensities(self, seed: int) -> Floats:
-        """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``.
-
-        Estimates below the floor of ``estimate_slot_propensities`` are raised to it.
-        """
-        return np.maximum(*modelled_propensities(self, seed))
 
 
 def divided(log: Log, parts: int, by: By, seed: int) -> DividedLog:

@@ -5,54 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
 from submax.core.summary import listed, number, percentage
-from submax.evaluation.diagnostics import PropensityCalibration, calibrations
-from submax.evaluation.estimates import Overlap, SliceEstimate
-from submax.evaluation.intervals import mean
+from submax.evaluation.diagnostics import ChoiceFacts, LogSums, Overlap
+from submax.evaluation.estimates import SliceEstimate
 from submax.evaluation.log import Log
 from submax.schema.context import Category
-
-
-class ChoiceFacts(NamedTuple):
-    """One choice of a slot: its ``rows``, their mean ``reward``, and its ``calibration``.
-
-    The reward is NaN if no row took the choice. The calibration is None if too few rows took it.
-    """
-
-    slot: str
-    name: str
-    rows: int
-    reward: float
-    calibration: PropensityCalibration | None
-
-    def row(self) -> dict[str, Any]:
-        """Return the facts as a row of a table, with the numbers of the calibration."""
-        checked = self.calibration
-        return {
-            "slot": self.slot,
-            "action": self.name,
-            "rows": self.rows,
-            "mean_reward": self.reward,
-            "ratio": None if checked is None else checked.ratio,
-            "z": None if checked is None else checked.z,
-        }
-
-
-def choice_facts(log: Log) -> list[ChoiceFacts]:
-    """Return the facts about every choice, the most frequent choice of each slot first."""
-    checked = {(one.slot, one.choice): one for one in calibrations(log)}
-    found: list[ChoiceFacts] = []
-    for place, slot in enumerate(log.schema.menu.slots):
-        chosen = log.action[:, place].astype(np.int64)
-        rows = np.bincount(chosen, log.count, minlength=len(slot.choices))
-        reward = log.reward if log.count is None else log.count * log.reward
-        earned = np.bincount(chosen, reward, minlength=len(slot.choices))
-        for index in np.argsort(-rows, kind="stable"):
-            name, count = slot.choices[index].name, int(rows[index])
-            mean = float(earned[index] / count) if count else float("nan")
-            found.append(ChoiceFacts(slot.name, name, count, mean, checked.get((slot.name, name))))
-    return found
 
 
 class FieldFacts(NamedTuple):
@@ -107,22 +64,27 @@ class Overview(NamedTuple):
 
     @classmethod
     def of(
-        cls, log: Log, learned_rows: int, settings: Mapping[str, Any], digest: str
+        cls,
+        sums: LogSums,
+        choices: Sequence[ChoiceFacts],
+        sample: Log,
+        learned_rows: int,
+        settings: Mapping[str, Any],
+        digest: str,
     ) -> "Overview":
-        """Return the overview of the evaluated rows of a log, without policies."""
+        """Return the overview of the evaluated rows of a log, without policies.
+
+        The fields of the context are described by a ``sample`` of the rows.
+        """
         return cls(
-            rows=log.decisions,
+            rows=sums.decisions,
             learned_rows=learned_rows,
-            reward_kind=str(log.schema.rewards["kind"]),
-            rewards=_low_mean_high(log.reward, log.count),
-            propensities=_low_mean_high(log.propensity, log.count),
-            estimated=int(log.estimated.sum()),
-            choices=choice_facts(log),
-            fields=field_facts(log),
+            reward_kind=str(sample.schema.rewards["kind"]),
+            rewards=(float(sums.ends[0]), sums.mean_reward, float(sums.ends[-1])),
+            propensities=sums.propensities,
+            estimated=round(sums.estimated),
+            choices=choices,
+            fields=field_facts(sample),
             settings=settings,
             digest=digest,
         )
-
-
-def _low_mean_high(values: Floats, count: Floats | None) -> tuple[float, float, float]:
-    return float(values.min()), mean(values, count), float(values.max())

@@ -1,8 +1,8 @@
 """Propensities that a log does not have, estimated by a model of how it chose its actions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
-from submax.evaluation.intervals import total
-from submax.schema.rows import Columns, Standardization
-from submax.schema.schema import Schema
+from submax.evaluation.sums import total
+from submax.schema.rows import Standardization
 
 if TYPE_CHECKING:
     from submax.evaluation.log import Log
@@ -32,77 +31,6 @@ MOST_STEPS = 200
 """Iterations of L-BFGS; a logistic regression converges in fewer."""
 
 
-def estimate_slot_propensities(
-    schema: Schema,
-    context: NDArray[np.float32],
-    parts: Sequence[Columns],
-    action: NDArray[Any],
-    eligible: Sequence[Booleans],
-    eligible_set: NDArray[np.int32],
-    seed: int,
-    count: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """Return the estimated probability of each row's choice, and its floor, both ``[N, S]``.
-
-    p_s(a_s | x) = softmax(θ_s · (1, x))[a_s], fitted by penalized maximum likelihood; choices that
-    were not eligible have probability 0. The estimates are not yet raised to the floor.
-
-    A model extrapolates, so that an estimate can be much too small, and one row with a huge weight
-    then decides. The floor of choice a is min(1/√N, f_a / 20), where f_a is the share of rows that
-    took a: truncation at √N keeps an importance-weighted mean consistent (Ionides, 2008).
-
-    ``context``, ``parts``, ``action`` and ``eligible_set`` are those of a ``Log``; ``eligible``
-    has for each slot which choices are in each eligible set, ``[sets, choices]``. ``seed`` draws
-    the rows to which the model is fitted if there are more than ``MOST_ROWS``; ``count`` is the
-    number of decisions of each row.
-    """
-    if schema.menu.ranges:
-        raise InputError(
-            "this log has real-valued actions without propensities, which cannot be estimated: "
-            "log the density of each action as its propensity"
-        )
-    standardization = Standardization.of(parts, schema.context.numeric)
-    row = np.arange(len(action))
-    most_choices = max(len(slot.choices) for slot in schema.menu.slots)
-    most_rows = min(MOST_ROWS, MOST_NUMBERS // most_choices)
-    if len(row) > most_rows:
-        row = np.sort(np.random.default_rng(seed).choice(len(row), most_rows, replace=False))
-    features = with_constant(schema.context.encode_rows(context[row]), standardization)
-    counted = None if count is None else count[row]
-    models = [
-        fitted_softmax(features, action[row, slot], mask[eligible_set[row]], counted)
-        for slot, mask in enumerate(eligible)
-    ]
-    estimates = np.empty(action.shape)
-    first = 0
-    for part in parts:
-        rows = slice(first, first + len(part.reward))
-        features = with_constant(part.context, standardization)
-        for slot, (theta, mask) in enumerate(zip(models, eligible, strict=True)):
-            probabilities = eligible_softmax(features @ theta, mask[eligible_set[rows]])
-            chosen = action[rows, slot]
-            estimates[rows, slot] = probabilities[np.arange(len(chosen)), chosen]
-        first = rows.stop
-    return estimates, _floors(action, [len(slot.choices) for slot in schema.menu.slots], count)
-
-
-def _floors(action: NDArray[Any], sizes: Sequence[int], count: Floats | None) -> Floats:
-    """Return the lowest propensity of each row's choice in each slot, ``[N, S]``."""
-    decisions = total(action, count)
-    floors = np.empty((len(action), len(sizes)))
-    for slot, size in enumerate(sizes):
-        chosen = action[:, slot].astype(np.int64)
-        frequency = np.bincount(chosen, count, minlength=size) / decisions
-        floors[:, slot] = np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency)[chosen]
-    return floors
-
-
-def with_constant(context: NDArray[np.float32], standardization: Standardization) -> Floats:
-    """Return the features of a linear model: 1 and the standardized context, ``[n, 1 + D]``."""
-    standardized = standardization.apply(context.astype(np.float64))
-    return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
-
-
 def eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
     """Return the softmax of the scores over the eligible choices."""
     score = np.where(eligible, score, -np.inf)
@@ -112,13 +40,62 @@ def eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
     return score
 
 
-def fitted_softmax(
-    features: Floats, chosen: NDArray[Any], eligible: Booleans, count: Floats | None = None
-) -> Floats:
-    """Return the coefficients ``[1 + D, choices]`` of a multinomial logistic regression.
+class ChoiceModel(NamedTuple):
+    """p(a | x) = softmax(θ · (1, x))[a] over eligible choices, by penalized maximum likelihood.
 
-    ``count`` is the number of decisions of each row.
+    x is the standardized context, and ``theta`` has the coefficients ``[1 + D, choices]``.
     """
+
+    standardization: Standardization
+    theta: Floats
+
+    @classmethod
+    def fitted(
+        cls,
+        log: "Log",
+        chosen: NDArray[Any],
+        eligible: Booleans,
+        row: Integers,
+        standardization: Standardization | None = None,
+    ) -> "ChoiceModel":
+        """Return the model of the choices ``chosen [N]`` of a log, fitted to some of its rows.
+
+        ``eligible [sets, choices]`` says which choices each of the log's eligible sets has.
+        """
+        standardization = standardization or Standardization.of(
+            log.parts, log.schema.context.numeric
+        )
+        features = _with_constant(log.schema.context.encode_rows(log.context[row]), standardization)
+        count = None if log.count is None else log.count[row]
+        mask = eligible[log.eligible_set[row]]
+        return cls(standardization, _fitted_softmax(features, chosen[row], mask, count))
+
+    def table(self, context: NDArray[np.float32], eligible: Booleans | None = None) -> Floats:
+        """Return the probabilities of all choices in encoded contexts, ``[n, choices]``."""
+        score = _with_constant(context, self.standardization) @ self.theta
+        return eligible_softmax(score, np.ones_like(score, bool) if eligible is None else eligible)
+
+    def of_rows(self, log: "Log", chosen: NDArray[Any], eligible: Booleans) -> Floats:
+        """Return the probability of the choice of each row of a log."""
+        found, first = np.empty(len(log)), 0
+        for part in log.parts:
+            rows = slice(first, first + len(part.reward))
+            table = self.table(part.context, eligible[log.eligible_set[rows]])
+            found[rows] = table[np.arange(len(table)), chosen[rows]]
+            first = rows.stop
+        return found
+
+
+def _with_constant(context: NDArray[np.float32], standardization: Standardization) -> Floats:
+    """Return the features of a linear model: 1 and the standardized context, ``[n, 1 + D]``."""
+    standardized = standardization.apply(context.astype(np.float64))
+    return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
+
+
+def _fitted_softmax(
+    features: Floats, chosen: NDArray[Any], eligible: Booleans, count: Floats | None
+) -> Floats:
+    """Return the coefficients of a multinomial logistic regression, ``[1 + D, choices]``."""
     shape = (features.shape[1], eligible.shape[1])
     row: Integers = np.arange(len(chosen))
     taken = np.zeros(eligible.shape)
@@ -147,13 +124,73 @@ def fitted_softmax(
     return theta
 
 
-def with_estimated_propensities(log: "Log", seed: int) -> "Log":
-    """Return the log with unknown propensities filled in, and notes that say how many."""
-    log = _with_products_of_slots(log)
+class PropensityModel:
+    """Estimates the propensity of each slot's choice from the context.
+
+    Slots are treated as chosen independently. A model extrapolates, so an estimate can be much too
+    small, and one row with a huge weight then decides. So estimates of choice a are raised to the
+    floor min(1/√N, f_a / 20), where f_a is the share of rows that took a: truncation at √N keeps an
+    importance-weighted mean consistent (Ionides, 2008).
+
+    The model is fitted to the rows of a log, to random ones (by ``seed``) if there are more than
+    ``MOST_ROWS``; it then estimates the propensities of these and of other rows.
+    """
+
+    def __init__(self, log: "Log", seed: int) -> None:
+        menu = log.schema.menu
+        if menu.ranges:
+            raise InputError(
+                "this log has real-valued actions without propensities, which cannot be estimated: "
+                "log the density of each action as its propensity"
+            )
+        sizes = [len(slot.choices) for slot in menu.slots]
+        row = random_rows(len(log), min(MOST_ROWS, MOST_NUMBERS // max(sizes)), seed)
+        standardization = Standardization.of(log.parts, log.schema.context.numeric)
+        self._models, self._floors = list[ChoiceModel](), list[Floats]()
+        decisions = total(log.reward, log.count)
+        for slot, (chosen, eligible) in enumerate(_slots(log)):
+            self._models.append(ChoiceModel.fitted(log, chosen, eligible, row, standardization))
+            frequency = np.bincount(chosen, log.count, minlength=sizes[slot]) / decisions
+            self._floors.append(np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency))
+
+    def estimates(self, log: "Log") -> tuple[Floats, Floats]:
+        """Return the estimated propensity of each slot's choice, and its floor, ``[N, S]``."""
+        pairs = [
+            (model.of_rows(log, chosen, eligible), floor[chosen])
+            for model, floor, (chosen, eligible) in zip(
+                self._models, self._floors, _slots(log), strict=True
+            )
+        ]
+        estimates, floors = (np.stack(one, axis=1) for one in zip(*pairs, strict=True))
+        return estimates, floors
+
+
+def random_rows(rows: int, most: int, seed: int) -> Integers:
+    """Return the numbers of all rows, or of ``most`` random ones, in their order."""
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+
+
+def _slots(log: "Log") -> Iterator[tuple[Integers, Booleans]]:
+    """Yield the choices of each slot, and which of them are in each eligible set."""
+    for slot in range(len(log.schema.menu.slots)):
+        yield log.action[:, slot].astype(np.int64), log.eligible_choices(slot)
+
+
+def with_estimated_propensities(
+    log: "Log", seed: int, model: PropensityModel | None = None
+) -> "Log":
+    """Return the log with unknown propensities filled in, and notes that say how many.
+
+    They are the products of the slots' propensities if these were logged, otherwise estimates of a
+    ``model``, by default of one that is fitted to this log.
+    """
+    log = with_products_of_slots(log)
     gaps = np.isnan(log.propensity)
     if not gaps.any():
         return log
-    estimates, floors = modelled_propensities(log, seed)
+    estimates, floors = (model or PropensityModel(log, seed)).estimates(log)
     raised = np.maximum(estimates, floors)
     factor = np.where(gaps, (raised / estimates).prod(axis=1), 1.0)
     notes = [f"{int(gaps.sum())} propensities are not in the log: a model estimated them"]
@@ -174,22 +211,8 @@ def with_estimated_propensities(log: "Log", seed: int) -> "Log":
     )
 
 
-def modelled_propensities(log: "Log", seed: int) -> tuple[Floats, Floats]:
-    """Return a model's estimate of each slot's propensity, and its floor, both ``[N, S]``."""
-    eligible = [log.eligible_choices(slot) for slot in range(len(log.schema.menu.slots))]
-    return estimate_slot_propensities(
-        log.schema,
-        log.context,
-        log.parts,
-        log.action,
-        eligible,
-        log.eligible_set,
-        seed,
-        log.count,
-    )
-
-
-def _with_products_of_slots(log: "Log") -> "Log":
+def with_products_of_slots(log: "Log") -> "Log":
+    """Return the log with products of slots' propensities in place of unknown propensities."""
     if log.slot_propensity is None or not np.isnan(log.propensity).any():
         return log
     product = log.slot_propensity.prod(axis=1)
@@ -203,21 +226,43 @@ UNIFORM_TOLERANCE = 1e-6
 """Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
 
 
-def slot_propensities(log: "Log", seed: int) -> tuple[Floats | None, bool]:
-    """Return the propensity of each slot's choice, and whether a model estimated any of them.
+class SlotPropensities:
+    """The propensity of each slot's choice: logged, uniform, or estimated by a model.
 
-    The propensities are None for plain arms and for actions with real-valued parts.
+    Which of them holds is decided by one log, and then applied to batches of the same log.
+    ``estimated`` says that a model estimated some of them. ``known`` is False for plain arms and
+    for actions with real-valued parts, which have none.
     """
-    menu = log.schema.menu
-    if len(menu.slots) < 2 or menu.ranges:
-        return None, False
-    if log.slot_propensity is not None:
-        gaps = np.isnan(log.slot_propensity)
-        if not gaps.any():
-            return log.slot_propensity, bool(log.estimated.any())
-        return np.where(gaps, log.estimated_slot_propensities(seed), log.slot_propensity), True
-    sizes = np.array([[len(indices) for indices in eligible] for eligible in log.eligible_sets])
-    sizes = sizes[log.eligible_set]
-    if np.allclose(log.propensity * sizes.prod(axis=1), 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
-        return 1.0 / sizes, False
-    return log.estimated_slot_propensities(seed), True
+
+    def __init__(self, log: "Log", seed: int) -> None:
+        menu, logged = log.schema.menu, log.slot_propensity
+        self.known = len(menu.slots) > 1 and not menu.ranges
+        self.estimated, self._model = False, None
+        if not self.known:
+            return
+        if logged is not None:
+            gaps = bool(np.isnan(logged).any())
+            self.estimated = gaps or bool(log.estimated.any())
+            self._model = PropensityModel(log, seed) if gaps else None
+        elif not np.allclose(
+            log.propensity * _eligible_sizes(log).prod(axis=1), 1, rtol=0, atol=UNIFORM_TOLERANCE
+        ):
+            self.estimated, self._model = True, PropensityModel(log, seed)
+
+    def of(self, log: "Log") -> Floats | None:
+        """Return the propensities of the rows of a log, ``[N, S]``; None if there are none."""
+        if not self.known:
+            return None
+        if self._model is None:
+            logged = log.slot_propensity
+            return 1.0 / _eligible_sizes(log) if logged is None else logged
+        modelled: Floats = np.maximum(*self._model.estimates(log))
+        if log.slot_propensity is None:
+            return modelled
+        return np.where(np.isnan(log.slot_propensity), modelled, log.slot_propensity)
+
+
+def _eligible_sizes(log: "Log") -> Floats:
+    """Return the number of eligible choices of each slot in each row, ``[N, S]``."""
+    sizes = [[len(indices) for indices in eligible] for eligible in log.eligible_sets]
+    return np.array(sizes, dtype=np.float64)[log.eligible_set]

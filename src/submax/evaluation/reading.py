@@ -330,11 +330,28 @@ still wait for their reward. Only the former are read."""
 class LogDeclaration(NamedTuple):
     """What a caller declares about a log: a whole ``schema``, or actions, context and rewards."""
 
-    schema: Schema | None
-    actions: object
-    context: object
-    rewards: object
-    action_features: object
+    schema: Schema | None = None
+    actions: object = None
+    context: object = None
+    rewards: object = None
+    action_features: object = None
+
+
+def read_fields(
+    source: Any,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    skip_bad_rows: bool = False,
+    separator: str = ",",
+    decimal: str = ".",
+    **declared: Any,
+) -> dict[str, Any]:
+    """Return the values of the fields of a ``Log``, but the ids of clusters, not their numbers.
+
+    The arguments are those of ``Log.read``.
+    """
+    text = TextFormat(separator, decimal)
+    return read_log(source, columns or {}, LogDeclaration(**declared), skip_bad_rows, text)
 
 
 def read_log(
@@ -344,7 +361,7 @@ def read_log(
     skip_bad_rows: bool,
     text: TextFormat = PLAIN,
 ) -> dict[str, Any]:
-    """Return the values of the fields of a ``Log``."""
+    """Return the values of the fields of a ``Log``; the cluster of a row is an id."""
     opened = open_source(source, text)
     names = find_columns(opened.columns, columns)
     schema = declared.schema or opened.schema
@@ -546,9 +563,8 @@ class _LogReader:
             menu, unused = described_menu(menu, self._features)
             notes += unused
         context = self._context.finished(columns["context"])
-        for name in ("cluster", "session"):
-            if name in columns:
-                columns[name] = numbered(columns[name])
+        if "session" in columns:
+            columns["session"] = numbered(columns["session"])
         if "session" in columns:
             columns.setdefault("cluster", columns["session"])
         binary = np.isin(columns["reward"], (0, 1)).all()

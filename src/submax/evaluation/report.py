@@ -13,15 +13,14 @@ from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.serialization import atomic_write
 from submax.core.summary import number, percentage
-from submax.evaluation.diagnostics import kind_of
+from submax.evaluation.diagnostics import Overlap, kind_of
 from submax.evaluation.estimates import (
     DECISION,
-    LOGGING_POLICY,
     MOST_NAMED,
     Estimate,
-    Overlap,
     rule_of,
 )
+from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.overview import Overview
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
-from submax.evaluation.intervals import mean, some
 from submax.evaluation.log import Log
+from submax.evaluation.sums import mean, some
 from submax.models.classifiers import class_by_name, copied, seeded
 from submax.models.regression.bayesian import (
     Posterior,

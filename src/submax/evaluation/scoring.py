@@ -40,7 +40,7 @@ def scores(
     if len(menu.slots) != 1 or menu.ranges:
         raise InputError(
             "the policy has actions of several parts, and only plain actions are scored: decide "
-            "in Python, Learned.probabilities",
+            "in Python, TrainedPolicy.probabilities",
             parameter="policy",
         )
     opened = open_source(source, text)

@@ -1,5 +1,6 @@
 """Policies that are evaluated on a log: learned ones, their variants, and those given otherwise."""
 
+import copy
 import dataclasses
 import fnmatch
 from abc import ABC, abstractmethod
@@ -16,14 +17,13 @@ from submax.core.numerics import sharpened
 from submax.core.policy import Policy
 from submax.core.summary import listed
 from submax.evaluation.log import By, Log, data_frame, divided_by_split, expanded
-from submax.evaluation.propensities import eligible_softmax, fitted_softmax, with_constant
+from submax.evaluation.propensities import ChoiceModel
 from submax.evaluation.reward_models import FoldModel, chosen_models
 from submax.models.training import Training, most_steps
 from submax.policies import make_policy
 from submax.policies.greedy_regression import Tempered
 from submax.policies.specification import table_of
 from submax.schema.context import Category
-from submax.schema.rows import Standardization
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import MOST_ROWS, Provenance, TrainedPolicy
 
@@ -48,6 +48,10 @@ class TargetPolicy(ABC):
 
     def learned_from(self, log: Log, seed: int) -> "TargetPolicy":
         """Return the policy after it has learned from the rows of a log."""
+        return self
+
+    def in_rows(self, log: Log, numbers: Integers) -> "TargetPolicy":
+        """Return the policy for some rows of a log, of which ``numbers`` are the numbers."""
         return self
 
     @abstractmethod
@@ -295,39 +299,58 @@ def check_pattern(pattern: str) -> None:
         )
 
 
-def probability_columns(log: Log, pattern: str) -> GivenProbabilities:
-    """Return the policy whose probabilities are the columns that match a pattern.
+class ColumnPolicy(TargetPolicy):
+    """The policy ``columns=PATTERN``: its probability of an action is a column of the log.
 
     The part of a column's name that the star of the pattern stands for is the name of an action.
-    Every action of the log needs a column.
+    Every action of the log needs a column. The probabilities are known for rows of a log, given to
+    ``in_rows``.
     """
-    check_pattern(pattern)
-    slots = log.schema.menu.slots
-    if len(slots) != 1 or log.schema.menu.ranges:
-        raise InputError(
-            f"{COLUMNS}{pattern} was given, and this log has several slots or real-valued actions; "
-            "columns of probabilities are allowed for plain actions: give an array [rows, joint "
-            "actions] in Python",
-            parameter="policies",
-        )
-    before, after = (len(part) for part in pattern.split(ANY))
-    place = {
-        name[before : len(name) - after]: number
-        for number, name in enumerate(log.probability_names)
-        if fnmatch.fnmatchcase(name, pattern)
-    }
-    names = [choice.name for choice in slots[0].choices]
-    missing, unknown = [one for one in names if one not in place], sorted(set(place) - set(names))
-    if missing or unknown or log.probability is None:
-        found = f"columns for {listed(list(place))}" if place else "no such column was read"
-        raise InputError(
-            f"{COLUMNS}{pattern}: {found}, and the actions of the log are {listed(names)}; one "
-            "column for each action is allowed: declare all actions, and read the columns with "
-            f"columns={{'probability': {pattern!r}}}",
-            parameter="policies",
-        )
-    table = log.probability[:, np.array([place[one] for one in names])]
-    return GivenProbabilities(table, f"{COLUMNS}{pattern}")
+
+    def __init__(self, pattern: str, log: Log) -> None:
+        check_pattern(pattern)
+        self.name, menu = f"{COLUMNS}{pattern}", log.schema.menu
+        if len(menu.slots) != 1 or menu.ranges:
+            raise InputError(
+                f"{self.name} was given, and this log has several slots or real-valued actions; "
+                "columns of probabilities are allowed for plain actions: give an array [rows, "
+                "joint actions] in Python",
+                parameter="policies",
+            )
+        before, after = (len(part) for part in pattern.split(ANY))
+        place = {
+            name[before : len(name) - after]: number
+            for number, name in enumerate(log.probability_names)
+            if fnmatch.fnmatchcase(name, pattern)
+        }
+        names = [choice.name for choice in menu.slots[0].choices]
+        if set(place) != set(names) or log.probability is None:
+            found = f"columns for {listed(list(place))}" if place else "no such column was read"
+            raise InputError(
+                f"{self.name}: {found}, and the actions of the log are {listed(names)}; one "
+                "column for each action is allowed: declare all actions, and read the columns with "
+                f"columns={{'probability': {pattern!r}}}",
+                parameter="policies",
+            )
+        self._places, self._numbers = [place[one] for one in names], np.zeros(0, dtype=np.int64)
+        self._table: Floats | None = None
+
+    def in_rows(self, log: Log, numbers: Integers) -> "ColumnPolicy":
+        found = copy.copy(self)
+        found._numbers = numbers
+        found._table = None if log.probability is None else log.probability[:, self._places]
+        return found
+
+    def probabilities(
+        self, schema: Schema, context: NDArray[np.float32], numbers: Integers
+    ) -> Floats:
+        if self._table is None:
+            raise InputError(
+                f"{self.name} was asked for probabilities without rows of the log; it knows them "
+                "for rows of a log: call in_rows first"
+            )
+        rows = self._table[np.searchsorted(self._numbers, numbers)]
+        return checked_probabilities(rows, len(numbers), schema, self.name)
 
 
 class ClassifierPolicy(TargetPolicy):
@@ -548,6 +571,11 @@ class Sharpened(TargetPolicy):
         learned = learn_one(log, self._policy, seed=seed, keep_rows=0)
         return Sharpened(learned, self._temperature, self.name)
 
+    def in_rows(self, log: Log, numbers: Integers) -> TargetPolicy:
+        if not isinstance(self._policy, TargetPolicy):
+            return self
+        return Sharpened(self._policy.in_rows(log, numbers), self._temperature, self.name)
+
     def probabilities(
         self, schema: Schema, context: NDArray[np.float32], numbers: Integers
     ) -> Floats:
@@ -575,13 +603,8 @@ class PolicyOfLog(TargetPolicy):
             )
         self.name, self._schema = name, log.schema
         row = np.arange(0, len(log), -(-len(log) // MOST_MODELLED))
-        self._standardization = Standardization.of(log.parts, log.schema.context.numeric)
-        features = with_constant(
-            log.schema.context.encode_rows(log.context[row]), self._standardization
-        )
-        eligible = log.eligible_choices(0)[log.eligible_set[row]]
-        count = None if log.count is None else log.count[row]
-        self._theta = fitted_softmax(features, log.action[row, 0], eligible, count)
+        chosen = log.action[:, 0].astype(np.int64)
+        self._model = ChoiceModel.fitted(log, chosen, log.eligible_choices(0), row)
 
     def probabilities(
         self, schema: Schema, context: NDArray[np.float32], numbers: Integers
@@ -592,8 +615,7 @@ class PolicyOfLog(TargetPolicy):
                 "schema of the log, Log.read(other, schema=log.schema)",
                 parameter="policies",
             )
-        score = with_constant(context, self._standardization) @ self._theta
-        return eligible_softmax(score, np.ones(score.shape, dtype=bool))
+        return self._model.table(context)
 
 
 MOST_MODELLED = 200_000
@@ -630,3 +652,14 @@ def learns(candidate: Any) -> bool:
     if isinstance(candidate, TargetPolicy):
         return candidate.learns
     return not isinstance(candidate, TrainedPolicy)
+
+
+def policy_notes(name: str, candidate: Any, target: Any, rows: int) -> Iterator[str]:
+    """Yield sentences about a policy that has learned from some ``rows`` of a log."""
+    if learns(candidate) and not isinstance(candidate, TargetPolicy):
+        for sentence in training_warnings(target.policy, rows):
+            yield f"{name}: {sentence}"
+    learned = target.base if isinstance(target, TargetPolicy) else target
+    ignores = learned is not None and not learned.policy.traits.uses_context
+    if ignores and learned.schema.context.width:
+        yield f"{name} does not look at the context"

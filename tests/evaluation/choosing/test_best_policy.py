@@ -5,8 +5,8 @@ import pytest
 from refusals import raises_code
 
 from submax.evaluation import Log, compare, learn, learn_best
-from submax.evaluation.intervals import Terms
 from submax.evaluation.learning import FoldOfRace, Race, standard_candidates
+from submax.evaluation.sums import Terms
 from submax.schema.trained_policy import TrainedPolicy
 
 GIVEN = ["random", "linucb", "linucb@greedy"]
@@ -94,7 +94,7 @@ def race_of(rng, means, spread=1.0, sizes=SIZES):
             name: Terms(mean + shared + spread * rng.normal(size=size))
             for name, mean in means.items()
         }
-        folds.append(FoldOfRace(terms, float(size)))
+        folds.append(FoldOfRace(terms))
     return Race(list(means), tuple(folds))
 
 

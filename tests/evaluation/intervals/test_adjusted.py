@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from submax.evaluation import Log, compare
-from submax.evaluation.intervals import Terms, adjusted, normal, sampled
+from submax.evaluation.intervals import normal
+from submax.evaluation.sums import Adjustment, Terms, sampled
 
 ROWS = 300
+
+
+def adjusted(terms, *columns):
+    return Adjustment.of(terms, *columns).adjusted(terms, *columns)
 
 
 def log_of(rng, rows=ROWS):
@@ -26,7 +31,7 @@ def test_the_value_is_unchanged_in_expectation_and_varies_less(seed):
         plain = Terms(weight * reward)
         better = adjusted(plain, weight, visits[:, None])
         values[number] = plain.value, better.value
-        [ends] = normal([better], 0.95, rng)
+        [ends] = normal([better.summed()], 0.95, rng)
         covered += ends.low <= 5.27 <= ends.high
     error = values.std(axis=0) / np.sqrt(logs)
     # The bias of the adjustment is of the order of its variance.
@@ -64,7 +69,7 @@ def test_a_covariate_that_says_nothing_changes_little_and_constants_nothing(seed
     assert useless.value == pytest.approx(constant.value, abs=0.5 * error)
     # All weights are 1: there is nothing to adjust.
     same = adjusted(Terms(reward), np.ones(5000), rng.normal(size=(5000, 2)))
-    np.testing.assert_array_equal(same.numerator, reward)
+    np.testing.assert_array_equal(same.influence(), reward)
 
 
 def test_counts_are_those_of_the_expanded_rows(seed):
@@ -75,7 +80,7 @@ def test_counts_are_those_of_the_expanded_rows(seed):
     rows = np.repeat(np.arange(40), counts)
     wanted = adjusted(Terms((weight * reward)[rows]), weight[rows], x[rows])
     assert found.value == pytest.approx(wanted.value)
-    np.testing.assert_allclose(found.numerator[rows], wanted.numerator)
+    np.testing.assert_allclose(found.influence()[rows], wanted.influence())
 
 
 def test_a_sample_is_adjusted_without_bias(seed):

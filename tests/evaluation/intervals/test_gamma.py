@@ -2,10 +2,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from submax.evaluation import intervals
 from submax.evaluation.estimators import make_off_policy
-from submax.evaluation.intervals import Terms, gamma, normal
+from submax.evaluation.sums import Terms
 
 LEVEL = 0.95
+
+
+def gamma(terms, level, rng):
+    return intervals.gamma([one.summed() for one in terms], level, rng)
+
+
+def normal(terms, level, rng):
+    return intervals.normal([one.summed() for one in terms], level, rng)
 
 
 def shifted_gamma(tail, mean, second, third):

@@ -1,15 +1,22 @@
-import importlib
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from submax.evaluation.intervals import INTERVALS, Terms, bernstein, bootstrap, normal, sequential
+from submax.evaluation import intervals
+from submax.evaluation.sums import Terms
 
-bootstrap_module = importlib.import_module("submax.evaluation.intervals")
+
+def of_terms(method):
+    return lambda terms, level, rng: method([one.summed() for one in terms], level, rng)
+
+
+INTERVALS = {name: of_terms(method) for name, method in intervals.INTERVALS.items()}
+normal, bootstrap, bernstein, sequential = (
+    INTERVALS[name] for name in ("normal", "bootstrap", "bernstein", "sequential")
+)
 Z = stats.norm.ppf(0.975)
 # Standard error of the 2.5 % quantile of 1000 normal numbers, in their standard deviations.
-QUANTILE_ERROR = np.sqrt(0.025 * 0.975 / bootstrap_module.RESAMPLES) / stats.norm.pdf(Z)
+QUANTILE_ERROR = np.sqrt(0.025 * 0.975 / intervals.RESAMPLES) / stats.norm.pdf(Z)
 
 
 def weighted(rng, shape):
@@ -94,7 +101,7 @@ def test_bootstrap_of_blocks_is_normal_for_independent_rows(rows, rng):
 
 
 def test_a_shorter_last_block_does_not_move_the_estimate(rng, monkeypatch):
-    monkeypatch.setattr(bootstrap_module, "BLOCKS", 8)
+    monkeypatch.setattr(intervals, "BLOCKS", 8)
     # Seven blocks of seven rows and one of a single row, all of the same mean.
     [constant, ratio] = bootstrap(
         [Terms(np.full(50, 3.0)), Terms(np.arange(50) * 2.0, np.arange(50) * 1.0)], 0.95, rng
@@ -106,7 +113,7 @@ def test_a_shorter_last_block_does_not_move_the_estimate(rng, monkeypatch):
 def test_blocks_hold_rows_that_depend_on_their_neighbours(rng, monkeypatch):
     y = np.repeat(rng.normal(0.0, 1.0, 500), 10)
     alone = bootstrap([Terms(y)], 0.95, rng)[0]
-    monkeypatch.setattr(bootstrap_module, "BLOCKS", 500)
+    monkeypatch.setattr(intervals, "BLOCKS", 500)
     blocks = bootstrap([Terms(y)], 0.95, rng)[0]
     # Ten equal neighbours are one row, so that the truth is √10 times as wide.
     tolerance = 5 * QUANTILE_ERROR / (Z * np.sqrt(2)) * np.sqrt(2)

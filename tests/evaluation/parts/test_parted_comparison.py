@@ -7,7 +7,7 @@ from distributed import LocalCluster
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log, PartedLog, batch_comparison, batches, compare
+from submax.evaluation import Log, PartedLog, batches, compare, compare_rewards
 from submax.evaluation.estimators import OFF_POLICY
 from submax.testing.examples import examples_of
 
@@ -94,8 +94,11 @@ def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, in
     options = {"interval": interval, "baseline": baseline}
     if interval == "normal":
         # All estimators whose terms can be added up, with thresholds that are given or chosen.
-        made = list(examples_of(OFF_POLICY))
-        options["estimators"] = [{"kind": one.short, **asdict(one)} for one in made if one.adds_up]
+        options["estimators"] = [
+            {"kind": one.short, **asdict(one)}
+            for one in examples_of(OFF_POLICY)
+            if one.adds_up and not one.uses_groups and not one.uses_slots
+        ]
     parts, whole = (compare(one, policies, **options) for one in (parted, log))
     check_same(parts, whole)
 
@@ -155,7 +158,7 @@ def test_a_dask_cluster_gives_the_same(folder_of, seed):
 
 
 def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch):
-    monkeypatch.setattr(batch_comparison, "FEWEST_PARALLEL", 0)
+    monkeypatch.setattr(batches, "FEWEST_PARALLEL", 0)
     log = PartedLog.open(folder_of(table_of(0, 100)), jobs=2)
     with raises_code("invalid-input"):
         compare(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
@@ -164,7 +167,7 @@ def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monke
 @pytest.mark.slow
 def test_processes_give_the_same(folder_of, seed, monkeypatch):
     folder = folder_of(table_of(seed, 1000))
-    monkeypatch.setattr(batch_comparison, "FEWEST_PARALLEL", 0)
+    monkeypatch.setattr(batches, "FEWEST_PARALLEL", 0)
     found = compare(PartedLog.open(folder, jobs=2), {"counts": "rcp-submax"})
     check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
 
@@ -172,19 +175,82 @@ def test_processes_give_the_same(folder_of, seed, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "role"),
     [
-        ({"user": np.arange(100) // 2}, {"cluster": "user"}),
-        ({"propensity": [None, *[0.5] * 99]}, {}),
-        ({"at": np.arange(100)[::-1].copy()}, {"time": "at"}),
-        ({"action_title": np.full(100, "x"), "action_size": np.full(100, "y")}, {}),
+        ({"user": np.arange(ROWS) // 2}, {"cluster": "user"}),
+        ({"kept": 1.0 + np.arange(ROWS) % 3}, {"weight": "kept"}),
+        ({"before": np.sin(np.arange(ROWS))}, {"covariate": "before"}),
+        ({"propensity": [None, *[0.4] * (ROWS - 1)]}, {}),
+        ({"action_title": ["x", "y", "z"] * 400, "action_size": ["s", "l"] * 600}, {}),
+        ({"price": np.sin(np.arange(ROWS)) ** 2}, {"action": ["price"]}),
+    ],
+    ids=["clusters", "samples", "covariates", "no propensity", "slots", "intervals"],
+)
+@pytest.mark.parametrize("interval", ["gamma", "bootstrap", "sequential"])
+def test_every_kind_of_log_is_read_in_parts(folder_of, seed, change, role, interval):
+    table = {**table_of(seed), **change}
+    if not {"action_title", "price"}.isdisjoint(table):
+        del table["action"]
+    options = {"actions": {"price": (0.0, 1.0)}} if "price" in table else {}
+    folder = folder_of(table)
+    log, parted = (read(folder, columns=role, **options) for read in (Log.read, PartedLog.open))
+    policies = ["random"] if "price" in table else ["random", "linucb"]
+    # Draws from a policy of real numbers differ between batches.
+    estimators = {"estimators": ["ips", "snips", "clipped"]} if "price" in table else {}
+    parts, whole = (
+        compare(one, policies, interval=interval, slices=["country"], **estimators)
+        for one in (parted, log)
+    )
+    check_same(parts, whole)
+    for one, other in zip(parts.slice_rows(), whole.slice_rows(), strict=True):
+        assert one["value"] == pytest.approx(other["value"], rel=1e-6)
+        assert one["high"] == pytest.approx(other["high"], rel=1e-2)
+
+
+def test_counts_and_several_rewards_are_read_in_parts(folder_of, seed):
+    table = table_of(seed)
+    table |= {"n": 1 + np.arange(ROWS) % 4, "k": (table["reward"] * (np.arange(ROWS) % 2)) * 1.0}
+    policies, options = {"even": np.full((ROWS, 4), 0.25)}, {"estimators": ["ips", "snips"]}
+    for columns in ({"count": "n"}, {"reward": ["reward", "k"]}):
+        folder = folder_of(table)
+        log, parted = (read(folder, columns=columns) for read in (Log.read, PartedLog.open))
+        if "count" in columns:
+            check_same(compare(parted, policies, **options), compare(log, policies, **options))
+        else:
+            both = {"both": {"reward": 1, "k": 5}}
+            parts, whole = (
+                compare_rewards(one, policies, combinations=both, **options).comparisons
+                for one in (parted, log)
+            )
+            for name in ("reward", "k", "both"):
+                check_same(parts[name], whole[name])
+
+
+def test_many_clusters_are_put_together_at_random(folder_of, seed, monkeypatch):
+    monkeypatch.setattr(batches, "MOST_CLUSTERS", 200)
+    table = {**table_of(seed), "user": [f"u{number // 2}" for number in range(ROWS)]}
+    folder, columns = folder_of(table), {"cluster": "user"}
+    policies, options = {"even": np.full((ROWS, 4), 0.25)}, {"estimators": ["ips"]}
+    parts, whole = (
+        compare(read(folder, columns=columns), policies, interval="normal", **options)
+        for read in (PartedLog.open, Log.read)
+    )
+    one, other = (found.find("even", "ips") for found in (parts, whole))
+    assert one.value == pytest.approx(other.value)
+    # A standard error from 200 groups is known to 1 / √400.
+    widths = [found.interval.high - found.interval.low for found in (one, other)]
+    assert widths[0] == pytest.approx(widths[1], rel=5 / np.sqrt(400))
+
+
+@pytest.mark.parametrize(
+    ("change", "role", "code"),
+    [
+        ({"visit": np.arange(100) // 2}, {"session": "visit"}, "needs-memory"),
+        ({"at": np.arange(100)[::-1].copy()}, {"time": "at"}, "invalid-input"),
     ],
 )
-def test_what_cannot_be_read_in_parts_is_refused(folder_of, change, role, monkeypatch):
+def test_what_cannot_be_read_in_parts_is_refused(folder_of, change, role, code, monkeypatch):
     monkeypatch.setattr(batches, "PART_ROWS", 20)
-    table = {**table_of(0, 100), **change}
-    if "action_title" in table:
-        del table["action"]
-    folder = folder_of(table)
-    with raises_code("invalid-input"):
+    folder = folder_of({**table_of(0, 100), **change})
+    with raises_code(code):
         compare(PartedLog.open(folder, columns=role, jobs=1), ["random"])
 
 
@@ -207,10 +273,7 @@ def test_text_is_read_in_parts_with_the_results_of_a_log_in_memory(ending, tmp_p
         assert len(PartedLog.open(path, jobs=1, skip_bad_rows=True)) == ROWS
 
 
-def test_slices_and_text_on_a_cluster_are_refused(folder_of, tmp_path):
-    log = PartedLog.open(folder_of(table_of(0, 100)), jobs=1)
-    with raises_code("invalid-input", "slices"):
-        compare(log, ["random"], slices=["age"])
+def test_text_on_a_cluster_and_damaged_files_are_refused(tmp_path):
     (tmp_path / "log.csv").write_text("action,reward\na,1\n", encoding="utf-8")
     with raises_code("not-parquet"):
         PartedLog.open(tmp_path / "log.csv", scheduler="tcp://127.0.0.1:1")

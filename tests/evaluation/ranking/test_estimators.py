@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from submax.evaluation.intervals import mean
+from submax.evaluation.sums import mean
 from submax.research.beyond.rankings import (
     RANKING_ESTIMATORS,
     IndependentPositions,

@@ -48,7 +48,7 @@ def test_the_weights_of_a_uniform_log_are_those_of_the_genres(rng):
     log, _ = log_of(rng)
     groups = action_groups(log, 0)
     assert not groups.estimated
-    np.testing.assert_allclose(groups.propensity, 1 / GENRES)
+    np.testing.assert_allclose(groups.propensity(log), 1 / GENRES)
     genre = log.action[:, 0].astype(int) % GENRES
     share = np.array([0.2 / GENRES, 0.2 / GENRES, 0.8 + 0.2 / GENRES])
     expected = np.mean(GENRES * share[genre] * log.reward)
@@ -56,7 +56,7 @@ def test_the_weights_of_a_uniform_log_are_those_of_the_genres(rng):
     assert found.find("p", "mips").value == pytest.approx(expected)
     # Without categories, actions with the same numbers are a group.
     numbers, _ = log_of(rng, 50, features=lambda number: {"length": float(number // 10)})
-    np.testing.assert_allclose(action_groups(numbers, 0).propensity, 1 / 3)
+    np.testing.assert_allclose(action_groups(numbers, 0).propensity(numbers), 1 / 3)
 
 
 def test_the_propensities_of_groups_of_another_log_are_estimated(rng):
@@ -67,7 +67,7 @@ def test_the_propensities_of_groups_of_another_log_are_estimated(rng):
     power /= power.sum(axis=1, keepdims=True)
     truth = power[np.arange(3000), log.action[:, 0].astype(int) % GENRES]
     # A logistic regression of 4 free numbers: the error is about √(4 / rows) of a probability.
-    assert np.sqrt(np.mean((groups.propensity - truth) ** 2)) < 4 * np.sqrt(4 / 3000) * 0.5
+    assert np.sqrt(np.mean((groups.propensity(log) - truth) ** 2)) < 4 * np.sqrt(4 / 3000) * 0.5
     policy = {"p": policy_of(3000)}
     found = compare(log, policy, estimators=["mips"], reward_model=DummyRegressor())
     # One warning is about what mips assumes, the other one about estimated propensities.

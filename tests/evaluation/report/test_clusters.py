@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from refusals import raises_code
+from scipy import stats
 from sklearn.dummy import DummyRegressor
 
 from submax.evaluation import Log, compare
-from submax.evaluation.intervals import Terms, clustered, normal
+from submax.evaluation.intervals import normal
 from submax.evaluation.reward_models import folds_of
+from submax.evaluation.sums import Terms
 
 USERS, EACH = 60, 8
 
@@ -32,15 +34,16 @@ def log_of(rng, **sizes):
 def test_the_variance_is_that_between_clusters(rng):
     cluster = np.repeat(np.arange(30), 5)
     y = rng.normal(size=150) + rng.normal(size=30)[cluster]
-    found = clustered(Terms(y, reach=(-9.0, 9.0)), cluster)
+    found = Terms(y, reach=(-9.0, 9.0)).summed(cluster)
     assert found.value == pytest.approx(y.mean())
     # Clusters of equal size: the standard error is that of their means.
     means = y.reshape(30, 5).mean(axis=1)
     [ends] = normal([found], 0.95, rng)
-    half = 1.959964 * means.std(ddof=1) / np.sqrt(30)
+    half = stats.t.ppf(0.975, 29) * means.std(ddof=1) / np.sqrt(30)
     assert ends == pytest.approx((y.mean() - half, y.mean() + half))
-    single = clustered(Terms(y), np.arange(150))
-    np.testing.assert_allclose(single.numerator, y)
+    assert found.error == pytest.approx(means.std(ddof=1) / np.sqrt(30))
+    single = Terms(y).summed(np.arange(150))
+    assert single.error == pytest.approx(Terms(y).summed().error)
 
 
 def test_intervals_by_cluster_cover_and_intervals_by_row_do_not(rng, mentioned):

@@ -9,8 +9,9 @@ from sklearn.linear_model import Ridge
 
 from submax.evaluation import evidence
 from submax.evaluation.comparison import compare
-from submax.evaluation.estimates import LOGGING_POLICY, USUAL
+from submax.evaluation.estimates import USUAL
 from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log

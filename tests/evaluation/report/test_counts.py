@@ -6,8 +6,9 @@ from refusals import raises_code
 from sklearn.linear_model import Ridge
 
 from submax.evaluation import Log, compare, learn
-from submax.evaluation.intervals import Terms, gamma, sampled
+from submax.evaluation.intervals import gamma
 from submax.evaluation.log import divided_by_fold, divided_by_split, expanded
+from submax.evaluation.sums import Terms, sampled
 
 ARMS = np.array(["A", "B", "C"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])
@@ -199,7 +200,7 @@ def test_a_sample_with_weights_estimates_the_whole_log(seed):
         keep = (reward == 1) | (rng.random(rows) < 0.25)
         weight = np.where(reward == 1, 1.0, 4.0)[keep]
         found = sampled(Terms(reward[keep], reach=(0.0, 1.0)), weight)
-        [ends] = gamma([found], 0.95, rng)
+        [ends] = gamma([found.summed()], 0.95, rng)
         covered += ends.low <= 0.36 <= ends.high
         values.append(found.value)
     # The bias of a ratio is of the order of its variance.

@@ -13,6 +13,7 @@ from submax.evaluation.estimators import make_off_policy
 from submax.evaluation.evidence import DRAWS, LoggedEvidence
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
+from submax.evaluation.propensities import PropensityModel
 from submax.evaluation.reward_models import fitted_models, fold_numbers
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
@@ -224,5 +225,5 @@ def test_propensities_of_slots_are_those_logged_or_known_or_estimated(seed):
         log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
         estimated = LoggedEvidence(log, seed)
         assert estimated.slots_estimated
-        wanted = log.estimated_slot_propensities(seed)
+        wanted = np.maximum(*PropensityModel(log, seed).estimates(log))
         np.testing.assert_allclose(estimated.slot_propensity, wanted)

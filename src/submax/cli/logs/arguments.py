@@ -321,7 +321,6 @@ WORDS = {
     "combinations": "--combine",
     "columns": "--column",
     "slices": "--slice",
-    "several rewards": "--column reward=A,B",
 }
 """Options whose parameters have other names."""
 OF_SLATES = {
@@ -331,8 +330,6 @@ OF_SLATES = {
 """All parameters that are used if the log has ranked lists."""
 OF_PARTS = ("jobs", "scheduler")
 """Parameters that are used only if the log is read in parts."""
-NOT_OF_PARTS = ("combinations", "learn_from", "slices")
-"""Parameters that are not used if the log is read in parts."""
 
 
 def refuse_unused_options(given: Mapping[str, Any]) -> None:
@@ -341,13 +338,7 @@ def refuse_unused_options(given: Mapping[str, Any]) -> None:
     if is_of_slates(columns):
         unused = [name for name in given if name not in OF_SLATES]
         _refuse(unused, "--column slate=…", "it is for logs with one decision in each row")
-    if parts:
-        unused = [name for name in NOT_OF_PARTS if name in given]
-        _refuse(unused, "--read parts", "it needs a log that is read as a whole")
-        rewards = columns_of(columns).get("reward")
-        if isinstance(rewards, list) and len(rewards) > 1:
-            _refuse(["several rewards"], "--read parts", "a log in parts has one reward")
-    else:
+    if not parts:
         unused = [name for name in OF_PARTS if name in given]
         _refuse(
             unused,

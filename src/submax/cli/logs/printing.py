@@ -16,13 +16,13 @@ from submax.evaluation.comparison import Comparison
 from submax.evaluation.diagnostics import kind_of
 from submax.evaluation.estimates import (
     DECISION,
-    LOGGING_POLICY,
     MOST_NAMED,
     Difference,
     Estimate,
     rule_of,
     some_names,
 )
+from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.simulation.figures.plan import ESTIMATES, read_estimates
 from submax.simulation.results import MANIFEST, write_csv
 

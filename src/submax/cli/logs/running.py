@@ -42,7 +42,7 @@ from submax.core.serialization import atomic_write
 from submax.evaluation.batches import PartedLog
 from submax.evaluation.comparison import Comparison, RewardComparisons, compare, compare_rewards
 from submax.evaluation.learning import learn, learn_best, linear_rewards
-from submax.evaluation.log import By, Log
+from submax.evaluation.log import By
 from submax.evaluation.report import check_report
 from submax.evaluation.sources import TextFormat
 from submax.evaluation.targets import COLUMNS, REWARD_MODEL, PolicyOfLog
@@ -143,7 +143,7 @@ def _evaluate_log(
             click.echo(f"Note: {name} is a model of how {len(other)} rows chose their actions")
     options["estimators"] = [text_or_table(one) for one in estimators]
     options["reward_model"] = [text_or_table(one) for one in reward_models] or None
-    if isinstance(log, Log) and (log.outcomes is not None or combinations or learn_from):
+    if log.outcome_names or combinations or learn_from:
         by_reward = compare_rewards(
             log, named, combinations=weights, learn_from=learn_from, **options
         )

@@ -13,18 +13,18 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 from submax.evaluation.comparison import Comparison
-from submax.evaluation.diagnostics import SIGNIFICANT_ERRORS, Diagnostics, errors_from_one
-from submax.evaluation.estimates import (
-    LOGGING_POLICY,
-    SLATE,
-    Difference,
-    Estimate,
+from submax.evaluation.diagnostics import (
+    SIGNIFICANT_ERRORS,
+    ChoiceFacts,
+    Diagnostics,
     Overlap,
-    difference_of,
-    intervals_of,
+    errors_from_one,
 )
-from submax.evaluation.intervals import INTERVALS, ConfidenceInterval, Terms, clustered, mean
-from submax.evaluation.overview import ChoiceFacts, Overview
+from submax.evaluation.estimates import SLATE, Difference, Estimate, differences_of
+from submax.evaluation.evaluator import LOGGING_POLICY
+from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.evaluation.overview import Overview
+from submax.evaluation.sums import Terms, TermSums, Units, mean
 from submax.research.beyond.slate_log import EMPTY, Slates
 
 
@@ -737,8 +737,10 @@ class _Evaluation(NamedTuple):
 
     def difference(self, found: _Found, based: _Found) -> Difference:
         """Return the difference of a policy from the logging policy."""
-        terms = self._units(difference_of(found.terms, based.terms))
-        ((value, ends, error),) = intervals_of([terms], self.interval, self.level, self.seed)
+        sums = TermSums.of(found.terms, based.terms, found.terms.value, self._units())
+        ((value, ends, error),) = differences_of(
+            [sums.difference()], self.interval, self.level, self.seed
+        )
         one, rows = found.estimate, len(self.slates)
         return Difference(
             one.policy,
@@ -762,7 +764,8 @@ class _Evaluation(NamedTuple):
     ) -> _Found:
         terms = estimator.terms(evidence)
         rng = np.random.default_rng(self.seed)
-        [ends] = INTERVALS[self.interval]([self._units(terms)], self.level, rng)
+        summed = TermSums.of(terms, None, terms.value, self._units()).estimate()
+        [ends] = INTERVALS[self.interval]([summed], self.level, rng)
         around = ends.joined(ConfidenceInterval(terms.value, terms.value))
         if evidence.bounds is not None:
             low, high = (end * evidence.reward.shape[1] for end in evidence.bounds)
@@ -774,9 +777,11 @@ class _Evaluation(NamedTuple):
         estimate = Estimate(name, label, value, around, None, diagnostics, tuple(cautions))
         return _Found(estimate, terms)
 
-    def _units(self, terms: Terms) -> Terms:
+    def _units(self) -> Units:
         cluster = self.slates.cluster
-        return terms if cluster is None else clustered(terms, cluster)
+        if cluster is None:
+            return Units.of_rows(len(self.slates))
+        return Units(cluster, int(cluster.max()) + 1, clusters=True)
 
 
 def _slate_weight(estimator: RankingEstimator, evidence: RankingEvidence) -> Floats:
@@ -802,7 +807,7 @@ def _cautions(estimator: RankingEstimator, evidence: RankingEvidence) -> Iterato
             f"{found.largest:.3g}): intervals are too short"
         )
     if estimator.short != "pbm":
-        z = errors_from_one(weight, found.largest)
+        z = errors_from_one(found.mean_weight, found.mean_error, found.rows, found.largest)
         if abs(z) > SIGNIFICANT_ERRORS:
             yield (
                 f"the weights average {found.mean_weight:.2f} and should average 1, and chance "
