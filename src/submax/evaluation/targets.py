@@ -660,6 +660,7 @@ def policy_notes(name: str, candidate: Any, target: Any, rows: int) -> Iterator[
         for sentence in training_warnings(target.policy, rows):
             yield f"{name}: {sentence}"
     learned = target.base if isinstance(target, TargetPolicy) else target
-    ignores = learned is not None and not learned.policy.traits.uses_context
-    if ignores and learned.schema.context.width:
+    if learned is None or learned.policy.traits.uses_context:
+        return
+    if learned.schema.context.width:
         yield f"{name} does not look at the context"
