@@ -25,6 +25,7 @@ from submax.bandit.names import check_bandit
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store
 from submax.bandit.tables import Statement
+from submax.bandit.training_rows import wait_of
 from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
@@ -346,7 +347,15 @@ def _new_settings(here: DeclaredBandit, settings: Settings) -> Changes:
     columns: dict[str, Any] = {"settings": _json(settings)}
     if settings.groups != here.settings.groups:
         columns["groups_since"] = here.revision + 1
-    return columns, []
+    # Decisions that wait mature by the new time; those that have matured stay as they are.
+    longer = wait_of(settings) - wait_of(here.settings)
+    if not math.isfinite(longer) or longer == 0:
+        return columns, []
+    values = {"bandit": here.n, "longer": longer}
+    return columns, [
+        Statement(f"update {table} set {time} = {time} + :longer where bandit = :bandit", values)
+        for table, time in (("version", "cursor"), ("learner", "cursor"), ("progress", "matured"))
+    ]
 
 
 def change_choice(

@@ -218,6 +218,35 @@ class TrainingRows:
             after,
             until,
         )
+        number, matures, started, given = self._times(rows, rewards)
+        inside = np.flatnonzero((matures > after) & (matures <= until))
+        order = inside[np.lexsort((number[inside], matures[inside]))]
+        if len(order) < len(rows) or (order[1:] < order[:-1]).any():
+            rows = [rows[place] for place in order.tolist()]
+            given = Rewards(*(column[order] for column in given))
+            matures, started = matures[order], started[order]
+        return self._matured(rows, matures, started, given)
+
+    def outcomes(
+        self, rows: list[tuple[Any, ...]], rewards: list[tuple[Any, ...]], clock: float
+    ) -> Matured:
+        """What has become of decisions by a time, in the order of their numbers.
+
+        ``rows`` have DECISION_COLUMNS and rising numbers, ``rewards`` are all of theirs. A decision
+        that has not matured has the status PENDING, and the reward so far.
+        """
+        _, matures, started, given = self._times(rows, rewards)
+        found = self._matured(rows, matures, started, given)
+        pending = ~(matures <= clock)
+        return found._replace(
+            status=np.where(pending, PENDING, found.status).astype(np.uint8),
+            reward=np.where(pending, given.reward, found.reward),
+        )
+
+    def _times(
+        self, rows: list[tuple[Any, ...]], rewards: list[tuple[Any, ...]]
+    ) -> tuple[Wholes, Floats, Floats, Rewards]:
+        """The numbers of decisions, when they mature and were activated, and their rewards."""
         check_whole("decision", rows, decision_is_whole)
         check_whole("reward", rewards, reward_is_whole)
         number = np.array([row[0] for row in rows], np.int64)
@@ -230,13 +259,7 @@ class TrainingRows:
         if not self._waits:
             at_reward = np.maximum(given.complete_at, started)
             matures = np.where(at_reward < matures, at_reward, matures)
-        inside = np.flatnonzero((matures > after) & (matures <= until))
-        order = inside[np.lexsort((number[inside], matures[inside]))]
-        if len(order) < len(rows) or (order[1:] < order[:-1]).any():
-            rows = [rows[place] for place in order.tolist()]
-            given = Rewards(*(column[order] for column in given))
-            matures, started = matures[order], started[order]
-        return self._matured(rows, matures, started, given)
+        return number, matures, started, given
 
     def _matured(
         self,

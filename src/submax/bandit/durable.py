@@ -1,0 +1,1283 @@
+"""A bandit in a store: it decides, receives rewards and learns; what it acknowledged is kept."""
+
+import logging
+import math
+import shutil
+import tempfile
+import time
+import warnings
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Generic, NamedTuple, Self, TypeVar, Unpack
+from weakref import WeakSet
+
+import msgspec
+import numpy as np
+
+from submax.bandit import declaring, export
+from submax.bandit.active_version import LATE, ActiveVersion
+from submax.bandit.arms import ArmStatus, arm_statuses, bandit_summary, missing_rails
+from submax.bandit.assignment import CheckedRequest
+from submax.bandit.decision import Decision, LiftReport, Receipt
+from submax.bandit.declaration import check_options, custom_policy, new_settings
+from submax.bandit.declaring import (
+    PYTHON,
+    AuditLine,
+    DeclaredBandit,
+    count_decisions,
+    read_bandit,
+)
+from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
+from submax.bandit.guard_rails import GuardRailWarning
+from submax.bandit.names import check_bandit, check_identifier
+from submax.bandit.reading import (
+    BanditReader,
+    Condition,
+    FoundDecision,
+    ListedDecision,
+    advance,
+)
+from submax.bandit.rewards import LateRewards, LateRewardWarning, RewardValues
+from submax.bandit.row_texts import action_text, choices_text, read_action, read_choices
+from submax.bandit.saving import refuse_saved_bandit
+from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
+from submax.bandit.store import Store, open_store, result_of
+from submax.bandit.tables import (
+    Activated,
+    DecisionRow,
+    RewardRow,
+    UnitRow,
+    Written,
+    WrittenReward,
+)
+from submax.core.arrays import Floats
+from submax.core.errors import (
+    ConflictError,
+    InputError,
+    NotFoundError,
+    StoreError,
+    one_line,
+)
+from submax.core.policy import Policy, expected_rewards
+from submax.core.summary import Summary
+from submax.policies.specification import PolicySpecification
+from submax.schema.actions import (
+    ARMS,
+    LISTED,
+    ActionSpec,
+    Change,
+    ChoiceIndices,
+    clean_features,
+)
+from submax.schema.model import Model
+from submax.schema.names import Action
+from submax.schema.trained_policy import TrainedPolicy
+
+LOG = logging.getLogger("submax")
+MEMORY = ":memory:"
+POSTGRES = ("postgres://", "postgresql://")
+POLL_SECONDS = 0.2
+"""Pause between two looks at a store: a change by another process is in force after it."""
+SUMMARY_SECONDS = 5.0
+"""How often sums for pages are brought up to date in the background."""
+MAX_REQUESTS_PER_CALL = 1000
+"""The most decisions or rewards in one call. They are written in one transaction, and a larger one
+would keep other callers waiting."""
+CACHED_PINS = 10_000
+"""Pins of units in memory, about 1 kB each with some probabilities; others are in the store."""
+UNITS_AT_ONCE = 200
+"""Units that one query asks for."""
+LOOK_SECONDS = 2.0
+"""How long a look waits for a policy: a page without its numbers is better than none."""
+MOST_ACTIONS = 50
+"""Actions of which beliefs are told, those with the highest probabilities."""
+DAMAGED = "damaged models"
+"""The name under which models that cannot be read are counted among the failures of a bandit."""
+STEPS = "failed background jobs"
+"""The name under which failed steps in the background are counted."""
+Answer = TypeVar("Answer")
+
+
+class Prepared(Generic[Answer]):
+    """A call that was checked and drawn, but not written.
+
+    ``start`` writes it and returns a future of the answer, so that a server awaits many at once;
+    ``result`` waits for the answer.
+    """
+
+    def __init__(self, put: Callable[[], "Future[Any]"], answer: Callable[[Any], Answer]) -> None:
+        self._put, self._answer = put, answer
+
+    def start(self) -> "Future[Answer]":
+        """Write; the future is done when the write is durable."""
+        done: Future[Answer] = Future()
+        done.set_running_or_notify_cancel()
+
+        def finish(written: "Future[Any]") -> None:
+            try:
+                done.set_result(self._answer(written.result()))
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._put().add_done_callback(finish)
+        return done
+
+    def result(self) -> Answer:
+        """Write, and wait until that is durable."""
+        return result_of(self.start())
+
+
+class BelievedAction(NamedTuple):
+    """An action that could have been taken, its probability, and what it was believed to earn.
+
+    ``probability`` and ``reward`` are None if they are not known.
+    """
+
+    action: Action
+    probability: float | None
+    reward: float | None
+    taken: bool
+
+
+class StorePins:
+    """The pins of units in a store; the stored pin decides, whoever was first."""
+
+    def __init__(self, store: Store, declared: Callable[[], DeclaredBandit]) -> None:
+        self._store, self._declared = store, declared
+        self._cached: OrderedDict[tuple[str, str], Pin] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
+        """The pins of these units that were made after a time: of each, in the first period."""
+        missing = [
+            unit for unit in units if not any((unit, one) in self._cached for one in periods)
+        ]
+        for first in range(0, len(missing), UNITS_AT_ONCE):
+            self._read(missing[first : first + UNITS_AT_ONCE], periods)
+        found = {}
+        for unit in units:
+            for period in periods:
+                pin = self._cached.get((unit, period))
+                if pin is not None and pin.at > after:
+                    found[unit] = pin
+                    break
+        return found
+
+    def _read(self, units: Sequence[str], periods: Sequence[str]) -> None:
+        values: dict[str, Any] = {f"u{place}": unit for place, unit in enumerate(units)}
+        values |= {f"p{place}": period for place, period in enumerate(periods)}
+        rows = self._store.select(
+            "select unit, period, version, action, propensity, eligible, probabilities, at "
+            "from unit where bandit = :bandit "
+            f"and unit in ({', '.join(f':u{place}' for place in range(len(units)))}) "
+            f"and period in ({', '.join(f':p{place}' for place in range(len(periods)))})",
+            bandit=self._declared().n,
+            **values,
+        )
+        for row in rows:
+            self._remember(self._pin(UnitRow(*row)))
+
+    def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
+        """Write pins, and return what is stored: another process may have been first."""
+        menu = self._declared().menu
+        rows = []
+        for pin in pins:
+            eligible, probabilities = choices_text(
+                menu, pin.eligible, pin.probabilities, exact=True
+            )
+            action = action_text(menu, pin.action)
+            rows.append(
+                UnitRow(
+                    pin.unit,
+                    pin.period,
+                    pin.version,
+                    action,
+                    pin.propensity,
+                    eligible,
+                    probabilities,
+                )
+            )
+        stored = result_of(self._store.pin_units(self._declared().n, rows))
+        kept = [
+            pin if _same_pin(row, ours) else self._pin(row)
+            for pin, ours, row in zip(pins, rows, stored, strict=True)
+        ]
+        for pin in kept:
+            self._remember(pin)
+        return kept
+
+    def forget(self, unit: str | None = None) -> None:
+        """Forget the pins of a unit, or all, that are in memory."""
+        with self._lock:
+            for key in [key for key in self._cached if unit in (None, key[0])]:
+                del self._cached[key]
+
+    def _remember(self, pin: Pin) -> None:
+        with self._lock:
+            self._cached[pin.unit, pin.period] = pin
+            if len(self._cached) > CACHED_PINS:
+                self._cached.popitem(last=False)
+
+    def _pin(self, row: UnitRow) -> Pin:
+        menu = self._declared().menu
+        eligible, probabilities = read_choices(menu, row.eligible, row.probabilities)
+        action = menu.encoded(read_action(menu, row.action))
+        return Pin(
+            row.unit,
+            row.period,
+            row.at,
+            action,
+            row.propensity,
+            row.version,
+            eligible,
+            probabilities,
+        )
+
+
+def _same_pin(stored: UnitRow, ours: UnitRow) -> bool:
+    """Whether the stored pin is the one that was just written, or one that says the same."""
+    names = ("version", "action", "propensity", "eligible", "probabilities")
+    return all(getattr(stored, name) == getattr(ours, name) for name in names)
+
+
+class DurableBandit:
+    """Decide, receive rewards, and learn from them, with a store.
+
+    ``submax.open`` makes it. Every method returns after what it wrote is durable, and calls that
+    wait at the same time share one transaction. All methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        policy: Policy[Any] | None = None,
+        background: bool = True,
+        trust: bool = False,
+        clock: Callable[[], float] = time.time,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """Open a bandit that is declared in a store.
+
+        ``policy`` is its policy, if that was given as an object. If the policy is a class outside
+        submax, its code is run only with ``trust`` or if ``policy`` is given. Without
+        ``background`` versions are fitted only by ``refit``, and changes by other processes are
+        seen after ``follow``.
+        """
+        self.store, self.name, self._closed = store, name, False
+        self._custom, self._trust, self._clock = policy, trust, clock
+        self._failures: Counter[str] = Counter()
+        self._lock = Lock()
+        self._loaded: tuple[str, Policy[Any], Model] | None = None
+        self._declared = read_bandit(store, name)
+        self._check_trust()
+        self._reader = BanditReader(store, self._declared)
+        self._pins = StorePins(store, lambda: self._declared)
+        self._draws = Draws(name, self._pins, rng or np.random.default_rng(), clock)
+        self._late = LateRewards()
+        self._renew(self._declared)
+        if self.settings.guard_rails.burn_in or self._declared.ramps:
+            self._draws.resume(count_decisions(store, self._declared.n), self._declared.ramps)
+        self._look = Look()
+        self._background = background
+        if background:
+            KEEPER.add(self)
+
+    # What is declared now
+
+    @property
+    def settings(self) -> Settings:
+        """The current settings."""
+        return self._declared.settings
+
+    @property
+    def menu(self) -> ActionSpec:
+        """The actions with their current status."""
+        return self._declared.menu
+
+    @property
+    def policy(self) -> Policy[Any]:
+        """The policy by which the next version is fitted."""
+        return self._policy
+
+    @property
+    def version(self) -> int:
+        """The number of the version that decides; 0 before anything was learned."""
+        return self._active.version
+
+    @property
+    def active(self) -> ActiveVersion:
+        """The version that decides, with the limits of choices that are ramped up."""
+        return self._draws.ramped(self._active)
+
+    @property
+    def published(self) -> int:
+        """The version that was published last; if its model is damaged, an earlier one decides."""
+        return self._declared.published
+
+    @property
+    def held(self) -> bool:
+        """Whether an operator chose the version, so that newer ones do not replace it."""
+        return self._declared.held
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the bandit was deleted, here or by another process."""
+        return self._declared.deleted
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How often something failed and the bandit went on, by kind of failure."""
+        return dict(self._failures)
+
+    @property
+    def read(self) -> BanditReader:
+        """Everything else that can be asked of the store, such as series, segments and delays."""
+        return self._reader
+
+    def follow(self) -> None:
+        """Use settings, choices and versions that were changed, here or by another process."""
+        with self._lock:
+            found = self.store.select(
+                "select revision from bandit where n = :n", n=self._declared.n
+            )
+            if found and found[0][0] == self._declared.revision:
+                return
+            declared = declaring.find_bandit(self.store, self.name) if found else None
+            if declared is None or declared.n != self._declared.n:
+                declared = msgspec.structs.replace(self._declared, deleted=True)
+            self._pins.forget()
+            self._renew(declared)
+
+    def _renew(self, declared: DeclaredBandit) -> None:
+        """Decide by what is declared now."""
+        if declared.deleted:
+            self._declared = declared
+            return
+        policy = declared.settings.build_policy(self._custom)
+        number, decides, model = self._best(declared, policy)
+        self._policy, self._rewards = policy, RewardValues(declared.settings)
+        self._reader.declared = declared
+        self._active = ActiveVersion(
+            declared.settings,
+            declared.menu,
+            decides,
+            model,
+            number,
+            self._failures,
+            declared.groups_since,
+            declared.ramps,
+        )
+        self._declared = declared
+
+    def _best(
+        self, declared: DeclaredBandit, policy: Policy[Any]
+    ) -> tuple[int, Policy[Any], Model]:
+        """The published version, or the last one before it whose model is undamaged."""
+        wanted = [declared.published]
+        if declared.published:
+            earlier = [one for _, one, _ in declaring.publications(self.store, declared.n)]
+            wanted += [one for one in reversed(earlier) if one != declared.published]
+        for number in wanted:
+            if number == 0:
+                break
+            try:
+                return number, *self._load(declared, number)
+            except (InputError, NotFoundError) as error:
+                self._failures[DAMAGED] += 1
+                LOG.warning("%s: version %d: %s", self.name, number, error)
+        schema = declared.settings.schema(declared.menu)
+        return 0, policy, Model.fresh(schema, policy, declared.settings.seed)
+
+    def _load(self, declared: DeclaredBandit, number: int) -> tuple[Policy[Any], Model]:
+        """The policy and the model of a version; the last one that was loaded is kept."""
+        data, recorded, specification = declaring.model_of(self.store, declared, number)
+        if self._loaded is None or self._loaded[0] != recorded:
+            policy = PolicySpecification(specification).build(self._custom)
+            self._loaded = recorded, policy, Model.from_bytes(data, recorded, policy)
+        return self._loaded[1:]
+
+    def _check_trust(self) -> None:
+        declared = self._declared
+        if declared.references_user_code and self._custom is None and not self._trust:
+            raise InputError(
+                f"the policy {declared.settings.policy!r:.200} of the bandit {self.name!r} names "
+                "code outside submax, which would be run: if you know this code, pass trust=True, "
+                "or give the policy again"
+            )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(
+                f"the bandit {self.name!r} is closed and answers no more calls: open it again by "
+                "submax.open"
+            )
+
+    def _check_answers(self) -> None:
+        """Raise an error if the bandit is closed, deleted or archived."""
+        self._check_open()
+        self._declared.check_exists()
+        if self.settings.status == "archived":
+            raise ConflictError(
+                f"the bandit {self.name!r} is archived, so it takes no decisions and no rewards: "
+                "resume it, by submax resume or POST /bandits/NAME/resume",
+                code="archived",
+            )
+
+    # Decisions and rewards
+
+    def decide(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the word that callers know
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+        unit: str | None = None,
+    ) -> Decision:
+        """Choose an action.
+
+        If a decision with this ``id`` exists, it is returned again and nothing is written.
+        ``eligible`` are the names of the arms that may be chosen, or a table of slots with such
+        names. With ``activate=False`` the decision is learned from only if ``activate`` is called
+        before ``reward_wait`` is over.
+
+        ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
+        ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
+        or not, with the control or not.
+        """
+        return self.prepare_decision(
+            context, id=id, eligible=eligible, activate=activate, unit=unit
+        ).result()
+
+    def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
+        """Make several decisions in one transaction; each request has arguments of ``decide``."""
+        return self.prepare_decisions(requests).result()
+
+    def prepare_decision(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the same word as in decide
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+        unit: str | None = None,
+        uniform: bool = False,
+    ) -> Prepared[Decision]:
+        """Check and draw a decision.
+
+        With ``uniform`` it is drawn uniformly within the guard rails, and counted as a failure:
+        this is for callers that could not wait for the policy.
+        """
+        self._check_answers()
+        version = self._active
+        request = checked_request(
+            version, context, id=id, eligible=eligible, activate=activate, unit=unit
+        )
+        drawn = self._draws.draw(version, request, uniform=uniform)
+        if uniform:
+            self._failures[LATE] += 1
+        return self._prepared(version, [request], [drawn], lambda made: made[0])
+
+    def prepare_decisions(self, requests: Iterable[Mapping[str, Any]]) -> Prepared[list[Decision]]:
+        """Check and draw several decisions; if one request is invalid, none is drawn."""
+        self._check_answers()
+        version = self._active
+        checked = [checked_request(version, **request) for request in requests]
+        _check_number(len(checked))
+        drawn = self._draws.draw_many(version, checked)
+        return self._prepared(version, checked, drawn, lambda made: made)
+
+    def prepare_each(
+        self, requests: Iterable[Mapping[str, Any]]
+    ) -> list[Prepared[Decision] | InputError]:
+        """Check and draw the decisions of different callers, or return the error of each."""
+        self._check_answers()
+        version = self._active
+        checked: list[CheckedRequest | InputError] = []
+        for request in requests:
+            try:
+                checked.append(checked_request(version, **request))
+            except InputError as error:
+                checked.append(error)
+        valid = [one for one in checked if not isinstance(one, InputError)]
+        drawn = iter(self._draws.draw_many(version, valid))
+        return [
+            one
+            if isinstance(one, InputError)
+            else self._prepared(version, [one], [next(drawn)], lambda made: made[0])
+            for one in checked
+        ]
+
+    def waits_for_store(self, unit: str | None) -> bool:
+        """Whether drawing a decision for a unit may have to wait for the store."""
+        return unit is not None and self._draws.must_pin(self.active)
+
+    def _prepared(
+        self,
+        version: ActiveVersion,
+        requests: Sequence[CheckedRequest],
+        drawn: Sequence[DrawnDecision],
+        answer: Callable[[list[Decision]], Answer],
+    ) -> Prepared[Answer]:
+        rows = [_row(version, *pair) for pair in zip(requests, drawn, strict=True)]
+        bandit = self._declared.n
+
+        def answers(written: list[Written]) -> Answer:
+            self._draws.decided -= sum(not one.new for one in written)
+            return answer([self._decision(row, new) for row, new in written])
+
+        return Prepared(lambda: self.store.write_decisions(bandit, rows), answers)
+
+    def _decision(self, row: DecisionRow, new: bool) -> Decision:
+        return Decision(
+            row.id,
+            read_action(self.menu, row.action),
+            row.propensity,
+            row.version,
+            row.assignment == "holdout",
+            not new,
+            row.unit,
+            row.paused,
+        )
+
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float | Mapping[str, float] | Sequence[float],
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
+        """Record a reward of a decision; if a decision has several, each needs its own ``key``.
+
+        If rewards were declared with names, give the ``name`` of this one, or a table of names as
+        the ``value``; its key is then its name, unless one is given. If every slot has a reward,
+        give the ``slot``, a table of slots, or a list with one reward for each slot.
+
+        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``.
+        """
+        receipt = self.prepare_reward(id, value, key=key, name=name, slot=slot).result()
+        self._warn_if_late()
+        return receipt
+
+    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+        """Record several rewards in one transaction; each has the arguments of ``reward``.
+
+        If another value was recorded before under the same id and key, the receipt has the status
+        ``conflict``, and the other rewards are recorded.
+        """
+        receipts = self.prepare_rewards(rewards).result()
+        self._warn_if_late()
+        return receipts
+
+    def prepare_reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: object,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+        source: str = "",
+    ) -> Prepared[Receipt]:
+        """Check a reward; ``source`` is the id of the key that sent it."""
+        self._check_answers()
+        row = self._reward_row(source, id, value, key=key, name=name, slot=slot)
+
+        def answer(written: list[WrittenReward]) -> Receipt:
+            if written[0].status == "conflict":
+                raise ConflictError(
+                    f"decision {row.id!r} already has the reward "
+                    f"{written[0].parts or written[0].value} under the key {row.key!r}, so "
+                    f"{row.parts or row.value} was not stored: give another key to add to it"
+                )
+            return self._receipt(row.id, written[0])
+
+        return Prepared(self._put_rewards([row]), answer)
+
+    def prepare_rewards(
+        self, rewards: Iterable[Mapping[str, Any]], *, source: str = ""
+    ) -> Prepared[list[Receipt]]:
+        """Check several rewards; one that conflicts gets the receipt ``conflict``."""
+        self._check_answers()
+        rows = [self._reward_row(source, **reward) for reward in rewards]
+        _check_number(len(rows))
+        return Prepared(
+            self._put_rewards(rows),
+            lambda written: [
+                self._receipt(row.id, one) for row, one in zip(rows, written, strict=True)
+            ],
+        )
+
+    def _put_rewards(self, rows: list[RewardRow]) -> Callable[[], "Future[Any]"]:
+        bandit, settings = self._declared.n, self.settings
+        return lambda: self.store.write_rewards(
+            bandit, rows, settings.longest_wait, settings.quarantine
+        )
+
+    def _reward_row(
+        self,
+        source: str,
+        /,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: object,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> RewardRow:
+        if isinstance(id, Decision):
+            raise InputError(
+                "a Decision was given in place of its id, which is a text: pass decision.id"
+            )
+        check_identifier("the id of a decision", id)
+        if key is not None:
+            check_identifier("the key of a reward", key)
+        given = self._rewards.checked(value, key, name, slot)
+        parts = None if given.parts is None else msgspec.json.encode(given.parts).decode()
+        return RewardRow(id, given.key, given.value, parts, source)
+
+    def _receipt(self, identifier: str, written: WrittenReward) -> Receipt:
+        if not written.repeated:
+            self._late.count(written.status == "late")
+        return Receipt(identifier, written.status, written.repeated)
+
+    def late_warning(self) -> str | None:
+        """The sentence of a warning of late rewards, if one is due."""
+        return self._late.sentence(self.settings)
+
+    def _warn_if_late(self) -> None:
+        sentence = self.late_warning()
+        if sentence is not None:
+            warnings.warn(sentence, LateRewardWarning, stacklevel=3)
+
+    def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
+        """Confirm a decision that was made with ``activate=False``: its action was carried out."""
+        return self.prepare_activation(id).result()
+
+    def prepare_activation(self, id: str) -> Prepared[Receipt]:  # noqa: A002 - as in decide
+        """Check an activation."""
+        self._check_answers()
+        check_identifier("the id of a decision", id)
+
+        def answer(written: list[Activated]) -> Receipt:
+            if written[0].status == "unknown":
+                raise NotFoundError(
+                    f"there is no decision {id!r} to activate: give the id of a decision of this "
+                    "bandit"
+                )
+            return Receipt(id, written[0].status, written[0].repeated)
+
+        bandit, wait = self._declared.n, self.settings.longest_wait
+        return Prepared(lambda: self.store.activate(bandit, [id], wait), answer)
+
+    # Changes
+
+    def add(
+        self,
+        choice: str,
+        *,
+        slot: str = ARMS,
+        features: Mapping[str, float | str] | None = None,
+        ramp: int | None = None,
+    ) -> None:
+        """Add an arm, or a choice to a slot; it is eligible at once.
+
+        The new choice is ramped up over ``ramp`` decisions N: after n of them its probability is
+        at most (n + 1) / N, and what it does not get goes to the other choices. N is 1,000 if it is
+        not given, or the number of decisions so far if these are fewer. With 0 there is no ramp.
+
+        If the choices have features, the new one must bring the same ones: ``features`` is a table
+        of numbers and texts. A text that no other choice has is a new category.
+        """
+        cleaned = clean_features(choice, {} if features is None else features)
+        self.change(Change("add", choice, slot, cleaned, ramp))
+
+    def pause(self, choice: str | None = None, *, slot: str = ARMS) -> None:
+        """Make a choice ineligible until ``resume``; without a choice, pause the whole bandit.
+
+        A paused bandit answers with the control, or else the baseline, or else uniformly, and does
+        not learn from these decisions.
+        """
+        if choice is None:
+            self.set_status("paused")
+        else:
+            self._take_away(Change("pause", choice, slot))
+
+    def resume(self, choice: str | None = None, *, slot: str = ARMS) -> None:
+        """Make a paused choice eligible again; without a choice, resume the whole bandit."""
+        if choice is None:
+            self.set_status("active")
+        else:
+            self.change(Change("resume", choice, slot))
+
+    def retire(self, choice: str, *, slot: str = ARMS) -> None:
+        """Make a choice ineligible forever; its name cannot be used again."""
+        self._take_away(Change("retire", choice, slot))
+
+    def archive(self) -> None:
+        """Refuse decisions and rewards until ``resume``; the log can still be read."""
+        self.set_status("archived")
+
+    def change(self, change: Change, *, who: str = PYTHON) -> list[str]:
+        """Apply a change to a choice; return sentences about guard rails that lose their effect."""
+        self._check_open()
+        before, after = declaring.change_choice(self.store, self.name, change, who=who)
+        self.follow()
+        rails = after.settings.guard_rails
+        known = missing_rails(rails, before.menu)
+        return [one for one in missing_rails(rails, after.menu) if one not in known]
+
+    def _take_away(self, change: Change) -> None:
+        for sentence in self.change(change):
+            warnings.warn(sentence, GuardRailWarning, stacklevel=3)
+
+    def set_status(self, status: str, *, who: str = PYTHON) -> Settings:
+        """Make the bandit ``active``, ``paused`` or ``archived``."""
+        verbs = {"active": "resume", "paused": "pause", "archived": "archive"}
+        return self.set_by(who, {"status": status}, action=verbs.get(status, "set"), detail="")
+
+    def set(self, **changes: Unpack[BanditOptions]) -> Settings:
+        """Change settings while the bandit is in use, all or none, and return all settings.
+
+        They are checked as in a declaration. None stands for a setting's default. A table of guard
+        rails changes those that it names. The change is recorded in the audit, and holds in all
+        processes that have the bandit open within a second.
+        """
+        return self.set_by(PYTHON, changes)
+
+    def set_by(
+        self,
+        who: str,
+        changes: Mapping[str, Any],
+        *,
+        action: str = "set",
+        detail: str | None = None,
+    ) -> Settings:
+        """Change settings; the audit says ``who`` did it."""
+        self._check_open()
+        _refuse_memory_only(changes)
+        custom = custom_policy(changes) or self._custom
+        declaring.change_settings(
+            self.store, self.name, changes, custom, who=who, action=action, detail=detail
+        )
+        self._custom = custom
+        self.follow()
+        return self.settings
+
+    def versions(self) -> list["StoredVersion"]:
+        """All versions, oldest first."""
+        rows = self.store.select(
+            "select number, at, policy, rows, seed, active, ahead, base, hash, "
+            "case when model is null then 0 else 1 end from version where bandit = :bandit "
+            "order by number",
+            bandit=self._declared.n,
+        )
+        return [
+            StoredVersion(
+                number, at, msgspec.json.decode(policy), count, seed,
+                msgspec.json.decode(active, type=ChoiceIndices), ahead, base, hashed, bool(kept),
+            )
+            for number, at, policy, count, seed, active, ahead, base, hashed, kept in rows
+        ]  # fmt: skip
+
+    def published_at(self) -> list[float]:
+        """The times at which a version began to decide, oldest first."""
+        return [at for at, _, _ in declaring.publications(self.store, self._declared.n)]
+
+    def publish(self, version: int | None = None, *, who: str = PYTHON) -> int:
+        """Let a version decide, and hold it: newer versions are fitted but do not decide.
+
+        Without a version the newest one decides, and so will those that are fitted later.
+        """
+        self._check_open()
+        chosen = declaring.publish(self.store, self.name, version, who=who)
+        self.follow()
+        return chosen
+
+    def roll_back(self, *, who: str = PYTHON) -> int:
+        """Publish the last version before the current one that was published, and hold it."""
+        self._check_open()
+        chosen = declaring.roll_back(self.store, self.name, who=who)
+        self.follow()
+        return chosen
+
+    def delete(self, *, who: str = PYTHON) -> None:
+        """Delete the bandit with its decisions, versions and settings, and close it.
+
+        This cannot be undone; ``submax backup`` and ``export`` make copies. The name can be
+        declared again.
+        """
+        self._check_open()
+        self.stop()
+        declaring.delete_bandit(self.store, self.name, who=who)
+        self.follow()
+        self.close()
+
+    def audit(self, count: int = 100) -> list[AuditLine]:
+        """The last changes of this bandit, newest first."""
+        return declaring.audit_lines(self.store, count, self.name)
+
+    # Questions
+
+    def counts(self) -> dict[str, int]:
+        """Counts of decisions and rewards, and of what became of decisions, by kind."""
+        return self._reader.counts()
+
+    def arms(self) -> list[ArmStatus]:
+        """The decisions, share, reward rate and current probability of each choice."""
+        active = self.active
+        probabilities = self._look.ask(lambda: self._average(active))
+        return arm_statuses(self.settings, self.menu, self._reader.tally(), probabilities)
+
+    def _average(self, active: ActiveVersion) -> Floats | None:
+        schema = self.settings.context
+        encoded = np.zeros((0, schema.width))
+        texts = self._reader.recent_contexts() if schema.width else []
+        if texts:
+            rows = [schema.clean(one) for one in msgspec.json.decode(f"[{','.join(texts)}]")]
+            encoded = schema.encode_exactly(rows)
+        return active.average_probabilities(encoded)
+
+    def lift(self) -> list[LiftReport]:
+        """How much more a decision of the bandit earns than one of the holdout and of the control.
+
+        One report for each of the two that is declared. The intervals are valid however often one
+        looks; decisions count when they have matured.
+        """
+        return self._reader.lift()
+
+    def notices(self) -> list[str]:
+        """Sentences about what an operator should look at.
+
+        Until the first version they say how many decisions wait and when learning starts.
+        """
+        return self._reader.notices()
+
+    def conditions(self) -> list[Condition]:
+        """What is wrong now and deserves an alarm; empty if nothing is."""
+        return self._reader.conditions()
+
+    def find_decision(self, id: str) -> FoundDecision | None:  # noqa: A002 - as in decide
+        """The decision with this id, with its rewards; None if the store does not have it."""
+        self._check_open()
+        check_identifier("the id of a decision", id)
+        return self._reader.find_decision(id)
+
+    def newest_decisions(self, unit: str | None = None, *, limit: int = 25) -> list[ListedDecision]:
+        """The newest decisions, newest first, or those of one unit."""
+        self._check_open()
+        if unit is not None:
+            check_identifier("the unit of a decision", unit)
+        return self._reader.newest_decisions(unit, limit=limit)
+
+    def is_quarantined(self, id: str) -> bool:  # noqa: A002 - as in decide
+        """Whether a reward came for an id that no decision has."""
+        return self._reader.is_quarantined(id)
+
+    def believed_actions(self, found: FoundDecision) -> list[BelievedAction]:
+        """What the actions of a decision were believed to earn by the version that decided.
+
+        The most probable actions come first.
+        """
+        row = self._reader.row(found.id)
+        if row is None:
+            return []
+        menu = self.menu
+        eligible, probabilities = read_choices(menu, row.eligible, row.probabilities)
+        taken, size = menu.encoded(found.action), math.prod(map(len, eligible))
+        if size > LISTED or menu.ranges:
+            return [BelievedAction(found.action, row.propensity, None, taken=True)]
+        rewards = self._look.ask(lambda: self._believed(found, eligible))
+        joint = np.stack(np.meshgrid(*eligible, indexing="ij"), axis=-1).reshape(size, -1)
+        place = int(np.flatnonzero((joint == np.array(taken)).all(axis=1))[0])
+        order = np.arange(size)
+        if probabilities is not None:
+            order = np.argsort(-np.array(probabilities), kind="stable")
+        shown = order[:MOST_ACTIONS].tolist()
+        if place not in shown:
+            shown[-1] = place
+        return [
+            BelievedAction(
+                menu.action(joint[one].tolist()),
+                None if probabilities is None else probabilities[one],
+                None if rewards is None or np.isnan(rewards[one]) else float(rewards[one]),
+                one == place,
+            )
+            for one in shown
+        ]
+
+    def _believed(self, found: FoundDecision, eligible: ChoiceIndices) -> Floats | None:
+        """What each eligible joint action was believed to earn; None if that is unknown."""
+        if found.version == 0:
+            return None
+        policy, model = self._load(self._declared, found.version)
+        schema = self.settings.context
+        encoded = schema.encode(schema.clean(found.context or None))[None]
+        context = model.standardization.apply(encoded)[None]
+        values = expected_rewards(policy, model.state, context)
+        if values is None:
+            return None
+        # A column of NaN at the end of every axis stands for choices that were added later.
+        cube = values[0, 0].reshape([len(indices) for indices in model.active])
+        padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=np.nan)
+        places = [
+            [known.index(index) if index in known else len(known) for index in wanted]
+            for known, wanted in zip(model.active, eligible, strict=True)
+        ]
+        believed: Floats = padded[np.ix_(*places)].ravel()
+        return believed
+
+    # Data
+
+    def export(self, path: str | Path, *, before: float | None = None, delete: bool = False) -> int:
+        """Write decisions to a Parquet or CSV file; return their number.
+
+        ``before`` leaves out decisions that are not older than a Unix time. With ``delete`` they
+        are deleted after the file was written and read again.
+        """
+        return export.export(self.store, self.name, path, before=before, delete=delete)
+
+    def export_rewards(self, path: str | Path) -> int:
+        """Write every reward as it came to a Parquet or CSV file; return their number."""
+        return export.export_rewards(self.store, self.name, path)
+
+    def erase(self, unit: str, *, anonymous: bool = False, who: str = PYTHON) -> int:
+        """Delete all decisions and rewards of a unit, or make them anonymous; return how many.
+
+        An anonymous decision keeps its context, action and rewards, and loses the unit. Models
+        that learned from the rows stay.
+        """
+        self._check_open()
+        check_identifier("the unit of a decision", unit)
+        count = export.erase(self.store, self.name, unit, anonymous=anonymous, who=who)
+        self._pins.forget(unit)
+        self.follow()
+        return count
+
+    # Learning, and the end
+
+    def note_failure(self, error: Exception) -> None:
+        """Count a step in the background that failed; the cause is logged once."""
+        self._failures[STEPS] += 1
+        LOG.warning("%s: a step in the background failed: %s", self.name, one_line(error))
+
+    def step(self) -> None:
+        """Do what the background does: follow changes, fit a version if it is time."""
+        self.follow()
+
+    def summarize(self) -> None:
+        """Bring the sums for pages up to date, if no other process does."""
+        if (
+            not self.store.read_only
+            and not self.deleted
+            and self.store.lead(f"summary {self.name}")
+        ):
+            advance(self.store, self._declared)
+
+    def stop(self) -> None:
+        """Stop what runs in the background; the store stays open."""
+        KEEPER.remove(self)
+
+    def close(self) -> None:
+        """Stop what runs in the background and close the store; a second call does nothing.
+
+        A closed bandit refuses decisions and rewards.
+        """
+        if self._closed:
+            return
+        self.stop()
+        self._closed = True
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return str(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        if self._closed or self.deleted:
+            return Summary([f"Bandit {self.name!r}, {'deleted' if self.deleted else 'closed'}"])
+        waiting = self._reader.waiting()
+        return bandit_summary(
+            self.name,
+            self.active,
+            self._reader.counts(),
+            self._reader.tally(),
+            self._failures,
+            [] if waiting is None else [waiting],
+        )
+
+
+class StoredVersion(msgspec.Struct, frozen=True):
+    """A version: what it was fitted to, and the hash of its model.
+
+    ``rows`` is the number of decisions that it learned from, ``active`` are the indices of the
+    choices that were active, and ``ahead`` is how many decisions were expected before the next
+    version. ``base`` is the version that this one is an update of; 0 if it was fitted from scratch.
+    ``kept``: its model is still in the store.
+    """
+
+    version: int
+    at: float
+    policy: str | dict[str, Any]
+    rows: int
+    seed: int
+    active: ChoiceIndices
+    ahead: int
+    base: int
+    model: str
+    kept: bool
+
+
+def _row(version: ActiveVersion, request: CheckedRequest, decision: DrawnDecision) -> DecisionRow:
+    """A drawn decision as the store has it."""
+    menu, names = version.menu, version.settings.context.names
+    drawn, group = decision.drawn, decision.group
+    context = None
+    if names:
+        named = dict(zip(names, request.values, strict=True))
+        context = msgspec.json.encode(named).decode()
+    eligible, probabilities = choices_text(menu, request.eligible, drawn.probabilities)
+    return DecisionRow(
+        request.identifier,
+        decision.version,
+        action_text(menu, drawn.row),
+        drawn.propensity,
+        request.unit,
+        context,
+        eligible,
+        probabilities,
+        0.0 if request.activate else None,
+        decision.paused,
+        None if group is None else group.group,
+        None if group is None else group.since,
+        None if group is None else group.holdout_share,
+        None if group is None else group.control_share,
+    )
+
+
+def _check_number(requests: int) -> None:
+    if not 0 < requests <= MAX_REQUESTS_PER_CALL:
+        raise InputError(
+            f"{requests} requests were given in one call, and 1 to {MAX_REQUESTS_PER_CALL} are "
+            "allowed: split them into several calls"
+        )
+
+
+def _refuse_memory_only(options: Mapping[str, Any]) -> None:
+    for word in MEMORY_ONLY:
+        if word in options:
+            raise InputError(
+                f"{word} was given, and it is for bandits in memory, submax.Bandit(…): a bandit "
+                "with a store fits versions, so give refit_rows and refit_seconds",
+                parameter=word,
+            )
+
+
+class Look:
+    """Asks a policy a question in a thread, and does not wait for an answer that takes too long.
+
+    A policy may take forever, and a thread cannot be ended: while it is stuck, questions have no
+    answer, and no second thread is started.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running: Future[Any] | None = None
+
+    def ask(self, question: Callable[[], Answer]) -> Answer | None:
+        """The answer; None if the policy fails or has not answered in time."""
+        with self._lock:
+            if self._running is not None and not self._running.done():
+                return None
+            asked: Future[Answer] = Future()
+            self._running = asked
+
+        def run() -> None:
+            try:
+                asked.set_result(question())
+            except BaseException as error:
+                asked.set_exception(error)
+
+        Thread(target=run, name="submax-look", daemon=True).start()
+        try:
+            answer: Answer = asked.result(LOOK_SECONDS)
+            return answer
+        except Exception:
+            return None
+
+
+class Keeper:
+    """The thread of a process that follows changes, and fits versions, of all open bandits."""
+
+    def __init__(self) -> None:
+        self._bandits: WeakSet[DurableBandit] = WeakSet()
+        self._lock, self._wake = Lock(), Event()
+        self._thread: Thread | None = None
+        self._step = Lock()
+
+    def add(self, bandit: DurableBandit) -> None:
+        """Look after a bandit from now on."""
+        with self._lock:
+            self._bandits.add(bandit)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._run, name="submax-keeper", daemon=True)
+                self._thread.start()
+
+    def remove(self, bandit: DurableBandit) -> None:
+        """Look after a bandit no longer; a step that is under way is waited for."""
+        with self._lock:
+            known = bandit in self._bandits
+            self._bandits.discard(bandit)
+        if known:
+            with self._step:
+                return
+
+    def _run(self) -> None:
+        summarized = 0.0
+        while True:
+            with self._lock:
+                bandits = list(self._bandits)
+                if not bandits:
+                    self._thread = None
+                    return
+            is_time = time.monotonic() >= summarized + SUMMARY_SECONDS
+            for bandit in bandits:
+                with self._step:
+                    if bandit in self._bandits:
+                        self._keep(bandit, is_time)
+            if is_time:
+                summarized = time.monotonic()
+            del bandits
+            self._wake.wait(POLL_SECONDS)
+
+    def _keep(self, bandit: DurableBandit, is_time: bool) -> None:
+        try:
+            bandit.step()
+            if is_time:
+                bandit.summarize()
+        except Exception as error:
+            bandit.note_failure(error)
+
+
+KEEPER = Keeper()
+
+
+def open_bandit(
+    path_or_url: str | Path | Store,
+    *,
+    name: str | None = None,
+    learned: str | Path | TrainedPolicy | None = None,
+    background: bool = True,
+    trust: bool = False,
+    clock: Callable[[], float] | None = None,
+    rng: np.random.Generator | None = None,
+    **declaration: Unpack[Declaration],
+) -> DurableBandit:
+    """Open the bandit ``name`` in a store, and declare it if it is new.
+
+    ``path_or_url`` is a file, the address of a PostgreSQL database, ``":memory:"`` for a store that
+    is deleted when the bandit is closed, or a store. If no name is given, it is that of the file.
+    ``submax.bandit.settings`` describes every word of the ``declaration``. If the bandit exists,
+    policy, guard rails, ``reward_wait`` and the settings of versions may be given anew, and all
+    others must be as they were declared. Without ``background`` versions are fitted only by
+    ``refit``. If the policy of the bandit is a class outside submax, its code is run only with
+    ``trust``, or if the ``policy`` is given.
+
+    With ``learned``, a policy that was learned from a log or its file, a new bandit has the
+    actions, context, rewards and policy of the log, decides by the learned policy from the start,
+    and goes on learning from the log's rows and its own.
+
+    >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60, background=False)
+    >>> decision = bandit.decide()
+    >>> bandit.reward(decision.id, 1.0).status
+    'accepted'
+    >>> bandit.close()
+    """
+    check_options(declaration)
+    _refuse_memory_only(declaration)
+    name = name if name is not None else default_name(path_or_url)
+    check_bandit(name)
+    trained = None if learned is None else TrainedPolicy.given(learned)
+    if is_new_file(path_or_url):
+        # Checked before a file is created.
+        new_settings(name, declaration, trained)
+    store = path_or_url if isinstance(path_or_url, Store) else _opened(path_or_url, clock)
+    try:
+        declaring.declare(store, name, declaration, trained=trained)
+        custom = custom_policy(declaration)
+        return DurableBandit(
+            store,
+            name,
+            policy=custom,
+            background=background,
+            trust=trust or "policy" in declaration,
+            clock=clock or time.time,
+            rng=rng,
+        )
+    except BaseException:
+        if store is not path_or_url:
+            store.close()
+        raise
+
+
+def _opened(path_or_url: str | Path, clock: Callable[[], float] | None) -> Store:
+    """Open a store; if the file is a bandit that ``Bandit.save`` wrote, the error says so."""
+    if str(path_or_url) == MEMORY:
+        return TemporaryStore.opened(clock)
+    try:
+        return open_store(path_or_url, clock=clock)
+    except InputError:
+        refuse_saved_bandit(Path(path_or_url))
+        raise
+
+
+class TemporaryStore(Store):
+    """A store in a folder that is deleted when the store is closed."""
+
+    _folder: Path
+
+    @classmethod
+    def opened(cls, clock: Callable[[], float] | None) -> Self:
+        """A new store."""
+        folder = Path(tempfile.mkdtemp(prefix="submax-"))
+        opened = open_store(folder / "store.db", clock=clock)
+        opened.__class__ = cls
+        store: Any = opened
+        store._folder = folder
+        return store  # type: ignore[no-any-return]  # of this class now
+
+    def close(self) -> None:
+        """Close the store and delete it."""
+        super().close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def is_new_file(path_or_url: object) -> bool:
+    """Whether opening a store would create a new file."""
+    if not isinstance(path_or_url, (str, Path)) or str(path_or_url).startswith((MEMORY, *POSTGRES)):
+        return False
+    return not Path(path_or_url).exists()
+
+
+def default_name(path_or_url: object) -> str:
+    """The name of a bandit in a store: that of the file, in characters that names may have."""
+    if not isinstance(path_or_url, (str, Path)) or str(path_or_url).startswith((MEMORY, *POSTGRES)):
+        return "default"
+    stem = Path(path_or_url).stem.lower()
+    allowed = [one if one.isascii() and one.isalnum() else "-" for one in stem]
+    return "".join(allowed).strip("-")[:64] or "default"

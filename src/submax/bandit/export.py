@@ -1,0 +1,508 @@
+"""Export decisions and rewards to Parquet or CSV, delete what was exported, erase a unit."""
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+
+from submax.bandit.declaring import (
+    END_OF_TIME,
+    PYTHON,
+    DeclaredBandit,
+    audit_statement,
+    delete_decisions,
+    delete_where,
+    read_bandit,
+    write_audit,
+)
+from submax.bandit.reading import advance
+from submax.bandit.store import Store
+from submax.bandit.tables import (
+    DECISION_COLUMNS,
+    REWARD_COLUMNS,
+    Statement,
+    decision_checksum,
+    decision_content,
+    decision_row,
+)
+from submax.bandit.training_rows import STATUSES, Matured, TrainingRows, wait_of
+from submax.core.arrays import Floats
+from submax.core.errors import InputError, StoreError
+from submax.core.optional import require_extra
+from submax.schema.actions import ARMS
+from submax.schema.context import Number
+from submax.schema.schema import METADATA
+
+ROWS_PER_GROUP = 10_000
+"""Rows that are written as one group of rows, so that only some batches are in memory."""
+
+
+class DecisionTables:
+    """Decisions of a bandit as Arrow tables, in the order in which they were made.
+
+    ``status`` is `pending` until the decision matures, then `learned`, or the reason why it was not
+    learned from: `held out`, `never activated`, `without reward`, `paused`. ``reward`` is the
+    reward that was learned, or the one known so far; if rewards have names or slots,
+    ``reward_NAME`` is the part of each, null if it did not come. ``late_rewards`` counts rewards
+    that came after the decision had matured. A damaged row raises an error that names it.
+    """
+
+    def __init__(self, store: Store, declared: DeclaredBandit, before: float | None = None) -> None:
+        require_extra("logs", "an export", "pyarrow")
+        self._store, self._declared = store, declared
+        self._settings, self._menu = declared.settings, declared.menu
+        self._before = END_OF_TIME if before is None else before
+        self._clock = store.now(declared.n)
+        self._rows = TrainingRows(store, declared.n, self._settings, self._menu)
+        rule = self._settings.reward_parts
+        self._parts = [] if rule is None else list(rule.names)
+        self._contexts = _context_decoder(self._settings.context.names)
+        self.schema = self._schema()
+
+    def __iter__(self) -> Iterator[Any]:
+        sql = (
+            f"select {DECISION_COLUMNS} from decision where bandit = :bandit and at < :before "
+            "and at <= :clock order by at, n"
+        )
+        values = {"bandit": self._declared.n, "before": self._before, "clock": self._clock}
+        for rows in self._store.stream(sql, **values):
+            yield self._table(rows)
+
+    def _table(self, rows: list[tuple[Any, ...]]) -> Any:
+        import pyarrow as pa
+
+        rewards = self._store.select(
+            # The plus keeps SQLite from using the index of all rewards of the bandit.
+            f"select {REWARD_COLUMNS} from reward where decision >= :first and decision <= :last "
+            "and +bandit = :bandit and +at <= :clock",
+            bandit=self._declared.n,
+            first=rows[0][0],
+            last=rows[-1][0],
+            clock=self._clock,
+        )
+        found = self._rows.outcomes(rows, rewards, self._clock)
+        late = [reward[2] for reward in rewards if reward[7]]
+        columns = [
+            pa.array(found.column("id"), pa.string()),
+            arrow_times(found.column("at")),
+            *self._actions(found.column("action")),
+            pa.array(found.column("propensity"), pa.float64()),
+            pa.array(found.column("version"), pa.int64()),
+            *self._context_columns(found.column("context")),
+            *self._choices(found.column("eligible"), found.column("probabilities")),
+            pa.array([one is not None for one in found.column("activated")]),
+            pa.array([one == "holdout" for one in found.column("assignment")]),
+            pa.array(found.column("assignment"), pa.string()),
+            pa.array(found.column("unit"), pa.string()),
+            pa.array(STATUSES, pa.string()).take(pa.array(found.status)),
+            _with_nulls(found.reward),
+            pa.array(_late_counts(found, late)),
+            *map(_with_nulls, found.parts.T),
+        ]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+    def _actions(self, texts: list[str]) -> list[Any]:
+        import pyarrow as pa
+
+        if self._menu.plain:
+            return [pa.array(texts, pa.string())]
+        decoded = msgspec.json.decode(f"[{','.join(texts)}]")
+        named = [[row[slot.name] for row in decoded] for slot in self._menu.slots]
+        numbers = [[row[one.name] for row in decoded] for one in self._menu.ranges]
+        return [
+            *(pa.array(one, pa.string()) for one in named),
+            *(pa.array(one, pa.float64()) for one in numbers),
+        ]
+
+    def _context_columns(self, texts: list[str | None]) -> list[Any]:
+        import pyarrow as pa
+
+        context = self._settings.context
+        if not context.names:
+            return []
+        decoded = self._contexts.decode(f"[{','.join(text or '{}' for text in texts)}]")
+        columns = zip(*map(msgspec.structs.astuple, decoded), strict=True)
+        return [
+            _with_nulls(np.array(column, np.float64))
+            if isinstance(field, Number)
+            else pa.array(column, pa.string())
+            for column, field in zip(columns, context.fields, strict=True)
+        ]
+
+    def _choices(
+        self, eligible: list[str | None], probabilities: list[str | None]
+    ) -> tuple[Any, Any]:
+        """The eligible choices of each slot, and the probabilities of their joint actions."""
+        import pyarrow as pa
+
+        different = dict.fromkeys(zip(eligible, probabilities, strict=True))
+        decoded = msgspec.json.decode(f"[{','.join(text or 'null' for _, text in different)}]")
+        known: dict[Any, int] = {}
+        cells = {}
+        for pair, listed in zip(different, decoded, strict=True):
+            # Probabilities by name say which arms were eligible.
+            named = isinstance(listed, dict)
+            place = known.setdefault(tuple(listed) if named else pair[0], len(known))
+            cells[pair] = place, list(listed.values()) if named else listed
+        rows = [cells[pair] for pair in zip(eligible, probabilities, strict=True)]
+        names = [[list(one)] if isinstance(one, tuple) else self._names(one) for one in known]
+        codes = pa.array([place for place, _ in rows])
+        kind = pa.list_(pa.list_(pa.string()))
+        return pa.array(names, kind).take(codes), _list_array([one for _, one in rows])
+
+    def _names(self, text: str | None) -> list[list[str]]:
+        if text is not None:
+            names: list[list[str]] = msgspec.json.decode(text)
+            return names
+        return [
+            [slot.choices[index].name for index in indices]
+            for slot, indices in zip(self._menu.slots, self._menu.active, strict=True)
+        ]
+
+    def _schema(self) -> Any:
+        import pyarrow as pa
+
+        menu, context = self._menu, self._settings.context
+        actions = [
+            ("action" if slot.name == ARMS else f"action_{slot.name}", pa.string())
+            for slot in menu.slots
+        ]
+        actions += [(f"action_{one.name}", pa.float64()) for one in menu.ranges]
+        fields = [
+            (f"context_{name}", pa.float64() if isinstance(field, Number) else pa.string())
+            for name, field in zip(context.names, context.fields, strict=True)
+        ]
+        declared = self._settings.schema(menu)
+        return pa.schema(
+            [
+                ("id", pa.string()),
+                ("at", pa.timestamp("us", tz="UTC")),
+                *actions,
+                ("propensity", pa.float64()),
+                ("version", pa.int64()),
+                *fields,
+                ("eligible", pa.list_(pa.list_(pa.string()))),
+                ("probabilities", pa.list_(pa.float64())),
+                ("activated", pa.bool_()),
+                ("holdout", pa.bool_()),
+                ("group", pa.string()),
+                ("unit", pa.string()),
+                ("status", pa.string()),
+                ("reward", pa.float64()),
+                ("late_rewards", pa.int64()),
+                *((f"reward_{name}", pa.float64()) for name in self._parts),
+            ],
+            metadata={METADATA: msgspec.json.encode(declared)},
+        )
+
+
+def _context_decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
+    """A decoder of lists of contexts, made for their fields: faster than one of dictionaries."""
+    fields = [f"field_{place}" for place in range(len(names))]
+    context: Any = msgspec.defstruct(
+        "Context",
+        [(field, Any, None) for field in fields],
+        rename=dict(zip(fields, names, strict=True)),
+        gc=False,
+    )
+    return msgspec.json.Decoder(list[context])
+
+
+def _list_array(lists: list[Any]) -> Any:
+    """Lists of numbers as an Arrow array; None is null."""
+    import pyarrow as pa
+
+    lengths = [0 if one is None else len(one) for one in lists]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    values = np.fromiter(chain.from_iterable(one or () for one in lists), np.float64, offsets[-1])
+    missing = pa.array([one is None for one in lists])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), mask=missing)
+
+
+def _with_nulls(column: Floats) -> Any:
+    import pyarrow as pa
+
+    return pa.array(column, pa.float64(), mask=np.isnan(column))
+
+
+def _late_counts(found: Matured, late: list[int]) -> Any:
+    counts = np.zeros(len(found.rows), np.int64)
+    if late:
+        numbers = np.array([row[0] for row in found.rows])
+        np.add.at(counts, np.searchsorted(numbers, np.array(late)), 1)
+    return counts
+
+
+def arrow_times(seconds: Sequence[float]) -> Any:
+    """Unix seconds as timestamps, rounded as ``datetime.fromtimestamp`` does."""
+    import pyarrow as pa
+
+    fraction, whole = np.modf(np.asarray(seconds, np.float64))
+    microseconds = whole.astype(np.int64) * 1_000_000 + np.rint(fraction * 1e6).astype(np.int64)
+    return pa.array(microseconds).cast(pa.timestamp("us", tz="UTC"))
+
+
+class RewardTables:
+    """Every reward of a bandit as it came, as Arrow tables; those in quarantine are not known."""
+
+    def __init__(self, store: Store, declared: DeclaredBandit) -> None:
+        import pyarrow as pa
+
+        self._store, self._declared = store, declared
+        self.schema = pa.schema(
+            [
+                ("id", pa.string()),
+                ("key", pa.string()),
+                ("at", pa.timestamp("us", tz="UTC")),
+                ("value", pa.float64()),
+                ("late", pa.bool_()),
+                ("known", pa.bool_()),
+                ("name", pa.string()),
+                ("source", pa.string()),
+            ]
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        known = (
+            "select d.id, r.key, r.at, r.value, r.late, r.parts, r.source, 1 from reward r "
+            "join decision d on d.n = r.decision where r.bandit = :bandit order by r.at, r.n"
+        )
+        early = (
+            "select id, key, at, value, 0, parts, source, 0 from early_reward "
+            "where bandit = :bandit order by at, n"
+        )
+        for sql in (known, early):
+            for rows in self._store.stream(sql, bandit=self._declared.n):
+                yield self._table(rows)
+
+    def _table(self, rows: list[tuple[Any, ...]]) -> Any:
+        """A reward with several parts is a row for each."""
+        import pyarrow as pa
+
+        flat = []
+        for identifier, key, at, value, late, parts, source, known in rows:
+            each = {None: value} if parts is None else msgspec.json.decode(parts)
+            flat += [
+                (identifier, key, at, number, bool(late), bool(known), name, source)
+                for name, number in each.items()
+            ]
+        columns = list(zip(*flat, strict=True))
+        times = arrow_times(columns[2])
+        arrays = [
+            times if field.name == "at" else pa.array(column, field.type)
+            for column, field in zip(columns, self.schema, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+def export(
+    store: Store,
+    name: str,
+    path: Path | str,
+    *,
+    before: float | None = None,
+    delete: bool = False,
+    who: str = PYTHON,
+) -> int:
+    """Write the decisions of a bandit to a file, CSV if its name ends so and else Parquet.
+
+    Only decisions older than the Unix time ``before`` are written, if it is given. With ``delete``
+    they are deleted with their rewards after the file was read again and compared with the store;
+    sums for pages and lift stay. Return the number of decisions.
+    """
+    declared, path = read_bandit(store, name), Path(path)
+    tables = DecisionTables(store, declared, before)
+    if delete:
+        _check_may_delete(store, declared, before, path)
+    count = write(path, tables.schema, tables)
+    if delete:
+        _verify(path, tables)
+        # What was not counted yet would be missing on pages.
+        advance(store, declared)
+        deleted = delete_decisions(store, declared.n, END_OF_TIME if before is None else before)
+        when = "" if before is None else f" before {datetime.fromtimestamp(before, UTC):%Y-%m-%d}"
+        write_audit(
+            store, name, who, "export and delete", f"{deleted} decisions{when} to {path.name}"
+        )
+    return count
+
+
+def export_rewards(store: Store, name: str, path: Path | str) -> int:
+    """Write every reward of a bandit as it came to a file; return their number."""
+    require_extra("logs", "an export", "pyarrow")
+    tables = RewardTables(store, read_bandit(store, name))
+    return write(Path(path), tables.schema, tables)
+
+
+def _check_may_delete(
+    store: Store, declared: DeclaredBandit, before: float | None, path: Path
+) -> None:
+    """Refuse to delete decisions that can still be learned from, or without a file to compare."""
+    if path.suffix.lower() == ".csv":
+        raise InputError(
+            "delete was given with a CSV file, and only Parquet keeps all digits and types: give a "
+            "name that ends in .parquet",
+            parameter="delete",
+        )
+    if before is None:
+        raise InputError(
+            "delete was given without a time before which decisions are deleted: give before",
+            parameter="before",
+        )
+    if declared.settings.status == "archived":
+        return
+    wait = wait_of(declared.settings)
+    ((cursor,),) = store.select(
+        "select coalesce(max(cursor), 0) from version where bandit = :bandit", bandit=declared.n
+    )
+    newest = cursor - (0.0 if wait == math.inf else wait)
+    if before > newest:
+        text = f"{datetime.fromtimestamp(max(newest, 0.0), UTC):%Y-%m-%d %H:%M:%S} UTC"
+        raise InputError(
+            f"decisions up to {text} have been learned from, and later ones were to be deleted: "
+            "give an earlier time, refit first, or archive the bandit",
+            parameter="before",
+        )
+
+
+def _verify(path: Path, tables: Iterable[Any]) -> None:
+    """Read a file again and compare it with the store; an error if they differ."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        batches = file.iter_batches(ROWS_PER_GROUP)
+        rest: Any = None
+        for expected in tables:
+            while rest is None or rest.num_rows < expected.num_rows:
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                table = pa.Table.from_batches([batch])
+                rest = table if rest is None else pa.concat_tables([rest, table])
+            if rest is None or not rest.slice(0, expected.num_rows).equals(expected):
+                raise StoreError(
+                    f"{path} does not hold what the store has, so nothing was deleted: check the "
+                    "disk, and export again"
+                )
+            rest = rest.slice(expected.num_rows)
+        if (rest is not None and rest.num_rows) or next(batches, None) is not None:
+            raise StoreError(f"{path} holds more than the store has, so nothing was deleted")
+
+
+def write(path: Path, schema: Any, tables: Iterable[Any]) -> int:
+    """Write tables to a file that only its owner can read; return the number of rows."""
+    writer = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
+    with private_file(path) as file:
+        return writer(file, schema, tables)
+
+
+@contextmanager
+def private_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that replaces ``path`` at the end of the block; only its owner can read it."""
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:
+    """Write groups of rows of one size: the same rows give the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count, rest = 0, schema.empty_table()
+    # Numbers and ids hardly ever repeat, so looking for repetitions takes time for nothing.
+    texts = [
+        one.name
+        for one in schema
+        if one.name not in ("id", "at", "probabilities") and not pa.types.is_floating(one.type)
+    ]
+    with pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
+        for table in tables:
+            count += table.num_rows
+            rest = pa.concat_tables([rest, table])
+            while rest.num_rows >= ROWS_PER_GROUP:
+                writer.write_table(rest.slice(0, ROWS_PER_GROUP).combine_chunks())
+                rest = rest.slice(ROWS_PER_GROUP)
+        if count == 0 or rest.num_rows:
+            writer.write_table(rest.combine_chunks())
+    return count
+
+
+def _write_csv(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:
+    """Write comma-separated values; lists are JSON."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    count = 0
+    flat = pa.schema(
+        [pa.field(one.name, pa.string()) if pa.types.is_list(one.type) else one for one in schema]
+    )
+    with csv.CSVWriter(file, flat) as writer:
+        for table in tables:
+            count += table.num_rows
+            columns = [
+                pa.array([_json(value) for value in column.to_pylist()], pa.string())
+                if pa.types.is_list(column.type)
+                else column
+                for column in table.columns
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=flat))
+    return count
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: str = PYTHON) -> int:
+    """Delete all decisions and rewards of a unit, or make them anonymous; return how many.
+
+    The audit says that it was done, and not for whom.
+    """
+    declared = read_bandit(store, name)
+    values = {"bandit": declared.n, "unit": unit}
+    rows = store.select(
+        f"select {DECISION_COLUMNS} from decision where bandit = :bandit and unit = :unit",
+        **values,
+    )
+    unpinned = Statement("delete from unit where bandit = :bandit and unit = :unit", values)
+    # Other processes forget what they remember of units when the revision changes.
+    changed = Statement("update bandit set revision = revision + 1 where n = :bandit", values)
+    verb = "make a unit anonymous" if anonymous else "erase a unit"
+    audit = audit_statement(store, name, who, verb, f"{len(rows)} decisions")
+    if anonymous:
+        store.execute([*map(_without_unit, rows), unpinned, changed, audit])
+    else:
+        which = "bandit = :bandit and unit = :unit"
+        delete_where(store, declared.n, which, {"unit": unit}, unpinned, changed, audit)
+    return len(rows)
+
+
+def _without_unit(row: tuple[Any, ...]) -> Statement:
+    """The statement that removes the unit of a decision, with the checksum that it has then."""
+    decision = decision_row(row)
+    decision.unit = None
+    content = decision_content(row[1], decision)
+    checksum = decision_checksum(content, decision.n, decision.at, decision.activated)
+    return Statement(
+        "update decision set unit = null, checksum = :checksum where n = :n",
+        {"n": decision.n, "checksum": checksum},
+    )
