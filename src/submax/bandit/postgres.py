@@ -395,12 +395,13 @@ class PostgresDatabase:
         with self._writer() as session:
             try:
                 with session.pipeline():
-                    session.execute("begin")
+                    session.execute("begin", prepare=False)
+                    # Not prepared: after one that fails, the server has not seen those behind it.
                     cursors = [
-                        session.execute(_translated(each), _values(each.values))
+                        session.execute(_translated(each), _values(each.values), prepare=False)
                         for each in statements
                     ]
-                    session.execute("commit")
+                    session.execute("commit", prepare=False)
             except psycopg.errors.DivisionByZero as error:
                 raise ConflictError("a row was changed in the meantime: read it again") from error
             return [_answer(*each) for each in zip(statements, cursors, strict=True)]

@@ -1,0 +1,419 @@
+"""What only a bandit with a store does."""
+
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusals import raises_code
+
+from submax.bandit.declaring import bandit_names, delete_bandit
+from submax.bandit.durable import open_bandit
+from submax.bandit.reading import BanditReader, Fold, read_progress
+from submax.bandit.rewards import LateRewardWarning
+from submax.bandit.store import open_store
+from submax.core.errors import ConflictError, StoreError
+from submax.evaluation.log import Log
+
+WAIT, ARMS = 10.0, ["A", "B", "C"]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request, tmp_path):
+    """The place of a new store of each kind."""
+    return (
+        str(tmp_path / "page.db")
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres_address")
+    )
+
+
+@pytest.fixture
+def opened(where, clock):
+    """Opens a bandit in the store, which is closed at the end."""
+    bandits = []
+
+    def opened(place=where, **others):
+        declared = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": WAIT, **others}
+        bandits.append(
+            open_bandit(place, **{"name": "page", "background": False, "clock": clock, **declared})
+        )
+        return bandits[-1]
+
+    yield opened
+    for bandit in bandits:
+        bandit.close()
+
+
+def fed(bandit, clock, rows=30, first=0):
+    for number in range(first, first + rows):
+        bandit.decide(id=f"d{number}", unit=f"u{number % 7}")
+        if number % 3:
+            bandit.reward(f"d{number}", float(number % 2))
+        clock.now += 0.5
+    clock.now += WAIT
+    return bandit
+
+
+def in_threads(call, arguments, threads=8):
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(call, arguments))
+
+
+def test_rewards_are_stored_once_whatever_threads_do(opened):
+    bandit = opened()
+    ids = [one.id for one in bandit.decide_many([{}] * 40)]
+    receipts = in_threads(lambda place: bandit.reward(ids[place % 40], 1.0), range(320))
+    assert sum(not one.repeated for one in receipts) == 40
+    assert bandit.counts()["rewards"] == 40
+    made = in_threads(lambda place: bandit.decide(id=f"same{place % 20}"), range(160))
+    assert sum(not one.repeated for one in made) == 20
+    for name in {one.id for one in made}:
+        assert len({one.action for one in made if one.id == name}) == 1
+
+
+def test_simultaneous_first_decisions_of_a_unit_have_one_action(opened, where):
+    """Single and batched requests are mixed; on PostgreSQL another store decides beside it."""
+    declared = {"context": {"age": float}, "policy": {"kind": "linucb"}}
+    bandits = [opened(**declared)]
+    if not where.endswith(".db"):
+        bandits.append(opened(**declared))
+    barrier = threading.Barrier(4)
+
+    def decide(place):
+        bandit, found = bandits[place % len(bandits)], {}
+        barrier.wait()
+        for first in range(0, 400, 20):
+            requests = [
+                {"context": {"age": place}, "unit": f"u{unit}"} for unit in range(first, first + 20)
+            ]
+            if (first // 20 + place) % 2:
+                drawn = bandit.decide_many(requests)
+            else:
+                drawn = [bandit.decide(**request) for request in requests]
+            found.update((one.unit, one.action) for one in drawn)
+        return found
+
+    first, *others = in_threads(decide, range(4), 4)
+    assert len(first) == 400
+    assert all(one == first for one in others)
+
+
+def test_many_writes_are_awaited_at_once(opened):
+    bandit = opened()
+    started = [bandit.prepare_decision(id=f"d{place}").start() for place in range(50)]
+    assert [one.result(30).id for one in started] == [f"d{place}" for place in range(50)]
+    rewards = [bandit.prepare_reward(f"d{place}", 1.0, source="key").start() for place in range(50)]
+    assert {one.result(30).status for one in rewards} == {"accepted"}
+    with pytest.raises(ConflictError):
+        bandit.prepare_reward("d1", 0.0).result()
+    one, two = bandit.prepare_each([{"id": "e1"}, {"id": "with space"}])
+    assert one.result().id == "e1"
+    assert two.code == "invalid-input"
+    ((key, *numbers),) = bandit.read.sources()
+    assert (key, numbers) == ("key", [50, 0])
+
+
+def test_a_bandit_goes_on_after_a_restart(opened, clock, where):
+    declared = {"context": {"age": float}, "policy": {"kind": "linucb"}, "sticky": 1e6}
+    bandit = opened(**declared)
+    first = bandit.decide({"age": 3}, id="one", unit="u")
+    bandit.reward("one", 1.0)
+    bandit.add("D", ramp=50)
+    before, numbers = bandit.counts(), bandit.arms()
+    bandit.close()
+    again = open_bandit(where, name="page", background=False, clock=clock)
+    with again:
+        assert again.counts() == before
+        assert [one.decisions for one in again.arms()] == [one.decisions for one in numbers]
+        assert again.decide({"age": 9}, id="one").repeated
+        assert again.decide({"age": 9}, unit="u").action == first.action
+        assert again.reward("one", 1.0).repeated
+        assert any("'D'" in one for one in again.notices())
+    for call in (bandit.decide, bandit.counts):
+        with pytest.raises(StoreError):
+            call()
+
+
+def test_learning_is_announced_from_the_first_minute(opened, clock):
+    bandit = opened(reward_wait=3600)
+    assert len(bandit.notices()) == 1
+    bandit.decide()
+    clock.now += 600
+    (sentence,) = bandit.notices()
+    assert "1 decision" in sentence
+    assert "3000 seconds" in sentence
+    assert "1 decision wait" in str(bandit)
+
+
+def test_the_wait_can_be_changed_and_every_decision_matures_once(opened, clock):
+    bandit = opened(reward_wait=100)
+    for number in range(20):
+        bandit.decide(id=f"d{number}")
+        clock.now += 10
+    bandit.summarize()
+    assert bandit.counts()["matured"] == 11
+    bandit.set(reward_wait=50)
+    assert bandit.counts()["matured"] == 16
+    bandit.summarize()
+    bandit.set(reward_wait=1000)
+    clock.now += 100
+    assert bandit.counts()["matured"] == 16
+    clock.now += 900
+    assert bandit.counts()["matured"] == 20
+    for wait in (0, -1.0):
+        with raises_code("invalid-input", "reward_wait"):
+            bandit.set(reward_wait=wait)
+    with raises_code("invalid-input"):
+        bandit.set(learn_share=0.5)
+
+
+def test_the_sums_of_pages_do_not_depend_on_when_they_are_made(opened, clock, where):
+    rails = {"holdout": 0.3, "baseline": "A"}
+    bandit = opened(guard_rails=rails)
+    for number in range(6):
+        fed(bandit, clock, first=100 * number)
+        clock.now += 1800
+        if number in (1, 2, 4):
+            bandit.summarize()
+    reader = bandit.read
+    fresh = Fold(bandit.store, reader.declared, None)
+    fresh.advance(bandit.store.now(reader.declared.n))
+    for kind, by in (("hour", ["bucket", "slot", "choice", "part"]), ("status", ["choice"])):
+        mine = reader._sums(kind, by)
+        places = [("kind", "bucket", "slot", "choice", "part").index(one) for one in by]
+        others = {
+            tuple(key[place] for place in places): sums
+            for key, sums in fresh.sums.items()
+            if key[0] == kind
+        }
+        assert mine.keys() == others.keys()
+        for key, sums in mine.items():
+            np.testing.assert_allclose(sums, others[key])
+    assert fresh.state.comparisons.keys() == reader._tail().state.comparisons.keys()
+    assert read_progress(bandit.store, reader.declared.n) is not None
+    assert sum(cell.sums.decisions for cell in reader.series(step=7200)) == 180
+    assert sum(cell.sums.decisions for cell in reader.series(slot="")) == 180
+    assert sum(one.decisions for one in reader.by_version().values()) < 180
+
+
+def test_segments_cross_two_fields(opened, clock):
+    bandit = opened(context={"country": ["de", "fr"], "age": float}, policy={"kind": "linucb"})
+    for number in range(60):
+        country = ("de", "fr")[number % 2]
+        made = bandit.decide(
+            {"country": country, "age": number}, eligible=["A" if country == "de" else "B"]
+        )
+        bandit.reward(made.id, float(country == "de"))
+    clock.now += WAIT
+    (first, second) = bandit.read.segments("country")
+    assert {first.values: first.mean, second.values: second.mean} == {("de",): 1.0, ("fr",): 0.0}
+    crossed = bandit.read.segments("country", "age")
+    assert sum(one.decisions for one in crossed) == 60
+    assert len(crossed) == 10
+    with raises_code("not-found"):
+        bandit.read.segments("city")
+
+
+def test_a_decision_is_found_with_what_became_of_it(opened, clock):
+    bandit = opened()
+    bandit.decide(id="one", unit="u", eligible=["A", "B"])
+    clock.now += 4
+    bandit.reward("one", 1.0)
+    clock.now += WAIT
+    bandit.decide_many([{"id": f"x{number}"} for number in range(20)])
+    with pytest.warns(LateRewardWarning):
+        bandit.reward("one", 1.0, key="again")
+    found = bandit.find_decision("one")
+    assert (found.status, found.unit, found.eligible) == ("learned", "u", [["A", "B"]])
+    assert [(one.key, one.seconds, one.late) for one in found.rewards] == [
+        ("reward", 4.0, False),
+        ("again", 14.0, True),
+    ]
+    assert [one.taken for one in bandit.believed_actions(found)].count(True) == 1
+    assert bandit.find_decision("two") is None
+    bandit.reward("two", 1.0)
+    assert bandit.is_quarantined("two")
+    assert [one.id for one in bandit.newest_decisions(limit=2)] == ["x19", "x18"]
+    assert [one.id for one in bandit.newest_decisions("u")] == ["one"]
+
+
+def everything(where, clock):
+    """All values of all tables as one text."""
+    with open_store(where, clock=clock) as store:
+        tables = ("bandit", "decision", "reward", "unit", "summary", "progress", "audit")
+        rows = chain.from_iterable(store.select(f"select * from {table}") for table in tables)
+        return repr(list(rows))
+
+
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_a_unit_is_erased_and_the_store_is_whole(opened, clock, where, anonymous):
+    bandit = opened(sticky=1e6, context={"age": float}, policy={"kind": "linucb"})
+    for number in range(12):
+        made = bandit.decide({"age": 1}, unit=("somebody", "other")[number % 2])
+        bandit.reward(made.id, 1.0)
+    assert bandit.erase("somebody", anonymous=anonymous) == 6
+    assert bandit.erase("somebody") == 0
+    assert bandit.newest_decisions("somebody") == []
+    assert len(bandit.newest_decisions()) == (12 if anonymous else 6)
+    clock.now += WAIT
+    assert bandit.counts()["learned"] == (12 if anonymous else 6)
+    assert [one.action for one in bandit.audit(2)] == ["erase a unit"] * (1 + (not anonymous)) + [
+        "make a unit anonymous"
+    ] * anonymous
+    bandit.close()
+    assert "somebody" not in everything(where, clock)
+
+
+def exported(bandit, path, **options):
+    count = bandit.export(path, **options)
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    return count
+
+
+def test_an_export_is_read_as_a_log(opened, clock, tmp_path):
+    bandit = opened(context={"age": float, "country": ["de", "fr"]}, policy={"kind": "linucb"})
+    for number in range(50):
+        made = bandit.decide({"age": number, "country": "de"}, id=f"d{number}")
+        if number % 2:
+            bandit.reward(made.id, 1.0)
+    clock.now += WAIT
+    bandit.decide({"age": 1, "country": "fr"})
+    for name in ("log.parquet", "log.csv"):
+        assert exported(bandit, tmp_path / name) == 51
+        log = Log.read(tmp_path / name)
+        assert len(log.reward) == 50
+        assert log.reward.sum() == 25
+    assert bandit.export_rewards(tmp_path / "rewards.parquet") == 25
+    with raises_code("invalid-input"):
+        bandit.export(tmp_path / "missing" / "log.parquet")
+
+
+def test_old_decisions_are_exported_and_deleted(opened, clock, tmp_path):
+    bandit = fed(opened(), clock)
+    middle = clock.now
+    fed(bandit, clock, first=100)
+    before, arms = bandit.counts(), bandit.arms()
+    for options in ({}, {"before": middle}, {"before": clock.now + 1}):
+        with raises_code("invalid-input", "before"):
+            bandit.export(tmp_path / "old.parquet", delete=True, **options)
+    bandit.archive()
+    with raises_code("invalid-input", "delete"):
+        bandit.export(tmp_path / "old.csv", delete=True, before=middle)
+    assert exported(bandit, tmp_path / "old.parquet", delete=True, before=middle) == 30
+    assert len(bandit.newest_decisions(limit=100)) == 30
+    assert bandit.counts() == before
+    assert [one.reward_rate for one in bandit.arms()] == [one.reward_rate for one in arms]
+    assert bandit.audit(1)[0].action == "export and delete"
+    assert len(Log.read(tmp_path / "old.parquet").reward) == 30
+
+
+def test_damage_is_named_and_never_exported(tmp_path, clock):
+    file = tmp_path / "page.db"
+    with open_bandit(file, actions=ARMS, reward_wait=WAIT, background=False, clock=clock) as bandit:
+        fed(bandit, clock)
+    for statement in (
+        "update decision set action = 'C' where id = 'd3'",
+        "update reward set value = 1 - value where n = (select max(n) from reward)",
+    ):
+        copy = tmp_path / "copy.db"
+        copy.write_bytes(file.read_bytes())
+        with closing(sqlite3.connect(copy)) as connection, connection:
+            connection.execute(statement)
+        with (
+            open_bandit(copy, name="page", background=False, clock=clock) as bandit,
+            raises_code("damaged-store"),
+        ):
+            bandit.export(tmp_path / "log.parquet")
+        assert not (tmp_path / "log.parquet").exists()
+        copy.unlink()
+
+
+def test_every_change_is_audited_and_seen_by_others(opened, where, clock):
+    bandit = opened()
+    if where.endswith(".db"):
+        other = open_bandit(bandit.store, name="page", background=False, clock=clock)
+    else:
+        other = opened()
+    bandit.set(refit_rows=7)
+    bandit.add("D")
+    bandit.pause("A")
+    bandit.pause()
+    other.follow()
+    assert other.settings.refit_rows == 7
+    assert [one.status for one in other.menu.slots[0].choices] == ["paused", *["active"] * 3]
+    assert other.decide().paused
+    other.resume()
+    with raises_code("not-found"):
+        bandit.publish(3)
+    with raises_code("conflict"):
+        bandit.roll_back()
+    assert [one.action for one in bandit.audit()] == [
+        "resume", "pause", "change", "change", "set", "declare",
+    ]  # fmt: skip
+    assert {one.name for one in bandit.audit()} == {"Python"}
+
+
+def test_changes_at_the_same_moment_are_all_kept(opened):
+    bandit = opened()
+    names = ("seed", "refit_rows")
+    in_threads(lambda place: bandit.set(**{names[place % 2]: 1 + place}), range(8), 4)
+    assert {one.detail.split("=")[0] for one in bandit.audit(8)} == {*names}
+
+    def add(_):
+        try:
+            bandit.add("D")
+        except ConflictError:
+            return "refused"
+        return "added"
+
+    assert sorted(in_threads(add, range(6), 6)) == ["added", *["refused"] * 5]
+
+
+def test_a_deleted_bandit_is_gone_and_its_name_is_free(opened, where, clock):
+    bandit = opened()
+    other = open_bandit(bandit.store, name="other", actions=["X", "Y"], background=False)
+    fed(bandit, clock)
+    other.decide(id="kept")
+    store = bandit.store
+    delete_bandit(store, "page")
+    bandit.follow()
+    assert bandit.deleted
+    with raises_code("not-found"):
+        bandit.decide()
+    assert bandit_names(store) == ["other"]
+    assert other.find_decision("kept") is not None
+    again = open_bandit(store, name="page", actions=["X", "Y"], background=False, clock=clock)
+    assert again.counts()["decisions"] == 0
+    assert BanditReader.of(store, "page").counts()["decisions"] == 0
+
+
+POLICY = """
+from submax.policies.thompson import Thompson
+from pathlib import Path
+Path(__file__).with_suffix(".ran").touch()
+class Mine(Thompson): pass
+"""
+
+
+def test_code_that_a_store_names_is_run_only_with_trust(tmp_path, clock):
+    code, file = tmp_path / "mine.py", tmp_path / "page.db"
+    code.write_text(POLICY)
+    ran = code.with_suffix(".ran")
+    declared = {"background": False, "clock": clock, "reward_wait": WAIT}
+    open_bandit(file, actions=ARMS, policy=f"{code}:Mine", **declared).close()
+    ran.unlink()
+    with raises_code("invalid-input"):
+        open_bandit(file, background=False)
+    with open_store(file, read_only=True, clock=clock) as store:
+        reader = BanditReader.of(store, "page")
+        assert reader.counts()["decisions"] == 0
+        assert reader.arms()
+        reader.notices()
+    assert not ran.exists()
+    with open_bandit(file, background=False, trust=True) as bandit:
+        assert bandit.decide().action in ARMS
