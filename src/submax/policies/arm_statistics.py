@@ -1,7 +1,7 @@
 """What the classic policies count, and work in parts of bounded size."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,17 @@ from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
+
+ArmState = TypeVar("ArmState", bound=Any)
+"""A named tuple with a ``problem`` and arrays ``[R, A]``."""
+
+
+def kept_columns(state: ArmState, choices: Choices, *names: str) -> ArmState:
+    """Return a state with only the joint actions of these choices, in the arrays of these names."""
+    kept = state.problem.space.indices_of(choices)
+    columns = {name: getattr(state, name)[:, kept] for name in names}
+    restricted: ArmState = state._replace(problem=state.problem.restricted(choices), **columns)
+    return restricted
 
 
 @serializable("arm-statistics")
@@ -44,11 +55,7 @@ class ArmStatistics(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the statistics of the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        problem = self.problem.restricted(choices)
-        return self._replace(
-            problem=problem, pulls=self.pulls[:, kept], rewards=self.rewards[:, kept]
-        )
+        return kept_columns(self, choices, "pulls", "rewards")
 
     def means(self) -> Floats:
         """Average reward of every action, ``[R, A]``; 0 for an action that was never pulled."""

@@ -12,7 +12,7 @@ from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
+from submax.policies.arm_statistics import ArmPolicy, ArmStatistics, kept_columns
 
 
 @serializable("random-state")
@@ -125,10 +125,7 @@ class GradientState(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the preferences of the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices), preferences=self.preferences[:, kept]
-        )
+        return kept_columns(self, choices, "preferences")
 
 
 @dataclass(frozen=True)

@@ -86,14 +86,6 @@ class DecisionCounts(NamedTuple):
         """Return the counts before the first decision."""
         return cls(np.zeros(replicas), np.zeros(replicas), np.ones(replicas))
 
-    def after_decisions(self, decisions: int) -> Self:
-        """Return the counts after this many more decisions in every replica."""
-        return self._replace(waiting=self.waiting + decisions)
-
-    def with_batch(self, decisions: int) -> Self:
-        """Return the counts with a batch of the size that a caller has stated."""
-        return self._replace(batch=np.full_like(self.batch, decisions))
-
     def after_feedback(self, feedback: Feedback) -> Self:
         """Return the counts after rewards came, also those of decisions that were not recorded."""
         back = np.count_nonzero(feedback.weight > 0, axis=1).astype(np.float64)
@@ -310,11 +302,11 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         if counts is None:
             return state
         if action is not None:
-            counts = counts.after_decisions(action.shape[1])
+            counts = counts._replace(waiting=counts.waiting + action.shape[1])
         if upcoming is None:
             return state._replace(decision_counts=counts)
         whole_number("upcoming", upcoming, at_least=1)
-        counts = counts.with_batch(upcoming)
+        counts = counts._replace(batch=np.full_like(counts.batch, upcoming))
         return self._with_shared(state._replace(decision_counts=counts, shared=None))
 
     def _with_shared(self, state: RewardConditionedState) -> RewardConditionedState:

@@ -16,7 +16,7 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
-from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
+from submax.policies.arm_statistics import ArmPolicy, ArmStatistics, kept_columns
 
 NEGLIGIBLE = 1e-12
 """Probabilities below this are neglected."""
@@ -345,13 +345,7 @@ class FittedThompsonState(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the posterior of the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            arms=self.arms.restricted(choices),
-            a=self.a[:, kept],
-            b=self.b[:, kept],
-        )
+        return kept_columns(self, choices, "a", "b")._replace(arms=self.arms.restricted(choices))
 
 
 @dataclass(frozen=True)

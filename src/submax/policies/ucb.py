@@ -14,7 +14,7 @@ from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.arm_statistics import ArmStatistics, kept_columns
 
 MOST_STEPS = 60
 """Newton's method takes fewer steps than this; the number only bounds the loop."""
@@ -69,13 +69,8 @@ class IndexState(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the state with the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        return self._replace(
-            problem=self.problem.restricted(choices),
-            arms=self.arms.restricted(choices),
-            pending=self.pending[:, kept],
-            order=self.order[:, kept],
-        )
+        arms = self.arms.restricted(choices)
+        return kept_columns(self, choices, "pending", "order")._replace(arms=arms)
 
 
 class ArmCounts(NamedTuple):

@@ -31,6 +31,6 @@ def test_it_counts_as_a_queue_of_each_replica_does(steps):
             weight[replica, :rows] = 0.5
             received[replica] += rows
             batch[replica] = rows + len(queue) if rows else batch[replica]
-        counts = counts.after_decisions(decide).after_feedback(back(weight))
+        counts = counts._replace(waiting=counts.waiting + decide).after_feedback(back(weight))
         waiting = [len(queue) for queue in queues]
         assert [part.tolist() for part in counts] == [received, waiting, batch]
