@@ -193,17 +193,29 @@ class ContextSchema(msgspec.Struct, frozen=True):
         ]
 
     def _refuse_unknown(self, context: Mapping[Any, Any]) -> None:
-        """Raise an ``InputError`` that names the first field which was not declared, if any."""
+        """Raise an ``InputError`` that names fields which were not declared, and missing ones."""
         # With many fields, looking for each name among all of them would take long.
         known = frozenset(self.names)
-        for name in context:
-            if name not in known:
-                hint = did_you_mean(str(name)[:80], self.names)
-                declared = ", ".join(self.names) or "none"
-                raise InputError(
-                    f"the context field {name!r:.60} is not declared; {hint}declared: {declared}",
-                    parameter=str(name)[:60],
-                )
+        unknown = [name for name in context if name not in known]
+        if not unknown:
+            return
+        hint = did_you_mean(str(unknown[0])[:80], self.names)
+        missing = self._missing(context)
+        verb = "fields {} are" if len(unknown) > 1 else "field {} is"
+        raise InputError(
+            f"the context {verb.format(_few(unknown))} not declared; {hint}"
+            f"declared: {', '.join(self.names) or 'none'}"
+            + (f"; missing: {_few(missing)}" if missing else ""),
+            parameter=str(unknown[0])[:60],
+        )
+
+    def _missing(self, context: Mapping[Any, Any]) -> list[str]:
+        """The names of fields that have neither a value nor a default."""
+        return [
+            name
+            for name, field in zip(self.names, self.fields, strict=True)
+            if field.default is None and context.get(name) is None
+        ]
 
     def _check_absence(self) -> None:
         """Raise an ``InputError`` if a context must be given; the message names its fields."""
@@ -223,9 +235,10 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if value is not None:
             return field.clean(name, value)
         if field.default is None:
+            missing = self._missing(context)
+            verb = "are missing, and they have" if len(missing) > 1 else "is missing, and it has"
             raise InputError(
-                f"context {name!r} is missing, and it has no default: pass a value, or declare a "
-                "default",
+                f"context {_few(missing)} {verb} no default: pass a value, or declare a default",
                 parameter=name,
             )
         return field.default
@@ -275,6 +288,12 @@ class ContextSchema(msgspec.Struct, frozen=True):
                 encoded[:, first] = values[:, place]
             first += field.width
         return encoded
+
+
+def _few(names: Sequence[object]) -> str:
+    """The first names of a list, for a message."""
+    shown = ", ".join(f"{name!r:.60}" for name in names[:MAX_FIELDS_NAMED])
+    return shown + (", …" if len(names) > MAX_FIELDS_NAMED else "")
 
 
 def _field(name: str, given: object) -> Field:
