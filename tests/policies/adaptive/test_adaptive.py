@@ -296,7 +296,9 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
 def test_an_arm_that_has_become_bad_is_left(seed):
     policy, rng = make_policy("rcp-adaptive"), np.random.default_rng(seed)
     state = policy.init(Problem(Arms(2)), 2, rng)
-    for chance, rows in ((0.9, 2000), (0.1, 100)):
+    # Since the change, 60 rows of the better arm are 0.4 above the other: 6 standard errors. Over
+    # all rows the other is still ahead, 0.72 to 0.5.
+    for chance, rows in ((0.9, 2000), (0.1, 600)):
         arm = (rng.random((2, rows)) < 0.1).astype(np.int64)
         reward = (rng.random((2, rows)) < np.where(arm == 0, chance, 0.5)) * 1.0
         feedback = Feedback(
