@@ -50,7 +50,7 @@ class Table(NamedTuple):
 
 @lru_cache(16)
 def unknown_values(shape: tuple[int, ...]) -> Floats:
-    """Return values that are all NaN, cached, because single decisions would notice their cost."""
+    """Return NaNs. Cached: allocating them would dominate the latency of one decision."""
     values = np.full(shape, np.nan)
     values.setflags(write=False)
     return values
@@ -66,7 +66,7 @@ def no_probabilities(shape: tuple[int, ...]) -> Floats:
 class StrategyRequirements:
     """What a policy has to provide for a strategy, beyond the levels and their prior.
 
-    - ``needs_listing``: the strategy reads the probability of every action, so that the actions
+    - ``needs_listing``: the strategy reads the probability of every action, so the actions
       have to be listed. Other strategies also work on actions that are drawn.
     - ``needs_values``: the strategy reads ``table.values``, which may otherwise be NaN.
     - ``needs_sample_sizes``: the strategy reads ``table.sample_sizes``, otherwise None.
@@ -330,7 +330,7 @@ def estimated_density(
     The normalizing constant is M = Σ_l w_l⁺ E_l[share(a)]. E_l is the expectation over actions
     drawn at level l, and share(a), between 0 and 1, is the part of Σ_l w_l⁺ π(a | l) that the
     negative weights leave. E_l is estimated by the mean over ``DRAWS`` draws from a generator with
-    a fixed seed, so that the same question has the same answer. The standard error of the logarithm
+    a fixed seed, so the same question has the same answer. The standard error of the logarithm
     is that of M divided by M. ``weights [R, n, L]``, ``action [R, n, M, S]``.
     """
     rng = np.random.default_rng(0)

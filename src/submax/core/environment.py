@@ -85,14 +85,14 @@ class Environment(ABC, Generic[World]):
 
     @property
     def shared(self) -> bool:
-        """Whether all replicas have the same truth and no contexts, so that they are identical."""
+        """Whether all replicas have the same truth and no contexts, so they are identical."""
         return False
 
     @property
     def drifts(self) -> bool:
         """Whether the mean rewards or the contexts of the same world change with time.
 
-        If so, ``simulate`` calls ``advance`` after every single decision, so that the truth does
+        If so, ``simulate`` calls ``advance`` after every single decision, so the truth does
         not depend on the delay. This is assumed of every environment that overrides ``advance``,
         unless it says otherwise.
         """

@@ -71,7 +71,7 @@ def one_line(error: BaseException) -> str:
     kind = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return kind
-    # Frames of Python's import machinery tell nobody where the mistake is.
+    # Frames of Python's import machinery do not show where the mistake is.
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -120,9 +120,9 @@ def _check_sums(total: Floats) -> None:
 STEPS = 60
 """Largest number of iterations: enough bisections for the precision of a float64."""
 WALK = 2.0
-"""Length of a step at a point where the slope is not negative, so that Newton's step is useless."""
+"""Length of a step at a point where the slope is not negative, so Newton's step is useless."""
 SMALLEST_SLOPE = 1e-150
-"""Absolute slopes below this count as this slope, so that a Newton step does not divide by 0."""
+"""Absolute slopes below this count as this slope, so a Newton step does not divide by 0."""
 
 
 def decreasing_root(
@@ -142,7 +142,7 @@ def decreasing_root(
     An entry is final after a step shorter than ``step_tolerance``, or after a step from a point
     where the absolute value of the function was at most ``value_tolerance``. The remaining error is
     about the square of the error before a Newton step, or about the length of a bisection step. A
-    final entry no longer changes, so that its result does not depend on the other entries.
+    final entry no longer changes, so its result does not depend on the other entries.
 
     >>> place = np.array([0.5, 3.0])
     >>> decreasing_root(lambda x: (2 - x**3, -3 * x**2), place, 0 * place, 9 + place, 1e-3).round(5)

@@ -61,7 +61,7 @@ Begin = Callable[[str, Mapping[str, Any]], AbstractContextManager[Any]]
 
 
 class Spans:
-    """Whoever observes spans; nobody, unless ``observe`` was called."""
+    """The observer of spans, if ``observe`` was called."""
 
     def __init__(self) -> None:
         self._begin: Begin | None = None
@@ -71,7 +71,7 @@ class Spans:
         self._begin = begin
 
     def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
-        """Work with a name, for a ``with`` block; this costs next to nothing if nobody observes.
+        """Work with a name, for a ``with`` block; it costs next to nothing without an observer.
 
         >>> with SPANS.span("submax.example", rows=3):
         ...     pass

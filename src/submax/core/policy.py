@@ -74,12 +74,12 @@ class Policy(ABC, Generic[State]):
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback, rng: np.random.Generator) -> State:
-        """The state after feedback has come back."""
+        """The state after more feedback."""
 
     def probabilities(self, state: State, context: Floats) -> Floats:
         """Probability of every joint action in each row, ``[R, n, M]``, or ``[R, 1, M]`` for all.
 
-        A policy that has them at hand overrides this.
+        A policy that computes them directly overrides this.
         """
         listing = state.problem.space.listing()
         replicas, rows, _ = context.shape
@@ -122,7 +122,7 @@ class RestrictsActions(Protocol):
 
 @runtime_checkable
 class RestrictableState(Protocol):
-    """What is learned about each action separately, so that some actions can be left out."""
+    """What is learned about each action separately, so some actions can be left out."""
 
     def restricted(self, choices: Choices) -> Self:
         """Return the state on the problem with only these choices in each slot."""

@@ -206,7 +206,7 @@ class Feedback(NamedTuple):
 
 
 class CheckedFeedback(Feedback):
-    """Feedback whose actions and rewards its maker checks, so that policies need not.
+    """Feedback whose actions and rewards its maker checks, so policies need not.
 
     A simulation checks the actions and rewards of many decisions at once, which takes much less
     time than to check every single decision.

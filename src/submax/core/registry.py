@@ -309,7 +309,7 @@ def _warn_of_hidden_plugins(registry: "Registry[Any]") -> None:
         if name in registry.homes:
             warnings.warn(
                 f"an installed package adds the {registry.word} {name!r} ({entry.value}), which is "
-                "the name of a built-in one, so that the built-in one is used: rename the entry "
+                "the name of a built-in one, so the built-in one is used: rename the entry "
                 "point of the package",
                 PluginWarning,
                 stacklevel=3,

@@ -85,7 +85,7 @@ class Classifier(Estimator[ClassifierParams]):
         one_of("encoding", self.encoding, ENCODINGS)
         whole_number("minimum_rows", self.minimum_rows, at_least=1)
         if not isinstance(self.classifier, str):
-            # A copy, so that later changes of the caller's object have no effect.
+            # A copy, so later changes of the caller's object have no effect.
             object.__setattr__(self, "classifier", self.template.unfitted)
         _ = self.template
 

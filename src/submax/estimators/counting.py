@@ -76,7 +76,7 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
             smoothing = _scaled(counts, pulls, smoothing, free & (np.arange(levels) == level), 0.0)
         # If all constants have to grow, one at a time is slow: scale them together as well.
         smoothing = _scaled(counts, pulls, smoothing, free, 0.0)
-        # A replica stops by itself, so that its result does not depend on other replicas.
+        # A replica stops by itself, so its result does not depend on other replicas.
         settled = np.abs(np.log(smoothing / before)).max(axis=-1, keepdims=True) < SETTLED
         smoothing = np.where(settled, before, smoothing)
         if settled.all():

@@ -176,7 +176,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
     """A network that JAX trains on the stored rows, for all replicas together.
 
     An input of the network is the reward, encoded by linear interpolation between the two nearest
-    bin edges, so that any reward can be conditioned on. The trained network is evaluated with
+    bin edges, so any reward can be conditioned on. The trained network is evaluated with
     numpy. Before the first feedback all probabilities are equal.
     """
 
@@ -348,7 +348,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return design.exported(restored(design, parameters), levels, latent)
 
     def silent_network(self, problem: Problem, replicas: int, levels: int) -> Any:
-        """Return a network whose outputs are all 0, so that all probabilities are equal."""
+        """Return a network whose outputs are all 0, so all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)
         return SlotNetwork.silent(
@@ -418,7 +418,7 @@ class CVAE(NetworkEstimator):
     Over real-valued parts of an action p is a mixture of ``components`` densities.
 
     N_z is ``draws``: so many draws of a latent variable of width ``latent`` are taken from N(0, 1)
-    at every update and kept, so that decisions and their probabilities agree. All reward levels
+    at every update and kept, so decisions and their probabilities agree. All reward levels
     use the same draws if ``shared_draws`` is set; with separate draws, the difference between two
     levels is mostly noise. ``kl_weight`` is β, the weight of the Kullback-Leibler term.
     ``injection`` is the way in which the reward enters the layers; ``"input-concatenation"``, the

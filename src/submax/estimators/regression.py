@@ -109,7 +109,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
     (contexts in which everything earns more) or negatively (only one action is right). If the
     problem has ``action_features``, coefficients are also expected to be similar for actions with
     similar features, as far as the rows bear this out; an action without any row starts from what
-    is known of the others. Rows are remembered as sums, so that cost and memory do not depend on
+    is known of the others. Rows are remembered as sums, so cost and memory do not depend on
     how many there were.
 
     There are at most ``features`` of them, fewer if there are many actions. ``draws`` posterior
@@ -287,7 +287,7 @@ class FeatureBelief(TabularBelief, ObservationWeights):
         unit = np.maximum(width * span, 1e-300)
         spread = np.mean(((drawn - mean[:, :, None]) / unit[:, :, None]) ** 2, axis=2)
         worth = value * (1 - value) / np.maximum(spread, 1e-12) - 1.0
-        # Draws of width 0 have no spread, so that all actions count as equally uncertain.
+        # Draws of width 0 have no spread, so all actions count as equally uncertain.
         unknown = unknown | (width == 0)
         worth = np.where(unknown, 1.0, np.maximum(worth, LEAST_WORTH))
         chances = level_probabilities(params.levels, _share(params), value)

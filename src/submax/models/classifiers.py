@@ -126,7 +126,7 @@ Models = tuple[Any, ...]
 class ModelCache:
     """The fitted models of all replicas, or nothing yet.
 
-    It is a dataclass without fields, so that files do not contain models: those of other libraries
+    It is a dataclass without fields, so files do not contain models: those of other libraries
     could be stored only as pickles, which run code when they are read. After a state was read from
     a file, its models are fitted again from its rows and seeds when they are first needed.
     """
@@ -189,7 +189,7 @@ class FittedClassifier(NamedTuple):
             given = self._predicted(features)
             total = given.sum(axis=1, keepdims=True)
             fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
-            # Some libraries compute in float32, so that their sums differ from 1 by rounding.
+            # Some libraries compute in float32, so their sums differ from 1 by rounding.
             found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
         return found
 

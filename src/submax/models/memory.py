@@ -227,7 +227,7 @@ MAX_HELD_OUT_ROWS = 2048
 computing the held-out loss."""
 MIN_ROWS_TO_HOLD_OUT = 64
 """With fewer rows than this none is held out, because six rows cannot tell when to stop. The value
-is a power of two, so that the first refit with held-out rows starts from new parameters.
+is a power of two, so the first refit with held-out rows starts from new parameters.
 """
 
 
@@ -279,7 +279,7 @@ float32 has about 7 digits."""
 class ContextScaling(NamedTuple):
     """Parameters of z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
 
-    By default each feature of z has the standard deviation 1 / √D, so that z is about as long as a
+    By default each feature of z has the standard deviation 1 / √D, so z is about as long as a
     one-hot action for any number of features D. With ``largest`` in ``of``, a feature keeps its own
     deviation if this lies between 1 / √D and ``largest``. The factor of a constant feature is 0.
     """
@@ -337,7 +337,7 @@ FLOAT32_ROWS = 2**16
 class Minibatches(NamedTuple):
     """The rows of all replicas as one table, ``[R · capacity, D + S + E + 1]``.
 
-    The columns are context, action, encoded reward and weight, all float32, so that a minibatch
+    The columns are context, action, encoded reward and weight, all float32, so a minibatch
     takes one look-up and one transfer to the device. Each replica has ``filled [R]`` rows.
     """
 

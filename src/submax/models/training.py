@@ -73,7 +73,7 @@ HIGHEST_STEP_LIMIT = 4000
 """The limit on steps is EPOCHS passes over the rows, but at least LOWEST_STEP_LIMIT and at most
 HIGHEST_STEP_LIMIT. The highest limit bounds the cost of a refit."""
 LENGTHENED = 10
-"""With steps="converged" the limit is this many times as high, because nobody waits for a refit."""
+"""With steps="converged" the limit is this many times as high: such a training runs once."""
 
 
 def most_steps(filled: Integers, training: Training) -> NDArray[np.int32]:

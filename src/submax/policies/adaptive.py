@@ -43,7 +43,7 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
 
     Each draw v of the expected reward of every action gives a policy: from the uniform one,
     π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision uses one of the
-    draws that the ``estimator`` keeps, at random, so that its probability is the mean of these
+    draws that the ``estimator`` keeps, at random, so its probability is the mean of these
     policies, which is exact. Between two updates all decisions share the draws. Before the first
     update the policy is uniform.
 
@@ -191,7 +191,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     ) -> LogisticSubMaxState:
         feedback.check(state.problem)
         low, high = state.problem.scale.known_bounds("the logistic-submax policy")
-        # Each replica has a stream of its own, so that none depends on the rows of another.
+        # Each replica has a stream of its own, so none depends on the rows of another.
         beliefs, streams = [], rng.spawn(len(state.beliefs))
         for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
             rows = RegressionRows.of(feedback, replica, state.problem)
@@ -204,13 +204,13 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
 
 
 SUREST = 0.01
-"""Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so that no single surprise
+"""Predictions of 0/1 rewards are clipped to this distance from 0 and 1, so no single surprise
 decides between policies."""
 PENDING_SHARE, MOST_PENDING = 0.05, 100
 """Policies learn when rows have grown by this share, and after this many rows at the latest. Fits
 to a few more rows would cost much and change little."""
 FAR_BEHIND, BACKLOG_SHARE, MOST_BACKLOG = 12.0, 0.5, 2000
-"""A policy whose log score is this far behind the best, so that it decides nothing, learns only
+"""A policy whose log score is this far behind the best, so it decides nothing, learns only
 when rows have grown by half, and after this many rows at the latest. It can still catch up."""
 FIRST_PART, MOST_PARTS = 20, 6
 """Among the first rows, 20, 40, 80 … 640 rows are learned from before the next are predicted."""
@@ -461,7 +461,7 @@ def _split(feedback: Feedback, due: Booleans) -> tuple[Feedback | None, Feedback
 def _parts(weight: Floats, rows: Integers) -> list[Floats]:
     """Split the first rows into parts: the weights ``[R, n]`` of the rows of each part, else 0.
 
-    Policies predict a part after they have learned the parts before it, so that even the first
+    Policies predict a part after they have learned the parts before it, so even the first
     rows, which often come together, say who predicts well. The first part ends at ``FIRST_PART``
     rows of a replica, each further one at twice as many as the one before.
     """
@@ -575,7 +575,7 @@ class Adaptive(WrapperPolicy):
 
     @cached_property
     def _with_slot_rewards(self) -> Policy[Any]:
-        # In the problem of one slot there are no rewards of slots, so that this does not recur.
+        # In the problem of one slot there are no rewards of slots, so this does not recur.
         return PerSlot(self)
 
     @cached_property

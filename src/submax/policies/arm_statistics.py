@@ -26,7 +26,7 @@ def kept_columns(state: ArmState, choices: Choices, *names: str) -> ArmState:
 
 @serializable("arm-statistics")
 class ArmStatistics(NamedTuple):
-    """``pulls [R, A]`` whose rewards have come back, and the sums ``rewards [R, A]`` of these."""
+    """``pulls [R, A]`` with an observed reward, and the sums ``rewards [R, A]`` of these."""
 
     problem: Problem
     pulls: Floats
@@ -78,7 +78,7 @@ class ArmPolicy(Policy[ArmStatistics]):
     """A policy that learns the pulls and rewards of every arm and ignores the context."""
 
     needs_bounds: ClassVar[bool] = True
-    """Whether rewards are scaled to 0 … 1, so that their bounds must be known."""
+    """Whether rewards are scaled to 0 … 1, so their bounds must be known."""
 
     @property
     def traits(self) -> PolicyTraits:

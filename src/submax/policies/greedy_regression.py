@@ -235,7 +235,7 @@ class Tempered(WrapperPolicy):
 
     With τ = 0 it takes the most likely action; tied actions share the probability. It learns
     exactly as the other policy does. A greedy variant earns more from what is known and explores
-    less, so that it suits a policy that was learned from a log and is not learned further.
+    less, so it suits a policy that was learned from a log and is not learned further.
     """
 
     policy: Policy[Any]

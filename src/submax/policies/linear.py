@@ -119,13 +119,13 @@ class LinUCB(TabularPolicy[LinUCBState]):
     its own on the rows in which it was taken; N(θ̂_a, Σ_a) is the posterior of its coefficients. α
     is ``alpha``, a multiple of the posterior's deviation: the larger, the more is explored. The
     variance of the noise and the prior variances of intercepts and slopes are fitted by marginal
-    likelihood, so that the units of rewards and contexts do not matter.
+    likelihood, so the units of rewards and contexts do not matter.
 
     Reference: Li et al. (2010), algorithm 1 (disjoint linear models).
 
     *Departs from the paper:* Σ_a = σ² (σ² Λ + Σ x xᵀ)⁻¹ with the noise variance σ² and the prior
     precisions Λ instead of (I + Σ x xᵀ)⁻¹, and the prior mean of every action is the mean reward of
-    a uniform choice. Actions with equal scores share the probability, so that decisions taken
+    a uniform choice. Actions with equal scores share the probability, so decisions taken
     together before any feedback are spread over all actions. The intercept is part of x. The
     posterior is computed again when the number of rows has grown by 5 % or by 500. Until two
     rewards differ, the policy is uniform.
@@ -203,7 +203,7 @@ class LinearThompson(TabularPolicy[LinearBeliefs]):
     regression of the reward on x = (1, z) over the rows of action a, and z is the standardized
     context. ``width`` is a multiple of the posterior's deviation: 1 is Thompson sampling, less
     explores less. The variance of the noise and the prior variances of intercepts and slopes are
-    fitted by marginal likelihood, so that the units of rewards and contexts do not matter.
+    fitted by marginal likelihood, so the units of rewards and contexts do not matter.
 
     Each update draws ``draws`` sets of coefficients. A decision picks one of them at random, so
     that π(a | x) is exactly the share of draws in which x·θ_a is the largest.

@@ -151,7 +151,7 @@ def _integrals(rivals: NormalRivals, panels: int) -> Floats:
         node, weight = nodes[first : first + step], weights[first : first + step]
         point = rivals.point(node[None])
         below = rivals.below(point)
-        # Above the start every F is at least Φ(−7.5), so that F_k can be divided out again.
+        # Above the start every F is at least Φ(−7.5), so F_k can be divided out again.
         speed = weight * stretch * unit * np.exp(stretch * node) * below.prod(axis=-1)
         total += np.einsum("nmk,nm->nk", rivals.density(point) / below, speed)
     return total

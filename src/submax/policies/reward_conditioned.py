@@ -310,7 +310,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         return self._with_shared(state._replace(decision_counts=counts, shared=None))
 
     def _with_shared(self, state: RewardConditionedState) -> RewardConditionedState:
-        """Store the probabilities that all contexts share, so that no decision computes them."""
+        """Store the probabilities that all contexts share, so no decision computes them."""
         if state.decision_counts is None or self.estimator.traits.uses_context:
             return state
         context = _one_context(state.problem, len(state.informed))

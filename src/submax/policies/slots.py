@@ -310,7 +310,7 @@ class PosteriorSlots(Policy[SlotsState]):
     with the share ``width`` of the posterior's standard deviation. Each draw gives a policy that is
     a product over slots: for one slot after the other, and ``sweeps`` times, SubMax is applied
     ``depth`` times from the uniform policy to the expected reward of each choice, given how the
-    other slots choose. A decision uses one of the draws at random, so that the probability of a
+    other slots choose. A decision uses one of the draws at random, so the probability of a
     joint action is the mean of these products. It is exact, and no joint action is listed.
 
     Not in the paper; see docs/research.

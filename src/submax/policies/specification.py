@@ -83,7 +83,7 @@ def _kind(part: object) -> str:
     kind = next(registries).kind_of(type(part))
     if kind is None:
         raise InputError(
-            f"the class {type(part).__qualname__} cannot be imported by a name, so that no table "
+            f"the class {type(part).__qualname__} cannot be imported by a name, so no table "
             "can describe it: define it at the top of a module or file that can be imported"
         )
     return kind

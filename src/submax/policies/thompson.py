@@ -244,7 +244,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule)
     logit = start[:, None] + unit * np.expm1(stretch * rule.node)
     log_speed = np.log(stretch * unit) + stretch * rule.node
     log_above, log_below = _log_parts(logit)
-    # Passes over these arrays are the main cost, so that every step works in place.
+    # Passes over these arrays are the main cost, so every step works in place.
     density = log_below[groups.replica]
     density *= groups.a[:, None]
     failures = log_above[groups.replica]
@@ -301,7 +301,7 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        # With smaller parameters, Beta draws round to exactly 0 or 1, so that arms tie.
+        # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
 
@@ -395,7 +395,7 @@ class FittedThompson(TabularPolicy[FittedThompsonState]):
 
 @serializable("information-directed-state")
 class InformationDirectedState(NamedTuple):
-    """The rewards that have come back, and the probability of every arm, ``listed [R, 1, A]``."""
+    """The observed rewards, and the probability of every arm, ``listed [R, 1, A]``."""
 
     problem: Problem
     arms: ArmStatistics
@@ -419,7 +419,7 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
     draws: int = 200
 
     def __post_init__(self) -> None:
-        # With smaller parameters, Beta draws round to exactly 0 or 1, so that arms tie.
+        # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
         whole_number("draws", self.draws, at_least=2)
@@ -454,7 +454,7 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
     ) -> InformationDirectedState:
         arms = state.arms.add(feedback)
         listed = state.listed.copy()
-        # Each replica has a generator of its own, so that none depends on the rows of another.
+        # Each replica has a generator of its own, so none depends on the rows of another.
         streams = rng.spawn(len(listed))
         for replica in np.flatnonzero((feedback.weight > 0).any(axis=1)):
             listed[replica, 0] = self._listed(arms, replica, streams[replica])
@@ -530,7 +530,7 @@ def _best_share(regret: Floats, gain: Floats, regret_2: Floats, gain_2: Floats) 
     """Return the share s of the second point with the least (Δ + s Δ')² / (v + s v').
 
     The derivative is zero at s = Δ / Δ' − 2 v / v', with Δ' and v' the differences of the points;
-    the ratio is convex between the points, so that s is clipped to 0 … 1.
+    the ratio is convex between the points, so s is clipped to 0 … 1.
     """
     rise, more = regret_2 - regret, gain_2 - gain
     with np.errstate(divide="ignore", invalid="ignore"):

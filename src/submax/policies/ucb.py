@@ -56,7 +56,7 @@ def upper_bound(mean: Floats, level: Floats) -> Floats:
 
 @serializable("index-state")
 class IndexState(NamedTuple):
-    """The rewards that have come back, and the ``pending [R, A]`` pulls whose reward has not.
+    """The observed rewards, and the ``pending [R, A]`` pulls without a reward yet.
 
     ``order [R, A]`` are random numbers, drawn at every update with new rows. If pending pulls
     count, the arm with the larger number wins a tie.
@@ -77,7 +77,7 @@ class ArmCounts(NamedTuple):
     """What an index is computed from; each array is ``[R, A]``, or ``[R, 1]`` for one arm each.
 
     - ``successes``: the sum of the rewards, scaled so that the lowest is 0 and the highest is 1.
-    - ``received``: the pulls whose reward has come back.
+    - ``received``: the pulls with an observed reward.
     - ``pulls``: the pulls that count, with the pending ones if they count.
     - ``total``: the pulls of all arms that count, ``[R, 1]``.
     - ``best``: the highest mean of all arms, ``[R, 1]``.
@@ -100,8 +100,8 @@ class ArmCounts(NamedTuple):
 class IndexPolicy(TabularPolicy[IndexState]):
     """Take the arm with the highest index; ties are broken at random for every decision.
 
-    Under delay only rewards that have come back count. All decisions of a batch then take the same
-    arm, unless arms tie. If ``pending`` is set, pulls whose reward has not come back count as pulls
+    Under delay only observed rewards count. All decisions of a batch then take the same
+    arm, unless arms tie. If ``pending`` is set, pulls without a reward yet count as pulls
     that leave the mean as it is, which spreads the decisions of a batch over several arms. The
     total number of pulls then includes the decisions of the present batch.
     """
@@ -210,7 +210,7 @@ class UCB1(IndexPolicy):
 
     n is the arm's number of pulls, t that of all arms, and c is ``exploration``. The mean is
     divided by the span of the rewards if their bounds are known. An arm that was never pulled is
-    taken first. If ``pending``, pulls whose reward has not come back count, too, see `IndexPolicy`.
+    taken first. If ``pending``, pulls without a reward yet count, too, see `IndexPolicy`.
 
     Reference: Auer et al. (2002).
     """
@@ -237,7 +237,7 @@ class KLUCB(IndexPolicy):
 
     n is the arm's number of pulls, t that of all arms, kl the divergence between Bernoulli
     distributions, and c is ``exploration``; the authors recommend c = 0. An arm that was never
-    pulled is taken first. If ``pending``, pulls whose reward has not come back count, too, see
+    pulled is taken first. If ``pending``, pulls without a reward yet count, too, see
     `IndexPolicy`.
 
     Reference: Garivier and Cappé (2011).
@@ -262,7 +262,7 @@ class MOSS(IndexPolicy):
 
     n is the arm's number of pulls, K the number of arms, and T the ``horizon``. If the horizon is
     None, T is the number of pulls so far, as in the anytime variant. An arm that was never pulled
-    is taken first. If ``pending``, pulls whose reward has not come back count, too, see
+    is taken first. If ``pending``, pulls without a reward yet count, too, see
     `IndexPolicy`.
 
     Reference: Audibert and Bubeck (2009); Degenne and Perchet (2016) on the anytime variant.
@@ -307,7 +307,7 @@ class BayesUCB(IndexPolicy):
     """Take the arm with the highest quantile of the level 1 − 1 / (t + 1) of its posterior.
 
     The prior of an arm is Beta(α, β), its posterior Beta(α + successes, β + failures), and t is the
-    number of pulls of all arms. If ``pending``, pulls whose reward has not come back count, too,
+    number of pulls of all arms. If ``pending``, pulls without a reward yet count, too,
     see `IndexPolicy`; a pending pull counts as its expected reward.
 
     Reference: Kaufmann, Cappé and Garivier (2012), with c = 0 as in their experiments.
@@ -324,7 +324,7 @@ class BayesUCB(IndexPolicy):
     def index(self, counts: ArmCounts) -> Floats:
         successes = self.alpha + counts.successes
         failures = self.beta + counts.received - counts.successes
-        # A pending pull adds its expected reward, so that the mean stays and the spread falls.
+        # A pending pull adds its expected reward, so the mean stays and the spread falls.
         growth = 1 + (counts.pulls - counts.received) / (successes + failures)
         tail = 1 / (np.maximum(counts.total, 0.0) + 1)
         return np.asarray(

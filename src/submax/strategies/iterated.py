@@ -10,7 +10,7 @@ from submax.core.checks import whole_number
 from submax.core.conditioning import SUM_TOLERANCE, Strategy, Table, ends, normalized, unseen
 
 _ZERO = np.zeros(())
-"""A zero as an array, so that numpy does not convert a number at every decision."""
+"""A zero as an array, so numpy does not convert a number at every decision."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
 
     The mean of each row must be 0. This form uses few calls of numpy, because their overhead is
     most of the time that a single decision takes, and products instead of sums, which are faster
-    for few actions. Masses are not normalized between steps, so that the contrasts must be between
+    for few actions. Masses are not normalized between steps, so the contrasts must be between
     about 1e-150 and 1e150 for two steps.
     """
     *tables, rows, size = contrasts.shape

@@ -354,7 +354,7 @@ def _programs(rows: Floats, values: Floats, observed: Booleans) -> _Programs:
 
 
 def _scaled(values: Floats) -> Floats:
-    """Divide by a power of two, which has no rounding error, so that all are below one."""
+    """Divide by a power of two, which has no rounding error, so all are below one."""
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
     scaled: Floats = np.ldexp(values, -exponent)
     return scaled

@@ -37,7 +37,7 @@ CONFIDENCE_FACTOR = 44.0
 SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE = 1.0, 6.0
 """Bounds of κ while there are few observations, from the same search."""
 GROWTH_DELAY = 5.0
-"""κ is at least ln(t / (GROWTH_DELAY · N)), so that in the long run no action is given up."""
+"""κ is at least ln(t / (GROWTH_DELAY · N)), so in the long run no action is given up."""
 FULL_HORIZON_ARMS = 2.0
 """With K actions, κ of an action is at least ln(t kl / (K / FULL_HORIZON_ARMS)³). The power is such
 that ten or more actions are hardly affected. Chosen on tuning seeds, see docs/research."""

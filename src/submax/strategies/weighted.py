@@ -233,7 +233,7 @@ class Advantage(WeightedStrategy):
 
     def weights(self, table: Table) -> Floats:
         """Return weights that sum to zero; a level that was never observed has weight 0."""
-        # r_l − r̄ = Σ_k p_k (r_l − r_k), term by term, so that equal levels cancel exactly.
+        # r_l − r̄ = Σ_k p_k (r_l − r_k), term by term, so equal levels cancel exactly.
         apart = table.levels[..., :, None] - table.levels[..., None, :]
         weights: Floats = table.prior * np.einsum("...k,...lk->...l", table.prior, apart)
         return weights

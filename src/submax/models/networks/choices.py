@@ -85,7 +85,7 @@ def draw_actions(
     part = rng.integers(draws, size=shape) if draws > 1 else np.zeros(shape, dtype=np.int64)
     part += (np.arange(replicas * rows) * draws).reshape(replicas, rows, 1)
     wanted = rng.random((*shape, slots)) + (part[..., None] * slots + np.arange(slots))
-    # The sums start anew in each part, so that each part begins exactly at a whole number.
+    # The sums start anew in each part, so each part begins exactly at a whole number.
     rising = probabilities.reshape(replicas * rows * draws, choices).cumsum(axis=1)
     rising += (np.arange(len(rising)) * slots)[:, None]
     found = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
@@ -231,7 +231,7 @@ class SlotNetwork(NamedTuple):
 class SingleNetwork(NamedTuple):
     """The network of one replica, with the L levels side by side in every layer.
 
-    The second layer and the head are block-diagonal matrices, so that all levels need one matrix
+    The second layer and the head are block-diagonal matrices, so all levels need one matrix
     product per layer. This takes more multiplications, but for a single context the number of numpy
     calls determines the time. The shapes are ``first [D, L·H]``,
     ``first_bias [Z, L·H]``, ``second [L·H, L·H]``, ``second_bias [L·H]``, ``head [L·H, L·C]``,

@@ -23,7 +23,7 @@ REACH = 2.0
 LOG_NARROWEST = math.log(NARROWEST)
 LOG_RANGE = math.log(WIDEST / NARROWEST)
 FIRST_WIDTH = 1.0
-"""Added to the output for a width, so that densities are wide before training."""
+"""Added to the output for a width, so densities are wide before training."""
 
 
 def outputs(choices: int, reals: int, components: int) -> int:
@@ -50,7 +50,7 @@ def first_locations(components: int, reals: int) -> Floats:
 FEW_DIMENSIONS = 3
 """Up to this many dimensions, the product of the densities fits into a float32."""
 DENSITIES_PER_BLOCK = 2**17
-"""About this many densities are computed together, so that they fit into the processor's cache."""
+"""About this many densities are computed together, so they fit into the processor's cache."""
 Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
@@ -163,7 +163,7 @@ def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray
     With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at x = 1 and
     x = 0. The difference σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b)) is precise in both tails. The
     numerator is σ(y) σ(−y) = e / (1 + e)² with e = exp(−|y|). If m lies outside of the range, all e
-    share a small factor; it is moved into the constant, so that float32 is enough for the rest.
+    share a small factor; it is moved into the constant, so float32 is enough for the rest.
     """
     outside = np.maximum(0.0, np.maximum(-location, location - 1)) / scale
     log_expit = scipy.special.log_expit

@@ -139,7 +139,7 @@ class Example(NamedTuple):
 class Design(ABC, Generic[Model]):
     """The architecture of a network, and its loss.
 
-    A design is a frozen dataclass, so that equal designs are compiled only once. A model is an
+    A design is a frozen dataclass, so equal designs are compiled only once. A model is an
     Equinox module whose leaves are all trainable parameters.
     """
 

@@ -95,7 +95,7 @@ class DeviceRows(NamedTuple):
     """All rows of a training, and a copy of them on the device.
 
     An accelerator receives the ``table`` once, and then only the indices of minibatches. A row has
-    tens of numbers, so that this is a small part of what the rows themselves would take. On a
+    tens of numbers, so this is a small part of what the rows themselves would take. On a
     processor the ``table`` is None, and numpy gathers the rows. The rows are the same.
     """
 
@@ -247,7 +247,7 @@ class TrainingProgress(NamedTuple):
 class Trainer:
     """Trains one model of a design for each replica, by AdamW.
 
-    All parameters of a replica form one vector, so that an optimizer step is one operation instead
+    All parameters of a replica form one vector, so an optimizer step is one operation instead
     of one per parameter.
     """
 
@@ -449,7 +449,7 @@ class FittedTrainer:
         """Return the weighted mean loss over the held-out rows, ``[R]``.
 
         If a design has several losses, the lowest mean is used. A mean that is not finite becomes
-        infinity, so that any other loss is lower.
+        infinity, so any other loss is lower.
         """
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
         shares = self.shares(held)
@@ -500,7 +500,7 @@ class FittedTrainer:
 
 HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
-minibatch, so that an evaluation needs no more memory than a training step.
+minibatch, so an evaluation needs no more memory than a training step.
 """
 
 
@@ -624,7 +624,7 @@ def train(
     """Train a model for each replica on its rows, from ``start`` or from scratch.
 
     The compiled program depends on the design, the training and the number of replicas, but not on
-    the number of rows, so that it is compiled only once. ``rows_before [R]`` is the number of rows
+    the number of rows, so it is compiled only once. ``rows_before [R]`` is the number of rows
     on which ``start`` was trained. If held-out rows decide the steps, it decides whether a replica
     continues from ``start``.
     """

@@ -21,7 +21,7 @@ class Sums(NamedTuple):
     ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ, both over the rows
     of each regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
     Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` should
-    be close to the rewards, so that small differences of large rewards keep their precision.
+    be close to the rewards, so small differences of large rewards keep their precision.
     """
 
     gram: Floats
@@ -641,7 +641,7 @@ class PosteriorCovariance(NamedTuple):
 
 
 LARGEST_STEP = 100.0
-"""Largest factor by which a variance changes in one step, so that a step cannot overshoot far."""
+"""Largest factor by which a variance changes in one step, so a step cannot overshoot far."""
 RANGE = 1e8
 """Fitted variances stay within this factor of the variance of the rewards."""
 LEAST_NOISE = 1e-4
@@ -774,7 +774,7 @@ def described_actions(problem: Problem) -> Floats | None:
     """Return the features of every joint action as orthogonal columns, ``[K, q]``, or None.
 
     The features of a joint action are those of its choices in all slots. Each feature is
-    standardized over the actions, so that its unit does not matter. A feature in which only one
+    standardized over the actions, so its unit does not matter. A feature in which only one
     action differs from the others is left out, since it does not relate actions to each other. The
     result has at most 16 columns; it is None if there are no usable features.
     """

@@ -103,7 +103,7 @@ class SampledRows(NamedTuple):
     seen: int
 
     def standing_for_all(self) -> RegressionRows:
-        """Return the sample with weights scaled up, so that it weighs as much as all rows."""
+        """Return the sample with weights scaled up, so it weighs as much as all rows."""
         size = len(self.rows.reward)
         if size in (0, self.seen):
             return self.rows
@@ -290,7 +290,7 @@ LIKE_UNIFORM = 2.0
 times the uniform probability. The actions that a trained policy prefers say little about the
 others."""
 LARGEST_WEIGHT = 10.0
-"""Such a row counts as at most this many uniformly chosen rows, so that no single row dominates."""
+"""Such a row counts as at most this many uniformly chosen rows, so no single row dominates."""
 CONTRAST_TOLERANCE = 1e-12
 """Contrasts below this share of the largest coefficient are rounding errors and count as 0."""
 NOISE_SHARE = 0.3
@@ -653,7 +653,7 @@ def taught(
 ) -> tuple[ContextBelief, ...]:
     """Return the beliefs of all replicas after more feedback.
 
-    Each replica has a random stream of its own, so that none depends on the rows of another.
+    Each replica has a random stream of its own, so none depends on the rows of another.
     """
     learned = []
     for replica, (belief, stream) in enumerate(zip(beliefs, rng.spawn(len(beliefs)), strict=True)):

@@ -19,7 +19,7 @@ LEAST_DEVIATION = 1e-9
 FARTHEST = 10.0
 """Standardized numbers are clipped at this many deviations from their mean."""
 _LOWEST, _HIGHEST = np.array(-FARTHEST), np.array(FARTHEST)
-"""The same limits as arrays, so that numpy need not convert them at every decision."""
+"""The same limits as arrays, so numpy need not convert them at every decision."""
 
 
 def standardized(
@@ -88,7 +88,7 @@ FEWEST_LANDMARKS = 48
 GROUPS = 3
 """Number of groups."""
 JITTER = 1e-6
-"""Added to the diagonal of the landmarks' kernel matrix, so that it is positive definite despite
+"""Added to the diagonal of the landmarks' kernel matrix, so it is positive definite despite
 rounding errors."""
 K_MEANS_STEPS = 5
 """Steps of k-means. A few are enough: the centres only have to cover the points."""
