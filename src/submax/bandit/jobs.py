@@ -16,6 +16,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, Timer
@@ -136,6 +137,27 @@ class JobRunner:
             LOG.error("%s failed in its process: %s", job.function, answer.details)
             raise JobError(answer.failure)
         return cast(Result, answer.result)
+
+    def submit(
+        self,
+        seconds: float | None,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> "Future[Result]":
+        """As ``run_within``, without waiting for the result."""
+        future: Future[Result] = Future()
+        future.set_running_or_notify_cancel()
+
+        def wait() -> None:
+            try:
+                future.set_result(self.run_within(seconds, function, *arguments, **named))
+            except BaseException as error:
+                future.set_exception(error)
+
+        # A daemon: the end of this process does not wait for a job.
+        Thread(target=wait, name="submax-job", daemon=True).start()
+        return future
 
     def close(self) -> None:
         """End the process at once, also during a job, and start no more."""

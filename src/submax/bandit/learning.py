@@ -82,12 +82,11 @@ class LearnedModel(NamedTuple):
         ahead: int = EXPECTED,
         rows: int | None = None,
     ) -> "LearnedModel":
-        """Fit a model to all parts, from scratch.
+        """Fit a model to all parts, from scratch. The parts are iterated over several times.
 
         ``ahead`` is the expected number of decisions before the next update. ``rows`` is the number
         of all rows so far if the parts are only the last of them.
         """
-        parts = list(parts)
         model = Model.fitted(schema, policy, parts, seed, ahead)
         count = sum(len(part.reward) for part in parts) if rows is None else rows
         return cls(model, count, count)
@@ -100,8 +99,10 @@ class LearnedModel(NamedTuple):
         seed: int,
         ahead: int,
     ) -> "LearnedModel":
-        """The model after more rows, with the same choices and standardization."""
-        parts = list(parts)
+        """The model after more rows, with the same choices and standardization.
+
+        The parts are iterated over twice.
+        """
         rows = self.rows + sum(len(part.reward) for part in parts)
         model, rng = self.model, np.random.default_rng([seed, rows])
         for part in parts:

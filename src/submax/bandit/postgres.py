@@ -292,7 +292,7 @@ class PostgresDatabase:
     writers = WRITERS
 
     def __init__(self, address: str, *, read_only: bool, clock: Callable[[], float] | None) -> None:
-        self._address, self.read_only, self._clock = address, read_only, clock
+        self.address, self.read_only, self._clock = address, read_only, clock
         self._parameters = _parsed(address)
         host = self._parameters.get("host") or "the local socket"
         self.where = f"the database {self._parameters.get('dbname')!r} at {host}"

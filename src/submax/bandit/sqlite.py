@@ -96,7 +96,7 @@ class SQLiteDatabase:
         self, path: Path | str, *, read_only: bool, clock: Callable[[], float] | None
     ) -> None:
         self.path, self.read_only = Path(path), read_only
-        self.where = str(path)
+        self.where, self.address = str(path), str(self.path.absolute())
         self._clock = clock or time.time
         self._closed = False
         self._readers: list[sqlite3.Connection] = []

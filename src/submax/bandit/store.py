@@ -225,6 +225,8 @@ class Store:
         self._commits = GroupCommit(database.transact, database.execute, database.writers)
         self.where = database.where
         """The path, or the database and host without a password, for messages."""
+        self.address = database.address
+        """What ``open_store`` takes, for another process; it may have a password."""
 
     @property
     def read_only(self) -> bool:
