@@ -2,26 +2,25 @@
 
 import os
 import signal
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import pytest
 from refusals import raises_code
 
 from submax.bandit import refit
-from submax.bandit.declaring import declare, find_bandit
+from submax.bandit.declaring import change_choice, declare, find_bandit, publish
 from submax.bandit.jobs import JobRunner
-from submax.bandit.refit import BanditLearner, FitRequest, Refitter, versions_of
+from submax.bandit.refit import BanditLearner, FitRequest, Refitter
 from submax.bandit.store import open_store, result_of
 from submax.bandit.tables import DecisionRow, RewardRow
 from submax.policies import make_policy
-from submax.policies.random import RandomPolicy
+from submax.policies.linear import LinUCB
 from submax.schema.actions import Change
+from submax.schema.model import Model
 
 DECLARED = {"actions": ["A", "B"], "context": {"x": float, "y": ["u", "v"]}, "reward_wait": 0}
-POLICIES = ["rcp-adaptive", "lin-ucb", "thompson", "rcp-neural"]
+BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgresql"))]
 
 
 @pytest.fixture(scope="module")
@@ -37,51 +36,185 @@ def store(tmp_path, clock):
         yield opened
 
 
-def lived(store, bandit, first, end, wait=float("inf")):
-    """Decisions and rewards with these numbers."""
-    rng = np.random.default_rng(first)
-    names = [f"d{number}" for number in range(first, end)]
-    context = [f'{{"x":{value},"y":"{"uv"[value > 0]}"}}' for value in rng.normal(size=len(names))]
+def lived(store, first, end):
+    """Decisions with these numbers, and their rewards."""
+    rng, names = np.random.default_rng(first), [f"d{number}" for number in range(first, end)]
     rows = [
-        DecisionRow(name, 0, "AB"[place % 2], 0.5, context=context[place])
-        for place, name in enumerate(names)
+        DecisionRow(name, 0, "AB"[x > 1], 0.5, context=f'{{"x":{x},"y":"{"uv"[x > 0]}"}}')
+        for name, x in zip(names, rng.normal(size=len(names)).tolist(), strict=True)
     ]
+    bandit = find_bandit(store, "b").n
     result_of(store.write_decisions(bandit, rows))
-    rewards = rng.integers(0, 2, len(names)).tolist()
-    given = [RewardRow(*one) for one in zip(names, ["k"] * len(names), rewards, strict=True)]
-    result_of(store.write_rewards(bandit, given, wait))
+    rewards = [
+        RewardRow(name, "k", float(one)) for name, one in zip(names, rng.random(len(names)) < 0.4)
+    ]
+    result_of(store.write_rewards(bandit, rewards, float("inf")))
 
 
-def fitted(store, jobs, **declaration):
-    declared = declare(store, "b", {**DECLARED, **declaration})
-    return declared, Refitter(store, declared, jobs)
+def declared(store, **options):
+    return declare(store, "b", {**DECLARED, **options})
 
 
-def models(store):
-    return store.select("select number, hash, base, rows, cursor, ahead from version order by number")
+def refitted(store, jobs, refitter=None):
+    here = find_bandit(store, "b")
+    return (refitter or Refitter(store, here, jobs)).refit(here)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+def versions(store):
+    return store.select("select number, hash, base, rows from version order by number")
+
+
+def published(store):
+    here = find_bandit(store, "b")
+    return here.published, store.select("select version from publication order by n")
+
+
+@pytest.mark.parametrize("policy", ["rcp-adaptive", "linucb", "neural-thompson"])
 def test_a_restart_at_any_time_gives_the_same_versions(tmp_path, clock, jobs, policy):
-    found = {}
-    for way in ("job", "restarts", "from rows"):
+    """In one process that keeps what it learned, from the stored state, and from rows alone."""
+    found = []
+    for way in ("kept", "state", "rows"):
         with open_store(tmp_path / f"{way}.db", clock=clock) as store:
-            declared, refitter = fitted(store, jobs, policy=policy)
-            learner = BanditLearner(make_policy(policy))
-            for end in (5, 12, 30, 70, 80):
-                lived(store, declared.n, end // 2 if end == 5 else len(range(end)) - 2, end + 40)
-                clock.now += 1
-                if way == "job":
-                    assert refitter.refit(find_bandit(store, "b"))
+            here = declared(store, policy=policy)
+            refitter, learner = Refitter(store, here, jobs), None
+            ends = (12, 20, 50, 55) if policy != "neural-thompson" else (20, 30)
+            for first, end in zip((0, *ends), ends, strict=False):
+                lived(store, first, end)
+                if way == "kept":
+                    assert refitted(store, jobs, refitter)
                     continue
-                if way == "from rows":
+                if way == "rows":
                     store.execute([("delete from learner", {})])
                 learner = BanditLearner(make_policy(policy))
-                until = store.tick(declared.n)
-                request = FitRequest(declared.n, declared.settings, declared.menu, until)
+                until = store.tick(here.n)
+                request = FitRequest(here.n, here.settings, here.menu, until)
                 assert refitter._publish(learner.fit(store, request))
-            found[way] = [row[:4] for row in models(store)]
-            bases = [base for _, _, base, _ in found[way]]
-        clock.now += 1
-    assert found["job"] == found["restarts"] == found["from rows"]
-    assert any(bases) == (policy not in ("rcp-neural",))
+            found.append(versions(store))
+    assert found[0] == found[1] == found[2]
+    expected = [0, 1, 0, 3] if policy != "neural-thompson" else [0, 0]
+    assert [base for _, _, base, _ in found[0]] == expected
+    assert [rows for *_, rows in found[0]] == list(ends)
+
+
+@pytest.mark.parametrize("place", BOTH)
+def test_a_version_is_written_and_decides(request, tmp_path, clock, jobs, place):
+    address = tmp_path / "b.db"
+    if place == "postgres":
+        address = request.getfixturevalue("postgres_address")
+    with open_store(address, clock=clock) as store:
+        here = declared(store, keep_versions=2)
+        result = refitted(store, jobs)
+        assert (result.learned, result.version) == (False, 0)
+        for first in (0, 10, 20, 30):
+            lived(store, first, first + 10)
+            result = refitted(store, jobs)
+            assert (result.learned, result.version, result.rows) == (True, first // 10 + 1, 10)
+        assert not refitted(store, jobs)
+        assert published(store) == (4, [(1,), (2,), (3,), (4,)])
+        kept = store.select("select number, model, hash from version where model is not null")
+        assert sorted(number for number, _, _ in kept) == [3, 4]
+        for _, model, recorded in kept:
+            Model.from_bytes(bytes(model), recorded, here.settings.build_policy(None))
+        # One that an operator holds goes on to decide, and is never deleted.
+        publish(store, "b", 3)
+        for first in (40, 50, 60):
+            lived(store, first, first + 10)
+            assert refitted(store, jobs)
+        assert published(store)[0] == 3
+        numbers = store.select("select number from version where model is not null order by number")
+        assert numbers == [(3,), (6,), (7,)]
+
+
+def test_changed_choices_and_policies_are_fitted_to_all_rows(store, jobs):
+    declared(store)
+    lived(store, 0, 30)
+    refitter = Refitter(store, find_bandit(store, "b"), jobs)
+    refitted(store, jobs, refitter)
+    change_choice(store, "b", Change("add", "C"))
+    assert refitted(store, jobs, refitter)
+    declare(store, "b", {"policy": "linucb"})
+    assert refitted(store, jobs, refitter)
+    assert [row[2:] for row in versions(store)] == [(0, 30)] * 3
+
+
+def test_a_bandit_that_is_deleted_during_a_fit_stays_deleted(store, jobs):
+    here = declared(store)
+    lived(store, 0, 30)
+    refitter = Refitter(store, here, jobs)
+    store.execute([("update bandit set deleted = 1", {})])
+    assert not refitter.refit(here)
+    assert versions(store) == store.select("select * from learner") == []
+
+
+def test_a_second_process_cannot_write_the_same_version(store, jobs):
+    here = declared(store)
+    lived(store, 0, 30)
+    learner = BanditLearner(here.settings.build_policy(None))
+    request = FitRequest(here.n, here.settings, here.menu, store.tick(here.n))
+    version = learner.fit(store, request)
+    assert Refitter(store, here, jobs)._publish(version)
+    with raises_code("conflict"):
+        Refitter(store, here, jobs)._publish(version)
+    assert len(versions(store)) == 1
+    damaged = version._replace(model=version.model[:-1] + b"?")
+    with raises_code("invalid-input"):
+        Refitter(store, here, jobs)._publish(damaged)
+
+
+def test_the_background_fits_when_it_is_time_and_does_not_wait(store, jobs):
+    here = declared(store, refit_rows=20)
+    refitter = Refitter(store, here, jobs)
+    lived(store, 0, 19)
+    assert not refitter.step(here) and refitter._job is None
+    lived(store, 19, 20)
+    assert not refitter.step(here)
+    refitter._job.result()
+    assert refitter.step(here)
+    assert published(store)[0] == 1
+    assert not refitter.step(here)
+
+
+def test_a_dead_or_frozen_process_fails_one_fit(store, jobs, monkeypatch):
+    declared(store)
+    lived(store, 0, 30)
+    monkeypatch.setattr(refit, "FIT_SECONDS", 0.5)
+    process = jobs.run(os.getpid)
+    os.kill(process, signal.SIGSTOP)
+    with raises_code("training-failed"):
+        refitted(store, jobs)
+    monkeypatch.setattr(refit, "FIT_SECONDS", 600.0)
+    assert refitted(store, jobs).version == 1
+
+
+def test_a_policy_object_and_one_without_processes_are_fitted_here(store, monkeypatch):
+    @dataclass(frozen=True)
+    class LocalUCB(LinUCB):
+        """A policy that another process cannot make."""
+
+    policy, closed = LocalUCB(), JobRunner()
+    closed.close()
+    here = declared(store, policy=policy)
+    lived(store, 0, 30)
+    assert Refitter(store, here, closed, policy).refit(here).version == 1
+    declare(store, "b", {"policy": "linucb"})
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    assert refitted(store, JobRunner()).version == 2
+
+
+def test_damaged_rows_and_states(store, jobs):
+    declared(store)
+    lived(store, 0, 12)
+    refitted(store, jobs)
+    # A damaged state is computed again.
+    store.execute([("update learner set state = :state", {"state": b"no state"})])
+    lived(store, 12, 14)
+    fresh = JobRunner()
+    assert refitted(store, fresh).version == 2
+    assert versions(store)[1][2] == 1
+    fresh.close()
+    # A damaged row is named, and the earlier version goes on to decide.
+    lived(store, 14, 20)
+    store.execute([("update reward set value = 1 - value where decision > 30", {})])
+    with raises_code("damaged-store"):
+        refitted(store, jobs)
+    assert published(store)[0] == 2

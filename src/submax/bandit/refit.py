@@ -23,7 +23,7 @@ from submax.bandit.jobs import JobError, JobRunner, NoProcessError
 from submax.bandit.learning import LearnedModel, RecentRows, RefitResult, why_nothing_matured
 from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
-from submax.bandit.tables import Statement
+from submax.bandit.tables import TICK, Statement
 from submax.bandit.training_rows import TrainingRows, in_parts, status_sql
 from submax.core.decoding import known_type
 from submax.core.errors import ConflictError, InputError, StoreError, SubmaxError, one_line
@@ -539,17 +539,17 @@ class Refitter:
         return new >= settings.refit_rows or waited_enough
 
     def _new_rows(self, newest: VersionRecord | None) -> int:
-        """About how many rows matured since the newest version, ``refit_rows`` at most."""
+        """How many rows matured since the newest version; no more are counted than are needed."""
         declared, cursor = self._declared, 0.0 if newest is None else newest.cursor
         if self._counted_from != cursor:
             self._counted, self._counted_from, self._counted_to = 0, cursor, cursor
-        missing = declared.settings.refit_rows - self._counted
-        now = self._store.now(declared.n)
-        if missing > 0 and now > self._counted_to:
-            rows = TrainingRows(self._store, declared.n, declared.settings, declared.menu)
-            self._counted += rows.count(self._counted_to, now, missing)
-            self._counted_to = now
-        return self._counted
+        rows = TrainingRows(self._store, declared.n, declared.settings, declared.menu)
+        now, most = self._store.now(declared.n), declared.settings.refit_rows
+        # Rows of this very moment are counted again next time: there may be more of them.
+        closed = max(now - TICK, self._counted_to)
+        self._counted += rows.count(self._counted_to, closed, max(0, most - self._counted))
+        self._counted_to = closed
+        return self._counted + rows.count(closed, now, most)
 
     def _fit_and_publish(self) -> FittedVersion | None:
         self._begun = time.monotonic()
