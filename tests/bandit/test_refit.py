@@ -45,9 +45,8 @@ def lived(store, first, end):
     ]
     bandit = find_bandit(store, "b").n
     result_of(store.write_decisions(bandit, rows))
-    rewards = [
-        RewardRow(name, "k", float(one)) for name, one in zip(names, rng.random(len(names)) < 0.4)
-    ]
+    given = (rng.random(len(names)) < 0.4).astype(float).tolist()
+    rewards = [RewardRow(name, "k", one) for name, one in zip(names, given, strict=True)]
     result_of(store.write_rewards(bandit, rewards, float("inf")))
 
 
@@ -165,7 +164,8 @@ def test_the_background_fits_when_it_is_time_and_does_not_wait(store, jobs):
     here = declared(store, refit_rows=20)
     refitter = Refitter(store, here, jobs)
     lived(store, 0, 19)
-    assert not refitter.step(here) and refitter._job is None
+    assert not refitter.step(here)
+    assert refitter._job is None
     lived(store, 19, 20)
     assert not refitter.step(here)
     refitter._job.result()
