@@ -26,7 +26,7 @@ from submax.bandit.store import Store, open_store
 from submax.bandit.tables import TICK, Statement
 from submax.bandit.training_rows import TrainingRows, in_parts, status_sql
 from submax.core.decoding import known_type
-from submax.core.errors import ConflictError, InputError, StoreError, SubmaxError, one_line
+from submax.core.errors import ConflictError, Error, InputError, StoreError, one_line
 from submax.core.optional import SPANS
 from submax.core.policy import Policy
 from submax.core.serialization import modules_of, read_state, state_bytes
@@ -596,7 +596,7 @@ class Refitter:
         except Exception as error:
             self._failures += 1
             self._fitted_at = time.monotonic()
-            if isinstance(error, SubmaxError) and not isinstance(error, JobError):
+            if isinstance(error, Error) and not isinstance(error, JobError):
                 raise
             raise TrainingError(
                 str(error) if isinstance(error, JobError) else one_line(error)
