@@ -1,6 +1,6 @@
 """The claims of the abstract and of section 4.1, tested on a sweep."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,13 +23,12 @@ from submax.simulation.compare import (
     Finals,
     PairedComparison,
     Side,
-    against_best,
     compared,
-    less_regret,
 )
 
 EPSILON_GREEDY = [f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)]
 THOMPSON = [f"thompson-1-{beta}" for beta in (1, 9, 99)]
+SUBMAX = ["rcp-submax"]
 CLASSIC = [*EPSILON_GREEDY, "ucb1", *THOMPSON]
 """The classic methods of the paper."""
 PAPER = ["random", *CLASSIC, "rcp-optimistic", "rcp-optimized"]
@@ -48,6 +47,8 @@ ARMS, BETAS, DELAYS = (10, 100, 500), (1, 9, 99), (100, 500, 1000)
 ALL = len(ARMS) * len(BETAS) * len(DELAYS)
 
 Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
+Methods: TypeAlias = list[str] | Callable[[dict[str, Any]], list[str]]
+"""Policies by name, or a function of the labels of a configuration that returns them."""
 
 
 def degrade(finals: Finals) -> Iterator[PairedComparison]:
@@ -71,28 +72,6 @@ def relative(finals: Finals, policy: str, arms: int) -> Side | None:
     return Side(f"K={arms}", found.values / random.values.mean())
 
 
-def best_for_every_k(finals: Finals) -> Iterator[PairedComparison]:
-    """Compare SubMax with the best other policy of the paper for every K, at β = 9."""
-    for arms in ARMS:
-        labels = {"arms": arms, "beta": 9, "delay": 100}
-        yield from against_best(finals, words(labels), "rcp-submax", PAPER, labels)
-
-
-def short_delay(finals: Finals) -> Iterator[PairedComparison]:
-    """Compare SubMax with the best other policy of the paper at the two shorter delays."""
-    for delay in DELAYS[:2]:
-        labels = {"arms": 100, "beta": 9, "delay": delay}
-        yield from against_best(finals, words(labels), "rcp-submax", PAPER, labels)
-
-
-def long_delay(finals: Finals) -> Iterator[PairedComparison]:
-    """Compare the best Thompson sampling with SubMax at the longest delay."""
-    labels = {"arms": 100, "beta": 9, "delay": 1000}
-    yield from compared(
-        words(labels), finals.best(THOMPSON, **labels), finals.final("rcp-submax", **labels)
-    )
-
-
 def slope(finals: Finals) -> Iterator[PairedComparison]:
     """Compare the late regret of SubMax with that of the best Thompson sampling."""
     labels = {"arms": 100, "beta": 9, "delay": 1000}
@@ -103,68 +82,30 @@ def slope(finals: Finals) -> Iterator[PairedComparison]:
         )
 
 
-def prior(finals: Finals) -> Iterator[PairedComparison]:
-    """Compare Thompson sampling with the true prior with the best other classic policy."""
-    for beta in BETAS:
-        true = f"thompson-1-{beta}"
-        rivals = [name for name in CLASSIC if name != true]
-        labels = {"arms": 100, "beta": beta, "delay": 100}
-        yield from against_best(finals, words(labels), true, rivals, labels)
+def lower(left: Methods, right: Methods, **where: Sequence[int]) -> Comparisons:
+    """Claim that the best of ``left`` has less regret than the best of ``right``.
 
-
-def sparse(finals: Finals) -> Iterator[PairedComparison]:
-    """Compare the best ε-greedy with SubMax at β = 99."""
-    labels = {"arms": 100, "beta": 99, "delay": 100}
-    yield from compared(
-        words(labels),
-        finals.best(EPSILON_GREEDY, **labels),
-        finals.final("rcp-submax", **labels),
-    )
-
-
-def ahead(**fixed: int) -> Comparisons:
-    """Compare Thompson sampling with the true prior with SubMax, where labels are as ``fixed``."""
+    They are compared in every configuration whose labels are among those of ``where``.
+    """
 
     def comparisons(finals: Finals) -> Iterator[PairedComparison]:
         for labels in finals.configurations():
-            if fixed.items() <= labels.items():
-                true = finals.final(f"thompson-1-{labels['beta']}", **labels)
-                yield from compared(words(labels), true, finals.final("rcp-submax", **labels))
+            if all(labels[key] in allowed for key, allowed in where.items()):
+                sides = [one(labels) if callable(one) else one for one in (left, right)]
+                best = [finals.best(names, **labels) for names in sides]
+                yield from compared(words(labels), *best)
 
     return comparisons
 
 
-def less(lower: str, higher: str) -> Comparisons:
-    """Compare two policies in every configuration."""
-    return lambda finals: less_regret(finals, lower, higher, words)
+def true_prior(labels: dict[str, Any]) -> list[str]:
+    """Thompson sampling with the prior of the environment."""
+    return [f"thompson-1-{labels['beta']}"]
 
 
-def best_less(lower: list[str], higher: str) -> Comparisons:
-    """Compare the best of several policies with another one in every configuration."""
-
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            left, right = finals.best(lower, **labels), finals.final(higher, **labels)
-            yield from compared(words(labels), left, right)
-
-    return comparisons
-
-
-def less_than_best(policy: str, rivals: list[str]) -> Comparisons:
-    """Compare a policy with the best of its rivals in every configuration."""
-
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            yield from against_best(finals, words(labels), policy, rivals, labels)
-
-    return comparisons
-
-
-def large_and_sparse(finals: Finals) -> Iterator[PairedComparison]:
-    """Compare SubMax with the best classic policy at K = 500 and β = 99."""
-    for delay in DELAYS:
-        labels = {"arms": 500, "beta": 99, "delay": delay}
-        yield from against_best(finals, words(labels), "rcp-submax", CLASSIC, labels)
+def other_classics(labels: dict[str, Any]) -> list[str]:
+    """The classic methods without Thompson sampling with the prior of the environment."""
+    return [name for name in CLASSIC if name not in true_prior(labels)]
 
 
 def ahead_in_most(finals: Finals) -> Iterator[PairedComparison]:
@@ -215,21 +156,21 @@ CLAIMS = [
         ABSTRACT,
         "UCB1 has less regret than optimistic",
         ALL,
-        less("ucb1", "rcp-optimistic"),
+        lower(["ucb1"], ["rcp-optimistic"]),
     ),
     Claim(
         "paper",
         ABSTRACT,
         "The best Thompson prior has less regret than optimistic",
         ALL,
-        best_less(THOMPSON, "rcp-optimistic"),
+        lower(THOMPSON, ["rcp-optimistic"]),
     ),
     Claim(
         "paper",
         ABSTRACT,
         "The best of UCB1 and Thompson has less regret than the marginalized policy",
         ALL,
-        best_less(["ucb1", *THOMPSON], "rcp-marginalized"),
+        lower(["ucb1", *THOMPSON], ["rcp-marginalized"]),
     ),
     Claim(
         "paper",
@@ -250,25 +191,35 @@ CLAIMS = [
         BEST,
         "SubMax is best for every K (Beta(1,9), N_b=100)",
         len(ARMS),
-        best_for_every_k,
+        lower(SUBMAX, PAPER, beta=[9], delay=[100]),
     ),
     Claim(
         "paper",
         SPARSE,
         "Thompson with the true prior is the best classic method (K=100, N_b=100)",
         len(BETAS),
-        prior,
+        lower(true_prior, other_classics, arms=[100], delay=[100]),
     ),
-    Claim("paper", SPARSE, "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)", 1, sparse),
     Claim(
-        "paper", DELAYED, "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))", 2, short_delay
+        "paper",
+        SPARSE,
+        "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)",
+        1,
+        lower(EPSILON_GREEDY, SUBMAX, arms=[100], beta=[99], delay=[100]),
+    ),
+    Claim(
+        "paper",
+        DELAYED,
+        "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))",
+        2,
+        lower(SUBMAX, PAPER, arms=[100], beta=[9], delay=[100, 500]),
     ),
     Claim(
         "paper",
         DELAYED,
         "Thompson is ahead of SubMax for N_b=1000 (K=100, Beta(1,9))",
         1,
-        long_delay,
+        lower(THOMPSON, SUBMAX, arms=[100], beta=[9], delay=[1000]),
     ),
     Claim("paper", SLOPE, "SubMax then adds less regret per decision at the end", 1, slope),
     Claim(
@@ -290,49 +241,49 @@ CLAIMS = [
         SUPERIOR,
         "SubMax has less regret than the best classic method of the paper (K=500, Beta(1,99))",
         len(DELAYS),
-        large_and_sparse,
+        lower(SUBMAX, CLASSIC, arms=[500], beta=[99]),
     ),
     Claim(
         "paper",
         IMPROVED,
         "SubMax has less regret than the marginalized policy",
         ALL,
-        less("rcp-submax", "rcp-marginalized"),
+        lower(SUBMAX, ["rcp-marginalized"]),
     ),
     Claim(
         "paper",
         WITHIN,
         "SubMax has less regret than optimized",
         ALL,
-        less("rcp-submax", "rcp-optimized"),
+        lower(SUBMAX, ["rcp-optimized"]),
     ),
     Claim(
         "paper",
         WITHIN,
         "Optimized has less regret than optimistic",
         ALL,
-        less("rcp-optimized", "rcp-optimistic"),
+        lower(["rcp-optimized"], ["rcp-optimistic"]),
     ),
     Claim(
         "submax",
         "",
         "Optimistic has less regret than random",
         ALL,
-        less("rcp-optimistic", "random"),
+        lower(["rcp-optimistic"], ["random"]),
     ),
     Claim(
         "submax",
         "",
         "Thompson with the true prior is ahead of SubMax at Beta(1,1)",
         9,
-        ahead(beta=1),
+        lower(true_prior, SUBMAX, beta=[1]),
     ),
     Claim(
         "submax",
         "",
         "Thompson with the true prior is ahead of SubMax at N_b=1000",
         9,
-        ahead(delay=1000),
+        lower(true_prior, SUBMAX, delay=[1000]),
     ),
     Claim(
         "submax",
@@ -346,7 +297,7 @@ CLAIMS = [
         "",
         "The default rcp-adaptive has less regret than the best classic method in hindsight",
         ALL,
-        less_than_best("rcp-adaptive", [*CLASSIC, *STRONG]),
+        lower(["rcp-adaptive"], [*CLASSIC, *STRONG]),
     ),
 ]
 """What is tested: first the statements of the paper, then ours."""
