@@ -22,6 +22,7 @@ from submax.models.regression.bayesian import (
     PriorStructure,
     Sums,
     fitted,
+    in_one_thread,
 )
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
@@ -370,6 +371,7 @@ class RewardModel(NamedTuple):
         return 1 + np.cumsum([0, *sizes])[:-1]
 
 
+@in_one_thread
 def fitted_models(log: Log) -> list[RewardModel]:
     """Return a Bayesian regression for each fold of ``folds_of``, fitted to the other folds.
 

@@ -21,6 +21,7 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
+    in_one_thread,
 )
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
@@ -415,6 +416,7 @@ class ContextBelief(NamedTuple):
             return self._replace(waiting=rows)
         return self._replace(waiting=None)._learned(rows, False, settings, rng)
 
+    @in_one_thread
     def _learned(
         self,
         new: RegressionRows,

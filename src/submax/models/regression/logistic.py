@@ -7,6 +7,7 @@ import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
+from submax.models.regression.bayesian import in_one_thread
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 
@@ -72,6 +73,7 @@ class LogisticRegressions(NamedTuple):
         """Return the regressions before any row."""
         return cls(SampledRows(RegressionRows.empty(width), 0), variances=(1.0, 1 / max(width, 1)))
 
+    @in_one_thread
     def learned(
         self, new: RegressionRows, actions: int, discount: float, rng: np.random.Generator
     ) -> Self:

@@ -16,6 +16,7 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
+    in_one_thread,
 )
 from submax.models.regression.features import standardization, standardized
 
@@ -251,6 +252,7 @@ class SlotBelief(NamedTuple):
         kept = JointRows(np.zeros((0, width)), np.zeros((0, slots), np.int64), nothing, nothing)
         return cls(None, 0.0, None, None, None, None, None, None, kept, 0, 0.0)
 
+    @in_one_thread
     def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
         """Return the belief after more rows."""
         check_can_learn(self.slot_map, self.sums)
