@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import raises_code
+from waiting import wait_until
 
 from submax.bandit.declaring import bandit_names, delete_bandit
+from submax.bandit.doctor import examined
 from submax.bandit.durable import open_bandit
 from submax.bandit.reading import BanditReader, Fold, read_progress
 from submax.bandit.rewards import LateRewardWarning
@@ -265,6 +267,7 @@ def test_a_unit_is_erased_and_the_store_is_whole(opened, clock, where, anonymous
     assert [one.action for one in bandit.audit(2)] == ["erase a unit"] * (1 + (not anonymous)) + [
         "make a unit anonymous"
     ] * anonymous
+    assert "damage" not in {finding.kind for finding in examined(bandit.store)}
     bandit.close()
     assert "somebody" not in everything(where, clock)
 
@@ -310,6 +313,7 @@ def test_old_decisions_are_exported_and_deleted(opened, clock, tmp_path):
     assert [one.reward_rate for one in bandit.arms()] == [one.reward_rate for one in arms]
     assert bandit.audit(1)[0].action == "export and delete"
     assert len(Log.read(tmp_path / "old.parquet").reward) == 30
+    assert "damage" not in {finding.kind for finding in examined(bandit.store)}
 
 
 def test_damage_is_named_and_never_exported(tmp_path, clock):
@@ -330,6 +334,9 @@ def test_damage_is_named_and_never_exported(tmp_path, clock):
         ):
             bandit.export(tmp_path / "log.parquet")
         assert not (tmp_path / "log.parquet").exists()
+        with open_store(copy, read_only=True) as store:
+            kinds = [finding.kind for finding in examined(store)]
+        assert kinds.count("damage") >= 1
         copy.unlink()
 
 
@@ -417,3 +424,47 @@ def test_code_that_a_store_names_is_run_only_with_trust(tmp_path, clock):
     assert not ran.exists()
     with open_bandit(file, background=False, trust=True) as bandit:
         assert bandit.decide().action in ARMS
+
+
+def test_versions_are_fitted_published_held_and_rolled_back(opened, clock, where):
+    bandit = opened()
+    assert not bandit.refit()
+    for number in range(3):
+        fed(bandit, clock, first=100 * number)
+        assert bandit.refit().version == number + 1
+    assert [one.rows for one in bandit.versions()] == [30, 60, 90]
+    assert bandit.decide().version == 3
+    assert bandit.roll_back() == 2
+    fed(bandit, clock, first=500)
+    bandit.refit()
+    assert (bandit.version, bandit.held) == (2, True)
+    assert bandit.publish() == 4
+    assert (bandit.version, bandit.held, len(bandit.published_at())) == (4, False, 5)
+    assert bandit.notices() == []
+    assert bandit.believed_actions(bandit.find_decision("d500"))[0].reward is not None
+    # Learning goes on where it stopped, also after a restart, and with another wait.
+    bandit.set(reward_wait=2 * WAIT)
+    assert not bandit.refit()
+    bandit.close()
+    again = opened()
+    assert (again.version, again.counts()["learned"]) == (4, 121)
+    fed(again, clock, first=700)
+    clock.now += WAIT
+    assert again.refit().rows == 30
+    again.store.execute([("update version set model = :bad where number = 5", {"bad": b"x"})])
+    again.close()
+    with open_bandit(where, name="page", background=False, clock=clock) as damaged:
+        assert damaged.version == 4
+        kinds = [finding.kind for finding in examined(damaged.store)]
+        assert kinds.count("damage") == 2
+
+
+def test_the_background_learns_and_follows_by_itself(where):
+    declared = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": 0.0}
+    with open_bandit(where, name="page", refit_rows=20, **declared) as bandit:
+        for number in range(40):
+            bandit.decide(id=f"d{number}")
+            bandit.reward(f"d{number}", 1.0)
+        wait_until(lambda: bandit.version > 0)
+        wait_until(lambda: read_progress(bandit.store, 1) is not None)
+        assert bandit.failures == {}

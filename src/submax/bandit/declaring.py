@@ -42,10 +42,6 @@ MAX_DETAIL_LENGTH = 300
 """Characters of a change that the audit keeps: a declaration may be long."""
 ATTEMPTS = 20
 """How often a change is tried if other processes change the same bandit at the same moment."""
-DELETED_AT_ONCE = 10_000
-"""Decisions that one transaction deletes; more would keep writers of other bandits waiting."""
-END_OF_TIME = 1e18
-"""A time after all others, which every database can compare."""
 ROWS_IN_PART = 65_536
 """Rows of a trained policy in one row of the table ``history``."""
 NUMBER_OF = "(select n from bandit where name = :name)"
@@ -353,7 +349,11 @@ def _new_settings(here: DeclaredBandit, settings: Settings) -> Changes:
         return columns, []
     values = {"bandit": here.n, "longer": longer}
     return columns, [
-        Statement(f"update {table} set {time} = {time} + :longer where bandit = :bandit", values)
+        # 0 is the beginning, before anything was read.
+        Statement(
+            f"update {table} set {time} = {time} + :longer where bandit = :bandit and {time} <> 0",
+            values,
+        )
         for table, time in (("version", "cursor"), ("learner", "cursor"), ("progress", "matured"))
     ]
 
@@ -489,7 +489,7 @@ def delete_bandit(store: Store, name: str, *, who: str = PYTHON) -> None:
     store.execute(
         [Statement("update bandit set deleted = 1, revision = revision + 1 where n = :bandit", n)]
     )
-    delete_decisions(store, here.n, math.inf)
+    store.delete_decisions(here.n, "n > 0")
     store.execute(
         [
             *(
@@ -500,53 +500,6 @@ def delete_bandit(store: Store, name: str, *, who: str = PYTHON) -> None:
             audit_statement(store, name, who, "delete", ""),
         ]
     )
-
-
-def delete_decisions(store: Store, bandit: int, before: float) -> int:
-    """Delete the decisions of a bandit that are older than a time, with their rewards.
-
-    They are counted as deleted, so that missing rows are not taken for damage.
-    """
-    deleted = 0
-    while True:
-        oldest = store.select(
-            "select at, n from decision where bandit = :bandit and at < :before order by at, n "
-            f"limit {DELETED_AT_ONCE}",
-            bandit=bandit,
-            before=min(before, END_OF_TIME),
-        )
-        if not oldest:
-            return deleted
-        at, last = oldest[-1]
-        which = "bandit = :bandit and (at, n) <= (:at, :last)"
-        delete_where(store, bandit, which, {"at": at, "last": last})
-        deleted += len(oldest)
-
-
-def delete_where(
-    store: Store, bandit: int, which: str, values: dict[str, Any], *more: Statement
-) -> tuple[int, int]:
-    """Delete some decisions of a bandit with their rewards; return how many of each.
-
-    ``which`` is a condition on decisions, in which ``:bandit`` is the bandit.
-    """
-    values = {**values, "bandit": bandit}
-    rewards = f"decision in (select n from decision where {which})"
-    answers = store.execute(
-        [
-            Statement(
-                "update counts set deleted_decisions = deleted_decisions + "
-                f"(select count(*) from decision where {which}), "
-                "deleted_rewards = deleted_rewards + "
-                f"(select count(*) from reward where {rewards}) where bandit = :bandit",
-                values,
-            ),
-            Statement(f"delete from reward where {rewards}", values),
-            Statement(f"delete from decision where {which}", values),
-            *more,
-        ]
-    )
-    return answers[2][0], answers[1][0]
 
 
 class AuditLine(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Generic, NamedTuple, Self, TypeVar, Unpack
@@ -32,6 +33,8 @@ from submax.bandit.declaring import (
 )
 from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
 from submax.bandit.guard_rails import GuardRailWarning
+from submax.bandit.jobs import JobRunner
+from submax.bandit.learning import RefitResult
 from submax.bandit.names import check_bandit, check_identifier
 from submax.bandit.reading import (
     BanditReader,
@@ -40,6 +43,7 @@ from submax.bandit.reading import (
     ListedDecision,
     advance,
 )
+from submax.bandit.refit import Refitter
 from submax.bandit.rewards import LateRewards, LateRewardWarning, RewardValues
 from submax.bandit.row_texts import action_text, choices_text, read_action, read_choices
 from submax.bandit.saving import refuse_saved_bandit
@@ -260,13 +264,15 @@ class DurableBandit:
         trust: bool = False,
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
+        jobs: JobRunner | None = None,
     ) -> None:
         """Open a bandit that is declared in a store.
 
         ``policy`` is its policy, if that was given as an object. If the policy is a class outside
         submax, its code is run only with ``trust`` or if ``policy`` is given. Without
         ``background`` versions are fitted only by ``refit``, and changes by other processes are
-        seen after ``follow``.
+        seen after ``follow``. Versions are fitted in the process of ``jobs``; without it, in one
+        that all bandits of this process share.
         """
         self.store, self.name, self._closed = store, name, False
         self._custom, self._trust, self._clock = policy, trust, clock
@@ -280,6 +286,9 @@ class DurableBandit:
         self._draws = Draws(name, self._pins, rng or np.random.default_rng(), clock)
         self._late = LateRewards()
         self._renew(self._declared)
+        self._jobs = jobs or shared_jobs()
+        self._refitter = Refitter(store, self._declared, self._jobs, policy)
+        self._failed_fits, self._reason = 0, ""
         if self.settings.guard_rails.burn_in or self._declared.ramps:
             self._draws.resume(count_decisions(store, self._declared.n), self._declared.ramps)
         self._look = Look()
@@ -767,7 +776,9 @@ class DurableBandit:
         declaring.change_settings(
             self.store, self.name, changes, custom, who=who, action=action, detail=detail
         )
-        self._custom = custom
+        if custom is not self._custom:
+            self._custom = custom
+            self._refitter = Refitter(self.store, self._declared, self._jobs, custom)
         self.follow()
         return self.settings
 
@@ -862,7 +873,7 @@ class DurableBandit:
 
     def conditions(self) -> list[Condition]:
         """What is wrong now and deserves an alarm; empty if nothing is."""
-        return self._reader.conditions()
+        return self._reader.conditions(self._failed_fits, self._reason)
 
     def find_decision(self, id: str) -> FoundDecision | None:  # noqa: A002 - as in decide
         """The decision with this id, with its rewards; None if the store does not have it."""
@@ -963,14 +974,34 @@ class DurableBandit:
 
     # Learning, and the end
 
+    def refit(self) -> RefitResult:
+        """Fit a version now from decisions that have matured; the result says why not, if not."""
+        self._check_answers()
+        self.follow()
+        result = self._refitter.refit(self._declared)
+        self.follow()
+        return result
+
     def note_failure(self, error: Exception) -> None:
-        """Count a step in the background that failed; the cause is logged once."""
+        """Count and log a step in the background that failed."""
         self._failures[STEPS] += 1
         LOG.warning("%s: a step in the background failed: %s", self.name, one_line(error))
 
     def step(self) -> None:
-        """Do what the background does: follow changes, fit a version if it is time."""
+        """Do what the background does: follow changes, and fit a version if it is time."""
         self.follow()
+        if self.deleted:
+            return
+        try:
+            published = self._refitter.step(self._declared)
+        except StoreError:
+            raise
+        except Exception as error:
+            self._failed_fits, self._reason = self._failed_fits + 1, one_line(error)
+            raise
+        if published:
+            self._failed_fits = 0
+            self.follow()
 
     def summarize(self) -> None:
         """Bring the sums for pages up to date, if no other process does."""
@@ -1119,6 +1150,12 @@ class Look:
             return answer
         except Exception:
             return None
+
+
+@cache
+def shared_jobs() -> JobRunner:
+    """The process in which the bandits of this process fit versions, unless they have another."""
+    return JobRunner()
 
 
 class Keeper:

@@ -13,12 +13,9 @@ import msgspec
 import numpy as np
 
 from submax.bandit.declaring import (
-    END_OF_TIME,
     PYTHON,
     DeclaredBandit,
     audit_statement,
-    delete_decisions,
-    delete_where,
     read_bandit,
     write_audit,
 )
@@ -40,6 +37,8 @@ from submax.schema.actions import ARMS
 from submax.schema.context import Number
 from submax.schema.schema import METADATA
 
+END_OF_TIME = 1e18
+"""A time after all others, which every database can compare."""
 ROWS_PER_GROUP = 10_000
 """Rows that are written as one group of rows, so that only some batches are in memory."""
 
@@ -326,7 +325,7 @@ def export(
         _verify(path, tables)
         # What was not counted yet would be missing on pages.
         advance(store, declared)
-        deleted = delete_decisions(store, declared.n, END_OF_TIME if before is None else before)
+        deleted = store.delete_decisions(declared.n, "at < :before", before=before)
         when = "" if before is None else f" before {datetime.fromtimestamp(before, UTC):%Y-%m-%d}"
         write_audit(
             store, name, who, "export and delete", f"{deleted} decisions{when} to {path.name}"
@@ -488,11 +487,10 @@ def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: s
     changed = Statement("update bandit set revision = revision + 1 where n = :bandit", values)
     verb = "make a unit anonymous" if anonymous else "erase a unit"
     audit = audit_statement(store, name, who, verb, f"{len(rows)} decisions")
-    if anonymous:
-        store.execute([*map(_without_unit, rows), unpinned, changed, audit])
-    else:
-        which = "bandit = :bandit and unit = :unit"
-        delete_where(store, declared.n, which, {"unit": unit}, unpinned, changed, audit)
+    if not anonymous:
+        store.delete_decisions(declared.n, "unit = :unit", unit=unit)
+    statements = map(_without_unit, rows) if anonymous else ()
+    store.execute([*statements, unpinned, changed, audit])
     return len(rows)
 
 
