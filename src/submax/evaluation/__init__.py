@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from submax.core.optional import lazy_names, require_extra
 
-require_extra("logs", "submax.evaluation", "pyarrow")
+require_extra("logs", "submax.evaluation", "pyarrow", "duckdb")
 
 if TYPE_CHECKING:
     from submax.evaluation.batches import PartedLog as PartedLog

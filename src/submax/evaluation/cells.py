@@ -60,7 +60,8 @@ class BadRows:
 
     ``rows`` counts rows with a problem; ``lines`` are the numbers of lines in a CSV file that have
     another number of values than the header, and are not counted as rows. ``first_line`` is the
-    line of the first row, as an editor counts; None if rows are not the lines of one file.
+    line of the first row, as an editor counts; None if rows are not the lines of one file. It is
+    found by ``find_first_line``, once there is a problem.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class BadRows:
         self.lines = array("q")
         self.rows = 0
         self.first_line: int | None = None
+        self.find_first_line: Callable[[], int | None] | None = None
         self._problems: dict[tuple[str, str], RowProblem] = {}
 
     @property
@@ -102,6 +104,8 @@ class BadRows:
 
         Rows have the numbers that they have in the file.
         """
+        if self.find_first_line is not None:
+            self.first_line, self.find_first_line = self.find_first_line(), None
         first = self.first_line
         sentences = [self._as_in_file(one).sentence(first) for one in self._problems.values()]
         if self.lines:

@@ -1,10 +1,11 @@
 """Files and tables as batches of rows."""
 
-import codecs
+import csv
 import gzip
 import re
 import zlib
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import has_magic
@@ -12,11 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv, parquet
+from pyarrow import parquet
 
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, one_line
@@ -40,6 +42,8 @@ def open_binary(path: Path) -> BinaryIO:
 
 MOST_NOT_NUMERIC = 0.1
 """A text column holds numbers, with some mistakes, if at most this share is not numeric."""
+NO_NUMBERS = ("nan", "inf", "-inf")
+"""Words for numbers that are not finite."""
 SAMPLED_ROWS = 10_000
 """Rows of a text column that are looked at to find this out."""
 NUMERIC_TYPES = (
@@ -61,19 +65,19 @@ def mostly_numbers(batch: Any) -> set[str]:
     found = set()
     for name, column in zip(batch.schema.names, batch.columns, strict=True) if batch else ():
         if pa.types.is_string(column.type):
-            read = numbers(column[:SAMPLED_ROWS])
+            column = column[:SAMPLED_ROWS]
+            read = numbers(column)
             present = np.count_nonzero(~read.missing)
-            if present and read.wrong.sum() <= MOST_NOT_NUMERIC * present:
+            # Text such as nan is no number of a log, but does not make a column one of names.
+            wrong = column.filter(pa.array(read.wrong)).to_pylist()
+            words = sum(one.lower() not in NO_NUMBERS for one in wrong)
+            if present and words <= MOST_NOT_NUMERIC * present:
                 found.add(name)
     return found
 
 
-CHECKED_BYTES = 1 << 24
-"""Bytes that are checked at a time: 16 MB, which bounds the memory for files of any size."""
-BLOCK_BYTES = 1 << 24
-"""Bytes that are read at a time: 16 MB, which bounds the memory for files of any size."""
-EMPTY_LINES = (b"\n\n", b"\n\r\n", b"\r\r")
-"""The ends of a line and of an empty line after it."""
+CHECKED_BYTES = 1 << 20
+"""Bytes at the beginning of a file that must be text, before its header is read."""
 QUOTED = re.compile(rb'(?:[^"]|"")*+')
 """The content of a quoted value, in which a doubled quote stands for one quote."""
 
@@ -106,70 +110,22 @@ DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*)$"
 """A number with a decimal comma."""
 
 
-class TextFacts(NamedTuple):
-    """Whether a file has quotes, and whether each of its lines is a row (but for the header)."""
-
-    quoted: bool
-    lines_are_rows: bool
-
-
-def check_text(path: Path, separator: str = PLAIN.separator) -> TextFacts:
-    """Return what has to be known about a file of text before it is read.
-
-    Refuse a file that is not text in UTF-8, has only one line, or has a quote that is not closed.
-    """
-    quotes = lines = returns = 0
-    tail, has_empty = b"\n", False
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with open_binary(path) as file:
-        while block := file.read(CHECKED_BYTES):
-            _check_block(path, decoder, block, lines)
-            quotes += block.count(b'"')
-            lines += block.count(b"\n")
-            returns += block.count(b"\r")
-            has_empty = has_empty or any(one in tail + block for one in EMPTY_LINES)
-            tail = block[-2:]
-    _check_block(path, decoder, b"", lines)
-    if lines + returns == 0:
-        raise InputError(
-            f"{str(path)!r} has only one line, so that there are no rows: write a header, and a "
-            "line for each decision"
-        )
-    # Quotes that are opened are closed, and quotes inside are doubled: their number is even.
-    opened = _open_quote(path, separator.encode()) if quotes % 2 else None
-    if opened is not None:
-        raise InputError(
-            f"{str(path)!r} has a quote in line {opened} that is never closed, so that the rest of "
-            "the file would be one value: close the quote, or remove it"
-        )
-    return TextFacts(quotes > 0, quotes == 0 and not has_empty)
-
-
-def _check_block(path: Path, decoder: codecs.IncrementalDecoder, block: bytes, lines: int) -> None:
-    zero = block.find(b"\0")
+def check_text(path: Path, data: bytes, line: int) -> None:
+    """Refuse bytes that are not text in UTF-8; ``line`` is the line in which they begin."""
+    zero = data.find(b"\0")
     if zero >= 0:
-        line = lines + 1 + block[:zero].count(b"\n")
         raise InputError(
-            f"{str(path)!r} is not text, since line {line} contains a zero byte: give a CSV file "
-            "in UTF-8, or a Parquet file"
+            f"{str(path)!r} is not text, since line {line + data[:zero].count(NEWLINE)} contains a "
+            "zero byte: give a CSV file in UTF-8, or a Parquet file"
         )
     try:
-        decoder.decode(block, final=not block)
+        data.decode()
     except UnicodeDecodeError as error:
-        line = lines + 1 + error.object[: error.start].count(b"\n")
         raise InputError(
-            f"{str(path)!r} is not text in UTF-8, since line {line} contains the byte "
-            f"0x{error.object[error.start]:02x}: convert the file to UTF-8"
+            f"{str(path)!r} is not text in UTF-8, since line "
+            f"{line + data[: error.start].count(NEWLINE)} contains the byte "
+            f"0x{data[error.start]:02x}: convert the file to UTF-8"
         ) from error
-
-
-def _open_quote(path: Path, separator: bytes) -> int | None:
-    """Return the line of a quote that is never closed; None if there is none."""
-    opened: int | None = None
-    with open_binary(path) as file:
-        for number, line in enumerate(file, start=1):
-            opened = _quote_after(line, number, opened, separator)
-    return opened
 
 
 def _quote_after(line: bytes, number: int, opened: int | None, separator: bytes) -> int | None:
@@ -195,12 +151,20 @@ def _quote_after(line: bytes, number: int, opened: int | None, separator: bytes)
 
 FIRST_LINE = 2
 """The line of the first row, as an editor counts: the header is line 1."""
+NEWLINE = b"\n"
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Separators that are recognized in order to say how they are given."""
+REJECTED = """
+select line_byte_position + cast(starts_with(csv_line, chr(10)) as integer), error_type
+from reject_errors
+"""
+"""Where rows begin that DuckDB cannot read; after a line end of Windows it is a byte early."""
+SWALLOWED = ("UNQUOTED VALUE", "LINE SIZE OVER MAXIMUM")
+"""Errors of DuckDB in a value that has a quote in the wrong place."""
 
 
 class CsvSource:
-    """A CSV file with a header.
+    """A CSV file with a header, which DuckDB reads with all cores.
 
     ``columns`` are the names in the header, and ``numeric`` those of the columns that hold numbers,
     judged by the first rows. Rows are counted from 1 after the header; empty lines are not rows.
@@ -208,59 +172,94 @@ class CsvSource:
 
     def __init__(self, path: Path, text: TextFormat = PLAIN) -> None:
         self._path, self._text = path, text.check()
-        self._facts = check_text(path, text.separator)
-        # The types are inferred from the first block, without malformed lines.
-        with self._reader(lambda row: "skip") as reader:
-            self.columns: list[str] = reader.schema.names
-            first = self._with_points(next(iter(reader), None))
-            self.numeric = numeric_columns(reader.schema) | mostly_numbers(first)
+        with open_binary(path) as file:
+            start = file.read(CHECKED_BYTES)
+        # A block may end within a letter of several bytes.
+        cut = start.rfind(NEWLINE) + 1 if len(start) == CHECKED_BYTES else len(start)
+        check_text(path, start[:cut], line=1)
+        if not any(sign in start.lstrip() for sign in (NEWLINE, b"\r")):
+            raise InputError(
+                f"{str(path)!r} has only one line, so there are no rows: write a header, and a "
+                "line for each decision"
+            )
+        lines = start[:cut].decode("utf-8-sig").splitlines(keepends=True)
+        self._skip = next((place for place, line in enumerate(lines) if line.strip()), 0)
+        header = csv.reader(lines[self._skip :], delimiter=text.separator)
+        self.columns: list[str] = next(header)
         self._check_separator()
+        first = next(self._batches(self.columns, duckdb.connect(), SAMPLED_ROWS), None)
+        self.numeric = mostly_numbers(first)
 
     def batches(self, columns: list[str], bad: BadRows) -> Iterator[Any]:
         """Yield all rows; lines with too few or too many values are added to ``bad.lines``."""
+        connection = duckdb.connect()
+        yield from self._batches(columns, connection)
+        found = connection.execute(REJECTED)
+        rejected = dict(found.fetchall())
+        if any(kind in SWALLOWED for kind in rejected.values()):
+            _refuse_open_quote(self._path, self._text.separator.encode())
+        for place, kind in rejected.items():
+            if kind == "INVALID ENCODING":
+                self._refuse_encoding(place - 1)
+        places = {place - 1 for place in rejected}
+        if places:
+            bad.lines.extend(array("q", self._rows_at(places)[0]))
+        # Rows that cannot be used are looked for in the file only if there are any.
+        bad.find_first_line = lambda: FIRST_LINE if self._rows_at(places)[1] else None
 
-        def skip_malformed(row: Any) -> str:
-            # pyarrow counts the header as the first row.
-            bad.lines.append(row.number - 1)
-            return "skip"
-
-        bad.first_line = FIRST_LINE if self._facts.lines_are_rows else None
-        # Read all columns as text, so that our own checks find and name what is not a number.
-        converting = csv.ConvertOptions(
-            include_columns=columns,
-            column_types={name: pa.string() for name in self.columns},
-            strings_can_be_null=True,
-            null_values=[""],
+    def _batches(self, columns: list[str], connection: Any, most: int | None = None) -> Any:
+        # All columns are read as text, so that our own checks find and name what is no number.
+        kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(self.columns)))
+        wanted = ", ".join(f"c{self.columns.index(name)}" for name in columns) or "c0"
+        path, separator = (
+            one.replace("'", "''") for one in (str(self._path), self._text.separator)
         )
-        with self._reader(skip_malformed, converting) as reader:
-            yield from map(self._with_points, reader)
-
-    def _with_points(self, batch: Any) -> Any:
-        """Return a batch in which numbers have decimal points, if the file has decimal commas."""
-        if batch is None or self._text.decimal == PLAIN.decimal:
-            return batch
-        columns = [
-            pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2")
-            if pa.types.is_string(column.type)
-            else column
-            for column in batch.columns
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-    def _reader(self, on_malformed: Any, converting: Any = None) -> Any:
-        # pyarrow numbers malformed rows only if it reads without threads.
-        reading = csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
-        parsing = csv.ParseOptions(
-            delimiter=self._text.separator,
-            invalid_row_handler=on_malformed,
-            newlines_in_values=self._facts.quoted,
+        compression = "gzip" if is_compressed(self._path) else "none"
+        limit = "" if most is None else f" limit {most}"
+        query = (
+            f"select {wanted} from read_csv('{path}', auto_detect=false, columns={{{kinds}}}, "
+            f"header=true, skip={self._skip}, delim='{separator}', quote='\"', escape='\"', "
+            f"compression='{compression}', ignore_errors=true, store_rejects=true){limit}"
         )
-        file: Any = open_binary(self._path) if is_compressed(self._path) else self._path
-        return csv.open_csv(file, reading, parsing, converting)
+        try:
+            for batch in connection.sql(query).to_arrow_reader(TABLE_BATCH_ROWS):
+                arrays = [self._with_points(one) for one in batch.columns]
+                yield pa.RecordBatch.from_arrays(arrays[: len(columns)], names=columns)
+        except duckdb.Error as error:
+            raise InputError(f"cannot read {str(self._path)!r}: {one_line(error)}") from error
+
+    def _with_points(self, column: Any) -> Any:
+        """Return a column whose numbers have decimal points, if the file has decimal commas."""
+        if self._text.decimal == PLAIN.decimal:
+            return column
+        return pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2")
+
+    def _rows_at(self, places: set[int]) -> tuple[list[int], bool]:
+        """Return the numbers of the rows at some bytes of the file.
+
+        Also whether each line of the file is a row, but for the header.
+        """
+        found, row, place, opened, plain = list[int](), 0, 0, None, True
+        waiting = deque(sorted(places))
+        with open_binary(self._path) as file:
+            for number, line in enumerate(file, start=1):
+                begins = opened is None and bool(line.strip())
+                row, plain = row + begins, plain and begins
+                while waiting and waiting[0] < place + len(line):
+                    found.append(max(row - 1, 1))
+                    waiting.popleft()
+                opened = _quote_after(line, number, opened, self._text.separator.encode())
+                place += len(line)
+        return found, plain
+
+    def _refuse_encoding(self, place: int) -> None:
+        """Refuse a file with bytes that are not UTF-8, in a row that begins at a byte."""
+        with open_binary(self._path) as file:
+            before = file.read(place)
+            check_text(self._path, file.readline(), 1 + before.count(NEWLINE))
 
     def _check_separator(self) -> None:
-        header = self.columns[0]
-        found = next((sign for sign in OTHER_SEPARATORS if sign in header), None)
+        found = next((sign for sign in OTHER_SEPARATORS if sign in self.columns[0]), None)
         if len(self.columns) == 1 and found is not None:
             raise InputError(
                 f"the values of {str(self._path)!r} are separated by {OTHER_SEPARATORS[found]}, "
@@ -268,6 +267,19 @@ class CsvSource:
                 "--decimal ',' if numbers have decimal commas",
                 parameter="separator",
             )
+
+
+def _refuse_open_quote(path: Path, separator: bytes) -> None:
+    """Refuse a file with a quote that is never closed."""
+    opened: int | None = None
+    with open_binary(path) as file:
+        for number, line in enumerate(file, start=1):
+            opened = _quote_after(line, number, opened, separator)
+    if opened is not None:
+        raise InputError(
+            f"{str(path)!r} has a quote in line {opened} that is never closed, so the rest of the "
+            "file would be one value: close the quote, or remove it"
+        )
 
 
 INDEX = "__index_level_"
@@ -465,7 +477,7 @@ def _computed(query: Any) -> Any:
 
 TABLE_BATCH_ROWS = 1 << 17
 """Rows of a batch: enough for fast columns, few enough for little memory."""
-READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError)
+READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError, duckdb.Error)
 """Errors of a file that cannot be read or is damaged."""
 
 

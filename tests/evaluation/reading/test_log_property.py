@@ -106,13 +106,12 @@ def write(path, rows):
 @pytest.mark.slow
 def test_exactly_the_rows_that_are_good_are_kept_and_the_first_bad_one_is_named(path, mentioned):
     @settings(max_examples=EXAMPLES)
-    @given(tables(), st.sampled_from([160, 1 << 20]))
-    def check(rows, block):
+    @given(tables())
+    def check(rows):
         write(path, rows)
         kept = oracle(rows)
         lost = len(rows) - len(kept)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sources, "BLOCK_BYTES", block)
             patch.setattr(sources, "TABLE_BATCH_ROWS", 3)
             if lost:
                 with raises_code("invalid-input") as refused:
