@@ -294,6 +294,8 @@ def test_a_stream_has_all_rows_as_they_were_when_it_began(store):
     unfinished.close()
 
 
+# Another test of this process may have loaded JAX, which warns of every fork.
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 def test_a_closed_store_and_a_forked_process_are_refused(store):
     decide(store, "a")
     read, write = os.pipe()
