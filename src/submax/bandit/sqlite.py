@@ -7,9 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 from uuid import uuid4
+
+import msgspec
 
 from submax.bandit.tables import (
     DECISION_COLUMNS,
@@ -25,7 +28,6 @@ from submax.bandit.tables import (
     DecisionRow,
     Query,
     RewardRow,
-    RewardStatus,
     Statement,
     UnitRow,
     Writes,
@@ -50,6 +52,8 @@ BATCH = 10_000
 INSERT_DECISION = f"""insert into decision ({DECISION_COLUMNS})
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (bandit, id) do nothing"""
 FIND_DECISION = f"select {DECISION_COLUMNS} from decision where bandit = ? and id = ?"
+FIND_DECISIONS = """select decision.id, decision.n, decision.at from json_each(?) as given
+cross join decision on decision.bandit = ? and decision.id = given.value"""
 INSERT_REWARD = """insert into reward
 (n, bandit, decision, key, value, parts, at, late, source, checksum)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (decision, key) do nothing"""
@@ -163,24 +167,23 @@ class SQLiteDatabase:
         self._n = self._early = None
 
     def _write(self, group: Writes) -> None:
-        bandit = group.bandit
+        bandit, new = group.bandit, NewRows()
         at, before = self._time(bandit), self._writer.total_changes
-        decisions = rewards = late = orphans = dropped = 0
         if group.decisions:
             group.written = self._write_decisions(bandit, group.decisions, at)
-            decisions = sum(written.new for written in group.written)
-            rewards, orphans = self._take_early(group, at)
+            new.decisions = sum(written.new for written in group.written)
+            if bandit in self._early_bandits():
+                self._take_early(group, at, new)
         if group.rewards:
-            group.rewarded, new, late, expired, dropped = self._write_rewards(group, at)
-            rewards, orphans = rewards + new, orphans + expired
+            if bandit in self._early_bandits():
+                new.orphans += self._writer.execute(EXPIRE_EARLY, (bandit, at)).rowcount
+            group.rewarded = self._write_rewards(group, at, new)
         if group.activations:
             group.activated = [self._activate(bandit, *each, at) for each in group.activations]
         if group.pins:
             group.pinned = self._write_pins(bandit, group.pins, at)
         if self._writer.total_changes != before:
-            last = self._next_n() - 1
-            values = (bandit, last, at, decisions, rewards, late, orphans, dropped)
-            self._writer.execute(COUNT, values)
+            self._writer.execute(COUNT, (bandit, self._next_n() - 1, at, *astuple(new)))
         self._last_at[bandit] = at
 
     def _time(self, bandit: int) -> float:
@@ -221,25 +224,22 @@ class SQLiteDatabase:
             written.append(Written(row if new else decision_row(found), new))
         return written
 
-    def _take_early(self, group: Writes, at: float) -> tuple[int, int]:
-        """Move the early rewards of new decisions; how many, and how many waited too long."""
-        moved = expired = 0
-        if group.bandit not in self._early_bandits():
-            return 0, 0
-        for row, new in group.written:
-            if not new:
+    def _take_early(self, group: Writes, at: float, new: "NewRows") -> None:
+        """Move the early rewards of new decisions; those that waited too long are gone."""
+        for row, is_new in group.written:
+            if not is_new:
                 continue
             taken = self._writer.execute(TAKE_EARLY, (group.bandit, row.id)).fetchall()
             for _, key, value, parts, until, source, content in sorted(taken):
                 if until <= at:
-                    expired += 1
+                    new.orphans += 1
                     continue
-                n, moved = self._next_n(), moved + 1
+                n = self._next_n()
                 self._n = n + 1
                 checksum = reward_checksum(content, n, row.n, at, False)
                 values = (n, group.bandit, row.n, key, value, parts, at, False, source, checksum)
                 self._writer.execute(INSERT_REWARD, values)
-        return moved, expired
+                new.rewards += 1
 
     def _early_bandits(self) -> set[int]:
         """The bandits that may have early rewards."""
@@ -248,21 +248,16 @@ class SQLiteDatabase:
             self._early = {bandit for (bandit,) in found}
         return self._early
 
-    def _write_rewards(
-        self, group: Writes, at: float
-    ) -> tuple[list[WrittenReward], int, int, int, int]:
-        """The outcome of each; how many are new, new and late, expired and dropped."""
-        n, bandit = self._next_n(), group.bandit
-        values, known, early = [], [], []
-        rewarded: list[WrittenReward] = [UNWRITTEN] * len(group.rewards)
-        find, expired = self._writer.execute, 0
-        if bandit in self._early_bandits():
-            expired = find(EXPIRE_EARLY, (bandit, at)).rowcount
-        for place, (row, wait, quarantine) in enumerate(group.rewards):
-            sql = "select n, at from decision where bandit = ? and id = ?"
-            decision = find(sql, (bandit, row.id)).fetchone()
+    def _write_rewards(self, group: Writes, at: float, new: "NewRows") -> list[WrittenReward]:
+        bandit, n = group.bandit, self._next_n()
+        ids = msgspec.json.encode([row.id for row, _, _ in group.rewards]).decode()
+        found = self._writer.execute(FIND_DECISIONS, (ids, bandit)).fetchall()
+        decisions = {identifier: (number, decided) for identifier, number, decided in found}
+        values, early = [], []
+        for row, wait, quarantine in group.rewards:
+            decision = decisions.get(row.id)
             if decision is None:
-                early.append((place, row, at + quarantine))
+                early.append((row, at + quarantine))
                 continue
             late = at - decision[1] >= wait
             checksum = reward_checksum(reward_content(bandit, row), n, decision[0], at, late)
@@ -270,38 +265,50 @@ class SQLiteDatabase:
                 (n, bandit, decision[0], row.key, row.value, row.parts, at, late, row.source,
                  checksum)
             )  # fmt: skip
-            known.append((place, row))
             n += 1
         self._n = n
-        new = late_new = 0
-        if values:
-            complete = self._writer.executemany(INSERT_REWARD, values).rowcount == len(values)
-            for (place, row), each in zip(known, values, strict=True):
-                stored = None if complete else find(FIND_REWARD, (each[2], row.key)).fetchone()
-                if stored is None or stored[0] == each[0]:
-                    new, late_new = new + 1, late_new + each[7]
-                    status: RewardStatus = "late" if each[7] else "accepted"
-                    rewarded[place] = WrittenReward(status, False, row.value, row.parts)
-                else:
-                    status = "late" if stored[3] else "accepted"
-                    rewarded[place] = repeated_reward(row, stored[1], stored[2], status)
-        dropped = 0
-        if early:
-            for place, row, until in early:
-                rewarded[place] = self._write_early(bandit, row, at, until)
-            for source in {row.source for _, row, _ in early}:
-                dropped += find(LIMIT_SOURCE, (bandit, source, MAX_EARLY_OF_SOURCE)).rowcount
-            dropped += find(LIMIT_BANDIT, (bandit, MAX_EARLY)).rowcount
-            self._early_bandits().add(bandit)
-        return rewarded, new, late_new, expired, dropped
+        all_new = self._writer.executemany(INSERT_REWARD, values).rowcount == len(values)
+        waiting = iter(self._write_early(bandit, early, at, new) if early else ())
+        written = iter(values)
+        return [
+            self._rewarded(row, next(written), all_new, new)
+            if row.id in decisions
+            else next(waiting)
+            for row, _, _ in group.rewards
+        ]
 
-    def _write_early(self, bandit: int, row: RewardRow, at: float, until: float) -> WrittenReward:
-        content = reward_content(bandit, row)
-        values = (bandit, row.id, row.key, row.value, row.parts, at, until, row.source, content)
-        if self._writer.execute(INSERT_EARLY, values).rowcount:
-            return WrittenReward("quarantined", False, row.value, row.parts)
-        stored = self._writer.execute(FIND_EARLY, (bandit, row.id, row.key)).fetchone()
-        return repeated_reward(row, stored[0], stored[1], "quarantined")
+    def _rewarded(
+        self, row: RewardRow, values: tuple[Any, ...], all_new: bool, new: "NewRows"
+    ) -> WrittenReward:
+        """The outcome of a reward of a known decision, for which these values were inserted."""
+        n, late = values[0], values[7]
+        if not all_new:
+            found = self._writer.execute(FIND_REWARD, (values[2], row.key)).fetchone()
+            if found[0] != n:
+                _, value, parts, was_late = found
+                return repeated_reward(row, value, parts, "late" if was_late else "accepted")
+        new.rewards += 1
+        new.late_rewards += late
+        return WrittenReward("late" if late else "accepted", False, row.value, row.parts)
+
+    def _write_early(
+        self, bandit: int, rewards: list[tuple[RewardRow, float]], at: float, new: "NewRows"
+    ) -> list[WrittenReward]:
+        """Write rewards of unknown decisions, and drop the oldest ones above the limits."""
+        execute, outcomes = self._writer.execute, []
+        for row, until in rewards:
+            content = reward_content(bandit, row)
+            values = (bandit, row.id, row.key, row.value, row.parts, at, until, row.source, content)
+            if execute(INSERT_EARLY, values).rowcount:
+                outcomes.append(WrittenReward("quarantined", False, row.value, row.parts))
+            else:
+                value, parts = execute(FIND_EARLY, (bandit, row.id, row.key)).fetchone()
+                outcomes.append(repeated_reward(row, value, parts, "quarantined"))
+        for source in {row.source for row, _ in rewards}:
+            new.dropped += execute(LIMIT_SOURCE, (bandit, source, MAX_EARLY_OF_SOURCE)).rowcount
+        new.dropped += execute(LIMIT_BANDIT, (bandit, MAX_EARLY)).rowcount
+        self._early_bandits().add(bandit)
+        return outcomes
 
     def _activate(self, bandit: int, identifier: str, wait: float, at: float) -> Activated:
         found = self._writer.execute(FIND_DECISION, (bandit, identifier)).fetchone()
@@ -471,7 +478,15 @@ class SQLiteDatabase:
         return store_errors(self.path)
 
 
-UNWRITTEN = WrittenReward("accepted", False, 0.0, None)
+@dataclass
+class NewRows:
+    """What a transaction adds to the counts of a bandit, in the order of ``COUNT``."""
+
+    decisions: int = 0
+    rewards: int = 0
+    late_rewards: int = 0
+    orphans: int = 0
+    dropped: int = 0
 
 
 def _batches(
