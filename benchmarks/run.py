@@ -21,6 +21,7 @@ MODULES = {
     "server": "serving.server",
     "memory": "live.memory",
     "reading": "live.live_reading",
+    "store": "live.store",
     "evaluation": "logs.evaluation",
     "adaptive": "policies.adaptive",
     "contexts": "policies.contexts",
