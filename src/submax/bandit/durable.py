@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import Any, Generic, NamedTuple, Self, TypeVar, Unpack
 from weakref import WeakSet
 
@@ -289,12 +289,15 @@ class DurableBandit:
         self._jobs = jobs or shared_jobs()
         self._refitter = Refitter(store, self._declared, self._jobs, policy)
         self._failed_fits, self._reason = 0, ""
+        self._summarize_at = 0.0
+        # The number of the last row that was summed, and until when rows mature after it.
+        self._summarized: tuple[int, float] = (0, math.inf)
         if self.settings.guard_rails.burn_in or self._declared.ramps:
             self._draws.resume(count_decisions(store, self._declared.n), self._declared.ramps)
         self._look = Look()
-        self._background = background
         if background:
-            KEEPER.add(self)
+            FOLLOWER.add(self)
+            FITTER.add(self)
 
     # What is declared now
 
@@ -987,9 +990,12 @@ class DurableBandit:
         self._failures[STEPS] += 1
         LOG.warning("%s: a step in the background failed: %s", self.name, one_line(error))
 
+    def is_current(self, revisions: Mapping[int, int]) -> bool:
+        """Whether nothing was changed since the bandit followed; ``revisions`` are those now."""
+        return self.deleted or revisions.get(self._declared.n) == self._declared.revision
+
     def step(self) -> None:
-        """Do what the background does: follow changes, and fit a version if it is time."""
-        self.follow()
+        """Do what the background does: fit a version if it is time, and sum up what is new."""
         if self.deleted:
             return
         try:
@@ -1002,19 +1008,34 @@ class DurableBandit:
         if published:
             self._failed_fits = 0
             self.follow()
+        if time.monotonic() >= self._summarize_at:
+            self._summarize_at = time.monotonic() + SUMMARY_SECONDS
+            self.summarize()
 
     def summarize(self) -> None:
-        """Bring the sums for pages up to date, if no other process does."""
-        if (
-            not self.store.read_only
-            and not self.deleted
-            and self.store.lead(f"summary {self.name}")
-        ):
-            advance(self.store, self._declared)
+        """Bring the sums for pages up to date, if there is anything new and no other process does.
+
+        Without ``background``, call it now and then if there are many decisions: a look takes as
+        long as what is new.
+        """
+        if self.store.read_only or self.deleted:
+            return
+        found = self.store.select("select n from counts where bandit = :n", n=self._declared.n)
+        last, now = found[0][0] if found else 0, self.store.now(self._declared.n)
+        known, until = self._summarized
+        if (last == known and now > until) or not self.store.lead(f"summary {self.name}"):
+            return
+        advance(self.store, self._declared)
+        if last != known:
+            wait = self.settings.longest_wait
+            self._summarized = last, now + (0.0 if wait == math.inf else wait)
+        elif now > until:
+            self._summarized = last, -math.inf
 
     def stop(self) -> None:
         """Stop what runs in the background; the store stays open."""
-        KEEPER.remove(self)
+        FOLLOWER.remove(self)
+        FITTER.remove(self)
 
     def close(self) -> None:
         """Stop what runs in the background and close the store; a second call does nothing.
@@ -1159,59 +1180,87 @@ def shared_jobs() -> JobRunner:
 
 
 class Keeper:
-    """The thread of a process that follows changes, and fits versions, of all open bandits."""
+    """A thread that looks after all open bandits of a process.
 
-    def __init__(self) -> None:
+    ``look`` is called with the bandits of each store, again and again.
+    """
+
+    def __init__(self, name: str, look: "Callable[[list[DurableBandit]], None]") -> None:
+        self._name, self._look = name, look
         self._bandits: WeakSet[DurableBandit] = WeakSet()
-        self._lock, self._wake = Lock(), Event()
+        self._lock, self._looking = Lock(), Lock()
         self._thread: Thread | None = None
-        self._step = Lock()
 
     def add(self, bandit: DurableBandit) -> None:
         """Look after a bandit from now on."""
         with self._lock:
             self._bandits.add(bandit)
             if self._thread is None or not self._thread.is_alive():
-                self._thread = Thread(target=self._run, name="submax-keeper", daemon=True)
+                self._thread = Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
 
     def remove(self, bandit: DurableBandit) -> None:
-        """Look after a bandit no longer; a step that is under way is waited for."""
+        """Look after a bandit no longer; a look that is under way is waited for."""
         with self._lock:
             known = bandit in self._bandits
             self._bandits.discard(bandit)
         if known:
-            with self._step:
+            with self._looking:
                 return
 
+    def keeps(self, bandit: DurableBandit) -> bool:
+        """Whether a bandit is looked after."""
+        with self._lock:
+            return bandit in self._bandits
+
     def _run(self) -> None:
-        summarized = 0.0
         while True:
             with self._lock:
-                bandits = list(self._bandits)
-                if not bandits:
+                stores: dict[int, list[DurableBandit]] = {}
+                for bandit in self._bandits:
+                    stores.setdefault(id(bandit.store), []).append(bandit)
+                if not stores:
                     self._thread = None
                     return
-            is_time = time.monotonic() >= summarized + SUMMARY_SECONDS
-            for bandit in bandits:
-                with self._step:
-                    if bandit in self._bandits:
-                        self._keep(bandit, is_time)
-            if is_time:
-                summarized = time.monotonic()
-            del bandits
-            self._wake.wait(POLL_SECONDS)
-
-    def _keep(self, bandit: DurableBandit, is_time: bool) -> None:
-        try:
-            bandit.step()
-            if is_time:
-                bandit.summarize()
-        except Exception as error:
-            bandit.note_failure(error)
+            for bandits in stores.values():
+                with self._looking:
+                    self._look(bandits)
+            # No bandit is kept alive by this thread while it sleeps.
+            bandits = []
+            stores = {}
+            time.sleep(POLL_SECONDS)
 
 
-KEEPER = Keeper()
+def _follow_all(bandits: list[DurableBandit]) -> None:
+    """Let bandits of one store use what was changed; one query asks for all of them."""
+    try:
+        store = bandits[0].store
+        revisions = dict(store.select("select n, revision from bandit"))
+    except Exception as error:
+        bandits[0].note_failure(error)
+        return
+    for bandit in bandits:
+        if not bandit.is_current(revisions) and FOLLOWER.keeps(bandit):
+            try:
+                bandit.follow()
+            except Exception as error:
+                bandit.note_failure(error)
+
+
+def _fit_all(bandits: list[DurableBandit]) -> None:
+    """Fit versions of bandits where it is time, and sum up what is new."""
+    for bandit in bandits:
+        if FITTER.keeps(bandit):
+            try:
+                bandit.step()
+            except Exception as error:
+                bandit.note_failure(error)
+
+
+FOLLOWER = Keeper("submax-follower", _follow_all)
+FITTER = Keeper("submax-fitter", _fit_all)
+"""What takes long, such as fitting a policy that was given as an object, must not keep changes of
+other processes from being seen within a second."""
 
 
 def open_bandit(

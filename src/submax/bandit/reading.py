@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
+from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -542,6 +543,7 @@ class BanditReader:
         self.store, self.declared = store, declared
         self._kept: Fold | None = None
         self._base: object = None
+        self._lock = Lock()
 
     @classmethod
     def of(cls, store: Store, name: str) -> "BanditReader":
@@ -561,12 +563,12 @@ class BanditReader:
     def _tail(self) -> Fold:
         """What has happened since ``summary`` was brought up to date."""
         progress = read_progress(self.store, self.declared.n)
-        base = self.declared.revision, progress
-        if self._kept is None or self._base != base:
-            self._kept, self._base = Fold(self.store, self.declared, progress), base
-        now = self.store.now(self.declared.n)
-        self._kept.advance(now - MARGIN_SECONDS)
-        tail = self._kept.copy()
+        base, now = (self.declared.revision, progress), self.store.now(self.declared.n)
+        with self._lock:
+            if self._kept is None or self._base != base:
+                self._kept, self._base = Fold(self.store, self.declared, progress), base
+            self._kept.advance(now - MARGIN_SECONDS)
+            tail = self._kept.copy()
         tail.advance(now)
         return tail
 
