@@ -12,8 +12,7 @@ import published
 
 from submax.core.numerics import standard_error
 from submax.simulation.compare import DECISIVE_ERRORS, Finals
-from submax.simulation.results import write_csv
-from submax.simulation.runner import FINAL_TABLE
+from submax.simulation.results import FINAL_TABLE, write_csv
 
 ADAPTIVE = "rcp-adaptive"
 RECOMMENDED = {"pricing-rivals": "fourier-thompson"}

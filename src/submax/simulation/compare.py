@@ -14,8 +14,7 @@ from submax.core.arrays import Floats
 from submax.core.checks import one_of, probability
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
-from submax.simulation.results import ResultTable, read_specification
-from submax.simulation.runner import FINAL_TABLE
+from submax.simulation.results import FINAL_TABLE, ResultTable, read_specification
 
 
 class Verdict(StrEnum):

@@ -27,6 +27,10 @@ from submax.core.serialization import PARTIAL, atomic_write
 from submax.simulation.experiment import Specification
 from submax.simulation.trace import Trace
 
+CURVE_TABLE, FINAL_TABLE = "results", "finals"
+"""The tables with the curves of every cell, and with the final values of all of its replicas."""
+SUMMARY = "summary.csv"
+"""The file with one row for each cell."""
 PARQUET, CSV = ".parquet", ".csv"
 """The endings of the files of a table."""
 TEXT = ("policy",)

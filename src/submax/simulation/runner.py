@@ -43,9 +43,12 @@ from submax.simulation.experiment import (
     portable,
 )
 from submax.simulation.results import (
-    PARQUET,
+    CURVE_TABLE,
+    FINAL_TABLE,
+    MANIFEST,
     QUANTILES,
     STORED_NUMBERS,
+    SUMMARY,
     CellResult,
     CellStore,
     RowsStore,
@@ -288,14 +291,6 @@ def _compiling_seconds() -> float:
     return 0.0 if module is None else float(module.compiling_seconds())
 
 
-CURVE_TABLE, FINAL_TABLE = "results", "finals"
-"""The tables with the curves of every cell, and with the final values of all of its replicas."""
-RESULTS, FINALS = f"{CURVE_TABLE}{PARQUET}", f"{FINAL_TABLE}{PARQUET}"
-"""The files of these tables; without pyarrow they are CSV files."""
-SUMMARY = "summary.csv"
-"""The file with one row for each cell."""
-
-
 class FinishedCell(NamedTuple):
     """A cell and its result."""
 
@@ -368,7 +363,7 @@ def replica_blocks(directory: Path, specification: Specification) -> list[int]:
     The replicas that a directory has stay as they are. Further ones are a block of their own, with
     random numbers of their own, so that the first replicas equal those of the smaller run.
     """
-    if not (directory / "manifest.json").is_file():
+    if not (directory / MANIFEST).is_file():
         return [specification.replicas]
     manifest = read_manifest(directory)
     held = manifest.get(BLOCKS) or [manifest["specification"]["replicas"]]

@@ -17,8 +17,7 @@ from submax.simulation.compare import (
     compared,
     less_regret,
 )
-from submax.simulation.results import ResultTable, write_csv
-from submax.simulation.runner import FINAL_TABLE
+from submax.simulation.results import FINAL_TABLE, ResultTable, write_csv
 
 RANDOM = (
     "Section 3.3: all policies except the 0-reward policy or negative policy achieves better than "

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from submax.core.arrays import Floats
-from submax.simulation.figures.plan import CURVES, read_estimates
+from submax.simulation.figures.plan import read_estimates
 from submax.simulation.figures.style import Figure, figure_style, look_of, saved
-from submax.simulation.results import ResultTable
+from submax.simulation.results import CURVE_TABLE, ResultTable
 
 PANEL_TITLES = {
     "random": "environment",
@@ -26,7 +26,7 @@ def draw_illustration(directory: Path) -> list[Path]:
     Every panel has the probabilities of one policy. The panel of the random policy has the values
     of the actions instead. A dashed line is at the best action.
     """
-    policies = ResultTable.read(directory, CURVES).by_policy()
+    policies = ResultTable.read(directory, CURVE_TABLE).by_policy()
     columns = min(3, len(policies))
     lines = -(-len(policies) // columns)
     with figure_style():

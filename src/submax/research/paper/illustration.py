@@ -20,8 +20,14 @@ from submax.simulation.experiment import (
     named_policies,
     policy_of,
 )
-from submax.simulation.results import Part, write_csv, write_table
-from submax.simulation.runner import CURVE_TABLE, FINAL_TABLE, SUMMARY
+from submax.simulation.results import (
+    CURVE_TABLE,
+    FINAL_TABLE,
+    SUMMARY,
+    Part,
+    write_csv,
+    write_table,
+)
 
 ENVIRONMENTS_AT_ONCE = 500
 """The number of environments that are simulated together, which limits the memory."""

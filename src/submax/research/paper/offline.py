@@ -15,8 +15,8 @@ from submax.evaluation.log import Log
 from submax.evaluation.targets import learn_one
 from submax.schema.trained_policy import TrainedPolicy
 from submax.simulation.experiment import Cell, make_environment
-from submax.simulation.results import Row, write_csv
-from submax.simulation.runner import SUMMARY, seed_of
+from submax.simulation.results import SUMMARY, Row, write_csv
+from submax.simulation.runner import seed_of
 
 ESTIMATES = "estimates.csv"
 LEVEL = 0.95

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from submax._version import __version__
 from submax.core.arrays import Floats
 from submax.core.serialization import atomic_write
-from submax.simulation.results import ResultTable
+from submax.simulation.results import CURVE_TABLE, FINAL_TABLE, ResultTable
 
 
 class MethodLook(NamedTuple):
@@ -56,17 +56,13 @@ def method_of(policy: str) -> MethodLook | None:
     return None
 
 
-CURVES, FINALS = "results", "finals"
-"""The tables with the curves, and with the final values of all replicas."""
-
-
 Labels = dict[str, Any]
 """The values of a configuration, by their names."""
 
 
 def curves_of(directory: Path, panel: Labels) -> ResultTable:
     """Read the curves of all policies in one configuration."""
-    return ResultTable.read(directory, CURVES).where(panel)
+    return ResultTable.read(directory, CURVE_TABLE).where(panel)
 
 
 def specification_in(directory: Path) -> dict[str, Any]:
@@ -78,7 +74,7 @@ def specification_in(directory: Path) -> dict[str, Any]:
 
 def configurations_in(directory: Path) -> list[Labels]:
     """The labels of all configurations that have results."""
-    table = ResultTable.read(directory, CURVES)
+    table = ResultTable.read(directory, CURVE_TABLE)
     labels = table.labels
     return [dict(zip(labels, values, strict=True)) for values in table.distinct(*labels)]
 
@@ -98,7 +94,7 @@ def varying_labels(panels: Sequence[Labels]) -> list[str]:
 
 def final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
     """The final reward of every replica by policy, in one configuration."""
-    table = ResultTable.read(directory, FINALS).where(panel)
+    table = ResultTable.read(directory, FINAL_TABLE).where(panel)
     return {name: rows["reward"] for name, rows in table.by_policy().items()}
 
 
@@ -230,7 +226,7 @@ class DrawnFigures:
         specification = specification_in(self._directory)
         titles = {key: specification.get(key) for key in TITLES}
         digest = hashlib.sha256(json.dumps([__version__, titles], sort_keys=True).encode())
-        for name in (CURVES, FINALS):
+        for name in (CURVE_TABLE, FINAL_TABLE):
             for path in self._directory.glob(f"{name}.*"):
                 digest.update(path.read_bytes())
         return digest.hexdigest()
