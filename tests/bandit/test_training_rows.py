@@ -252,7 +252,12 @@ def test_a_damaged_row_is_named_and_not_learned_from(tmp_path):
         rows = TrainingRows(store, BANDIT, declared, declared.menu)
         (columns,) = rows.learned(0.0, store.tick(BANDIT))
         assert columns.reward.tolist() == [1.0]
-        for change in ("update reward set value = 0", "update decision set propensity = 0.25"):
+        for change in (
+            "update reward set value = 0",
+            "update decision set propensity = 0.25",
+            "update decision set at = 'x'",
+            "update decision set activated = null",
+        ):
             store.execute([(change, {})])
             with pytest.raises(ValueError, match="damaged") as caught:
                 list(rows.learned(0.0, store.tick(BANDIT)))

@@ -27,9 +27,9 @@ from submax.bandit.tables import (
     Writes,
     Written,
     WrittenReward,
+    damaged_decisions,
+    damaged_rewards,
     decision_content,
-    decision_is_whole,
-    reward_is_whole,
 )
 from submax.core.errors import ConflictError, InputError, StoreError
 from submax.core.optional import SPANS, require_extra
@@ -432,15 +432,14 @@ def _damage(rows: Query) -> Iterator[str]:
     """Sentences for rows without their checksums, and for counts that do not agree."""
     nothing: dict[str, Any] = {}
     found: Counter[tuple[str, Any]] = Counter()
-    for table, columns, is_whole in (
-        ("decision", DECISION_COLUMNS, decision_is_whole),
-        ("reward", REWARD_COLUMNS, reward_is_whole),
+    for table, columns, damaged in (
+        ("decision", DECISION_COLUMNS, damaged_decisions),
+        ("reward", REWARD_COLUMNS, damaged_rewards),
     ):
         for batch in rows(f"select {columns} from {table} order by n", nothing):
-            for row in batch:
-                found[table, row[1]] += 1
-                if not is_whole(row):
-                    yield f"{table} {row[0]} does not have the checksum of its writing"
+            found.update((table, row[1]) for row in batch)
+            for place in damaged(batch):
+                yield f"{table} {batch[place][0]} does not have the checksum of its writing"
     lost = "select n from reward where decision not in (select n from decision)"
     for batch in rows(lost, nothing):
         for (n,) in batch:

@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.errors import InputError
 
@@ -362,17 +364,27 @@ N_FACTOR, AT_FACTOR, ACTIVATED_FACTOR, DECISION_FACTOR, LATE_FACTOR = (
 """Odd factors: multiplying by one is a bijection modulo 2³², so no single change is missed."""
 
 
+ENCODE = msgspec.msgpack.Encoder().encode
+"""Encodes the columns of a row for its checksum: faster than any text, and exact."""
+
+
 def decision_content(bandit: int, row: DecisionRow) -> int:
     """CRC-32 of what is known of a decision before it is written.
 
     The checksum of a row is this plus a multiple of what writing adds: the number, the time and the
     activation. So SQL can complete it, and update it when a decision is activated.
     """
+    shares = (row.holdout_share, row.control_share)
     return crc32(
-        f"{bandit} {row.id} {row.version} {row.unit} {row.action} {float(row.propensity)!r} "
-        f"{row.paused:d} {row.assignment} {row.assigned_since} {row.holdout_share!r} "
-        f"{row.control_share!r} {row.context} {row.eligible} {row.probabilities}".encode()
-    )
+        ENCODE(
+            (
+                bandit, row.id, row.version, row.unit, row.action, float(row.propensity),
+                int(row.paused), row.assignment, row.assigned_since,
+                *(None if share is None else float(share) for share in shares), row.context,
+                row.eligible, row.probabilities,
+            )
+        )
+    )  # fmt: skip
 
 
 def decision_checksum(content: int, n: int, at: float, activated: float | None) -> int:
@@ -388,17 +400,7 @@ def decision_checksum(content: int, n: int, at: float, activated: float | None) 
 
 def decision_is_whole(row: Sequence[Any]) -> bool:
     """Whether a row of DECISION_COLUMNS has the checksum with which it was written."""
-    n, bandit, identifier, at, version, unit, action, propensity = row[:8]
-    context, eligible, probabilities, activated, paused, group, since = row[8:15]
-    try:
-        content = crc32(
-            f"{bandit} {identifier} {version} {unit} {action} {propensity!r} {paused:d} {group} "
-            f"{since} {row[15]!r} {row[16]!r} {context} {eligible} {probabilities}".encode()
-        )
-        return bool(decision_checksum(content, n, at, activated) == row[17])
-    except (TypeError, ValueError, OverflowError):
-        # A damaged value may have another type, or be no UTF-8.
-        return False
+    return not damaged_decisions([row])
 
 
 def decision_row(row: Sequence[Any]) -> DecisionRow:
@@ -413,7 +415,7 @@ def decision_row(row: Sequence[Any]) -> DecisionRow:
 
 def reward_content(bandit: int, row: RewardRow) -> int:
     """CRC-32 of what is known of a reward before it is written."""
-    return crc32(f"{bandit} {row.key} {float(row.value)!r} {row.parts} {row.source}".encode())
+    return crc32(ENCODE((bandit, row.key, float(row.value), row.parts, row.source)))
 
 
 def reward_checksum(content: int, n: int, decision: int, at: float, late: bool) -> int:
@@ -429,12 +431,76 @@ def reward_checksum(content: int, n: int, decision: int, at: float, late: bool) 
 
 def reward_is_whole(row: Sequence[Any]) -> bool:
     """Whether a row of REWARD_COLUMNS has the checksum with which it was written."""
-    n, bandit, decision, key, value, parts, at, late, source, checksum = row
+    return not damaged_rewards([row])
+
+
+def damaged_decisions(rows: Sequence[Sequence[Any]]) -> list[int]:
+    """The places of rows of DECISION_COLUMNS whose checksum is not that of their writing."""
     try:
-        content = crc32(f"{bandit} {key} {value!r} {parts} {source}".encode())
-        return bool(reward_checksum(content, n, decision, at, late) == checksum)
+        content = [
+            crc32(
+                ENCODE(
+                    (
+                        bandit, identifier, version, unit, action, propensity, paused, group, since,
+                        holdout, control, context, eligible, probabilities,
+                    )
+                )
+            )
+            for (
+                _, bandit, identifier, _, version, unit, action, propensity, context, eligible,
+                probabilities, _, paused, group, since, holdout, control, _,
+            ) in rows
+        ]  # fmt: skip
+        started = np.array([row[11] for row in rows], np.float64)
+        found = np.array(content, np.uint64)
+        found += _term([row[0] for row in rows], N_FACTOR)
+        found += _term(_times([row[3] for row in rows]), AT_FACTOR)
+        activated = _times(np.nan_to_num(started)) % np.uint64(PART) + np.uint64(1)
+        found += np.where(np.isnan(started), np.uint64(0), activated) * np.uint64(ACTIVATED_FACTOR)
+        return _differing(found, [row[17] for row in rows])
     except (TypeError, ValueError, OverflowError):
-        return False
+        # A damaged value may have another type, or be no UTF-8.
+        return _damaged_one_by_one(damaged_decisions, rows)
+
+
+def damaged_rewards(rows: Sequence[Sequence[Any]]) -> list[int]:
+    """The places of rows of REWARD_COLUMNS whose checksum is not that of their writing."""
+    try:
+        content = [
+            crc32(ENCODE((bandit, key, value, parts, source)))
+            for _, bandit, _, key, value, parts, _, _, source, _ in rows
+        ]
+        found = np.array(content, np.uint64)
+        found += _term([row[0] for row in rows], N_FACTOR)
+        found += _term([row[2] for row in rows], DECISION_FACTOR)
+        found += _term(_times([row[6] for row in rows]), AT_FACTOR)
+        found += np.array([row[7] for row in rows], np.uint64) * np.uint64(LATE_FACTOR)
+        return _differing(found, [row[9] for row in rows])
+    except (TypeError, ValueError, OverflowError):
+        return _damaged_one_by_one(damaged_rewards, rows)
+
+
+def _damaged_one_by_one(
+    damaged: Callable[[Sequence[Sequence[Any]]], list[int]], rows: Sequence[Sequence[Any]]
+) -> list[int]:
+    if len(rows) == 1:
+        return [0]
+    return [place for place, row in enumerate(rows) if damaged([row])]
+
+
+def _times(seconds: Any) -> NDArray[np.uint64]:
+    return (np.asarray(seconds, np.float64) * TICKS).astype(np.uint64)
+
+
+def _term(numbers: Any, factor: int) -> NDArray[np.uint64]:
+    """A term of a checksum; sums of terms are taken modulo 2⁶⁴, a multiple of WORD."""
+    return np.asarray(numbers, np.uint64) % np.uint64(PART) * np.uint64(factor)
+
+
+def _differing(checksums: NDArray[np.uint64], stored: list[int]) -> list[int]:
+    found = (checksums % np.uint64(WORD)).astype(np.int64) - PART
+    places: list[int] = np.flatnonzero(found != np.array(stored, np.int64)).tolist()
+    return places
 
 
 PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")

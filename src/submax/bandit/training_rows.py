@@ -15,7 +15,7 @@ read or in how many steps.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct as PackedFloats
 from typing import Any, NamedTuple, Protocol
 
@@ -29,8 +29,8 @@ from submax.bandit.tables import (
     DECISION_COLUMNS,
     REWARD_COLUMNS,
     TICK,
-    decision_is_whole,
-    reward_is_whole,
+    damaged_decisions,
+    damaged_rewards,
 )
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
@@ -247,8 +247,8 @@ class TrainingRows:
         self, rows: list[tuple[Any, ...]], rewards: list[tuple[Any, ...]]
     ) -> tuple[Wholes, Floats, Floats, Rewards]:
         """The numbers of decisions, when they mature and were activated, and their rewards."""
-        check_whole("decision", rows, decision_is_whole)
-        check_whole("reward", rewards, reward_is_whole)
+        check_whole("decision", rows, damaged_decisions(rows))
+        check_whole("reward", rewards, damaged_rewards(rewards))
         number = np.array([row[0] for row in rows], np.int64)
         at = np.array([row[COLUMN_PLACES["at"]] for row in rows])
         activated = [row[COLUMN_PLACES["activated"]] for row in rows]
@@ -482,15 +482,12 @@ def logarithms(numbers: Floats) -> Floats:
     return np.array([*map(math.log, different.tolist())])[place]
 
 
-def check_whole(
-    table: str, rows: Sequence[tuple[Any, ...]], is_whole: Callable[[tuple[Any, ...]], bool]
-) -> None:
-    """Raise an ``InputError`` if a row of a table, which begins with ``n``, is damaged."""
-    damaged = [row[0] for row in rows if not is_whole(row)]
+def check_whole(table: str, rows: Sequence[tuple[Any, ...]], damaged: Sequence[int]) -> None:
+    """Raise an ``InputError`` that names the first of the damaged rows, which begin with ``n``."""
     if damaged:
         raise InputError(
             f"{len(damaged)} rows of the table {table} are damaged, the first one with n = "
-            f"{damaged[0]}: run `submax doctor`, and restore a backup of the store",
+            f"{rows[damaged[0]][0]}: run `submax doctor`, and restore a backup of the store",
             code=DAMAGED,
         )
 
