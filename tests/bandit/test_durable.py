@@ -354,7 +354,8 @@ def test_every_change_is_audited_and_seen_by_others(opened, where, clock):
     assert other.settings.refit_rows == 7
     assert [one.status for one in other.menu.slots[0].choices] == ["paused", *["active"] * 3]
     assert other.decide().paused
-    other.resume()
+    other.set_status("active", who=("shop", "k1"))
+    assert (bandit.audit(1)[0].name, bandit.audit(1)[0].key) == ("shop", "k1")
     with raises_code("not-found"):
         bandit.publish(3)
     with raises_code("conflict"):
@@ -362,7 +363,7 @@ def test_every_change_is_audited_and_seen_by_others(opened, where, clock):
     assert [one.action for one in bandit.audit()] == [
         "resume", "pause", "change", "change", "set", "declare",
     ]  # fmt: skip
-    assert {one.name for one in bandit.audit()} == {"Python"}
+    assert {one.name for one in bandit.audit()} == {"Python", "shop"}
 
 
 def test_changes_at_the_same_moment_are_all_kept(opened):

@@ -38,6 +38,8 @@ from submax.schema.trained_policy import TrainedPolicy
 
 PYTHON, COMMAND_LINE, WITHOUT_KEY = "Python", "command line", "without a key"
 """Who changed something, if it was no key."""
+Who = str | tuple[str, str]
+"""How a change was made; or the name of the key that made it, and the key's id."""
 MAX_DETAIL_LENGTH = 300
 """Characters of a change that the audit keeps: a declaration may be long."""
 ATTEMPTS = 20
@@ -158,7 +160,7 @@ def declare(
     *,
     trained: TrainedPolicy | None = None,
     new: bool = False,
-    who: str = PYTHON,
+    who: Who = PYTHON,
 ) -> DeclaredBandit:
     """Write the declaration of a new bandit, or compare it with that of an existing one.
 
@@ -211,7 +213,7 @@ def _insert(
     settings: Settings,
     trained: TrainedPolicy | None,
     detail: str,
-    who: str,
+    who: Who,
 ) -> tuple[DeclaredBandit, bool]:
     """Write a new bandit; return what is stored, and whether it was written here."""
     menu = settings.menu if trained is None else with_status_of(settings.menu, trained)
@@ -312,7 +314,7 @@ def change_settings(
     changes: Mapping[str, Any],
     custom: Policy[Any] | None = None,
     *,
-    who: str = PYTHON,
+    who: Who = PYTHON,
     action: str = "set",
     detail: str | None = None,
 ) -> DeclaredBandit:
@@ -359,7 +361,7 @@ def _new_settings(here: DeclaredBandit, settings: Settings) -> Changes:
 
 
 def change_choice(
-    store: Store, name: str, change: Change, *, who: str = PYTHON
+    store: Store, name: str, change: Change, *, who: Who = PYTHON
 ) -> tuple[DeclaredBandit, DeclaredBandit]:
     """Add, pause, resume or retire a choice; return the bandit before and after it."""
     seen: list[DeclaredBandit] = []
@@ -383,7 +385,7 @@ def count_decisions(store: Store, bandit: int) -> int:
 
 
 def publish(
-    store: Store, name: str, version: int | None, *, who: str = PYTHON, action: str = "publish"
+    store: Store, name: str, version: int | None, *, who: Who = PYTHON, action: str = "publish"
 ) -> int:
     """Let a version decide and hold it, or let the newest one decide and its successors too."""
     chosen: list[int] = []
@@ -446,7 +448,7 @@ def model_of(store: Store, declared: DeclaredBandit, version: int) -> tuple[byte
     return bytes(data), recorded, msgspec.json.decode(policy)
 
 
-def roll_back(store: Store, name: str, *, who: str = PYTHON) -> int:
+def roll_back(store: Store, name: str, *, who: Who = PYTHON) -> int:
     """Publish the last version before the current one that was published, and hold it."""
     here = read_bandit(store, name)
     history = publications(store, here.n)
@@ -475,7 +477,7 @@ TABLES_OF_BANDIT = (
 """Tables with a column ``bandit`` that a deletion empties, besides decisions and rewards."""
 
 
-def delete_bandit(store: Store, name: str, *, who: str = PYTHON) -> None:
+def delete_bandit(store: Store, name: str, *, who: Who = PYTHON) -> None:
     """Delete a bandit: its decisions, rewards, versions and settings; this cannot be undone.
 
     Only the line of the audit stays. The name can be declared again. If the process ends on the
@@ -518,9 +520,10 @@ class AuditLine(msgspec.Struct, frozen=True):
 
 
 def audit_statement(
-    store: Store, subject: str, name: str, action: str, detail: str = "", key: str = ""
+    store: Store, subject: str, who: Who, action: str, detail: str = ""
 ) -> Statement:
     """The statement that records a change."""
+    name, key = (who, "") if isinstance(who, str) else who
     return Statement(
         "insert into audit (at, action, subject, who, name, detail) "
         "values (:at, :action, :subject, :who, :name, :detail)",
@@ -535,11 +538,9 @@ def audit_statement(
     )
 
 
-def write_audit(
-    store: Store, subject: str, name: str, action: str, detail: str = "", key: str = ""
-) -> None:
+def write_audit(store: Store, subject: str, who: Who, action: str, detail: str = "") -> None:
     """Record a change; durable on return."""
-    store.execute([audit_statement(store, subject, name, action, detail, key)])
+    store.execute([audit_statement(store, subject, who, action, detail)])
 
 
 def audit_lines(store: Store, count: int = 1000, subject: str | None = None) -> list[AuditLine]:
@@ -587,7 +588,7 @@ def _start_existing(
     here: DeclaredBandit,
     trained: TrainedPolicy,
     custom: Policy[Any] | None,
-    who: str,
+    who: Who,
 ) -> DeclaredBandit:
     """Let a bandit that exists start from a trained policy; the same one again changes nothing."""
     check_start(here.settings, here.menu, trained, here.settings.build_policy(custom))

@@ -28,6 +28,7 @@ from submax.bandit.declaring import (
     PYTHON,
     AuditLine,
     DeclaredBandit,
+    Who,
     count_decisions,
     read_bandit,
 )
@@ -737,7 +738,7 @@ class DurableBandit:
         """Refuse decisions and rewards until ``resume``; the log can still be read."""
         self.set_status("archived")
 
-    def change(self, change: Change, *, who: str = PYTHON) -> list[str]:
+    def change(self, change: Change, *, who: Who = PYTHON) -> list[str]:
         """Apply a change to a choice; return sentences about guard rails that lose their effect."""
         self._check_open()
         before, after = declaring.change_choice(self.store, self.name, change, who=who)
@@ -750,7 +751,7 @@ class DurableBandit:
         for sentence in self.change(change):
             warnings.warn(sentence, GuardRailWarning, stacklevel=3)
 
-    def set_status(self, status: str, *, who: str = PYTHON) -> Settings:
+    def set_status(self, status: str, *, who: Who = PYTHON) -> Settings:
         """Make the bandit ``active``, ``paused`` or ``archived``."""
         verbs = {"active": "resume", "paused": "pause", "archived": "archive"}
         return self.set_by(who, {"status": status}, action=verbs.get(status, "set"), detail="")
@@ -766,7 +767,7 @@ class DurableBandit:
 
     def set_by(
         self,
-        who: str,
+        who: Who,
         changes: Mapping[str, Any],
         *,
         action: str = "set",
@@ -805,7 +806,7 @@ class DurableBandit:
         """The times at which a version began to decide, oldest first."""
         return [at for at, _, _ in declaring.publications(self.store, self._declared.n)]
 
-    def publish(self, version: int | None = None, *, who: str = PYTHON) -> int:
+    def publish(self, version: int | None = None, *, who: Who = PYTHON) -> int:
         """Let a version decide, and hold it: newer versions are fitted but do not decide.
 
         Without a version the newest one decides, and so will those that are fitted later.
@@ -815,14 +816,14 @@ class DurableBandit:
         self.follow()
         return chosen
 
-    def roll_back(self, *, who: str = PYTHON) -> int:
+    def roll_back(self, *, who: Who = PYTHON) -> int:
         """Publish the last version before the current one that was published, and hold it."""
         self._check_open()
         chosen = declaring.roll_back(self.store, self.name, who=who)
         self.follow()
         return chosen
 
-    def delete(self, *, who: str = PYTHON) -> None:
+    def delete(self, *, who: Who = PYTHON) -> None:
         """Delete the bandit with its decisions, versions and settings, and close it.
 
         This cannot be undone; ``submax backup`` and ``export`` make copies. The name can be
@@ -962,7 +963,7 @@ class DurableBandit:
         """Write every reward as it came to a Parquet or CSV file; return their number."""
         return export.export_rewards(self.store, self.name, path)
 
-    def erase(self, unit: str, *, anonymous: bool = False, who: str = PYTHON) -> int:
+    def erase(self, unit: str, *, anonymous: bool = False, who: Who = PYTHON) -> int:
         """Delete all decisions and rewards of a unit, or make them anonymous; return how many.
 
         An anonymous decision keeps its context, action and rewards, and loses the unit. Models

@@ -15,6 +15,7 @@ import numpy as np
 from submax.bandit.declaring import (
     PYTHON,
     DeclaredBandit,
+    Who,
     audit_statement,
     read_bandit,
     write_audit,
@@ -308,7 +309,7 @@ def export(
     *,
     before: float | None = None,
     delete: bool = False,
-    who: str = PYTHON,
+    who: Who = PYTHON,
 ) -> int:
     """Write the decisions of a bandit to a file, CSV if its name ends so and else Parquet.
 
@@ -471,7 +472,7 @@ def _json(value: Any) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
-def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: str = PYTHON) -> int:
+def erase(store: Store, name: str, unit: str, *, anonymous: bool = False, who: Who = PYTHON) -> int:
     """Delete all decisions and rewards of a unit, or make them anonymous; return how many.
 
     The audit says that it was done, and not for whom.
