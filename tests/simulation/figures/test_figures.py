@@ -21,6 +21,7 @@ def test_curves_show_mean_and_range(traces, measure):
     figure = curves(traces, measure=measure, title="four arms")
     (axes,) = figure.axes
     assert axes.get_title() == "four arms"
+    assert "9 replicas" in axes.get_ylabel()
     assert [line.get_label() for line in axes.lines] == list(traces)
     for line, ribbon, trace in zip(axes.lines, axes.collections, traces.values(), strict=True):
         final = getattr(trace, f"final_{measure}")

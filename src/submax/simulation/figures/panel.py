@@ -97,7 +97,10 @@ def curves(
     for name in policies:
         one_of("policy", name, known)
     lines = [known[name] for name in policies] if policies else lines
-    label = axis_label(measure, ribbon if len(lines) <= MOST_RIBBONS else "none")
+    replicas = None
+    if not isinstance(source, (str, Path)):
+        replicas = max(len(trace.rewards) for trace in source.values())
+    label = axis_label(measure, ribbon if len(lines) <= MOST_RIBBONS else "none", replicas)
     with figure_style(), rc_context(LATEX_FONTS if latex else {}):
         figure = panel_figure(
             lines, label, title, log=log, ribbon=ribbon, width=width, colours=colours or {}
