@@ -5,10 +5,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from submax.live.bandits.open import open_bandit
-from submax.live.log.bandits import log_stream
-from submax.live.log.records import DecisionMade, body_of, decision_key
-from submax.live.store.memory_store import MemoryStore
+import submax
+from submax.bandit.drawing import Draws
 from submax.testing import ManualClock
 from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -38,14 +36,12 @@ POLICIES = {
 
 def opened(policy, clock, rng):
     """A bandit whose first version has learned that the actions differ."""
-    bandit = open_bandit(
-        MemoryStore(clock),
+    bandit = submax.Bandit(
         actions=PAGE,
         context={"country": ["fr", "de"], "age": float},
         policy=policy,
         guard_rails=POLICIES[policy],
         reward_wait=10.0,
-        background=False,
         clock=clock,
         rng=rng,
     )
@@ -58,21 +54,30 @@ def opened(policy, clock, rng):
     return bandit
 
 
-def logged_table(bandit, decision):
-    """The probabilities that were written with a decision, by action."""
-    event = bandit.store.find(log_stream(bandit.name), decision_key(decision.id))
-    record = body_of(event, DecisionMade)
-    names = [named(bandit.menu.action(list(row))) for row in itertools.product(*record.eligible)]
-    return dict(zip(names, record.probabilities, strict=True))
+class Watched(Draws):
+    """Remembers what each decision was drawn from, by its id."""
+
+    tables = None
+
+    def draw_many(self, version, requests):
+        drawn = super().draw_many(version, requests)
+        for request, decision in zip(requests, drawn, strict=True):
+            rows = itertools.product(*request.eligible)
+            names = [named(version.menu.action(row)) for row in rows]
+            pairs = zip(names, decision.drawn.probabilities, strict=True)
+            self.tables[request.identifier] = dict(pairs)
+        return drawn
 
 
 def named(action):
     return tuple(action.values())
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
+@pytest.mark.filterwarnings("ignore::submax.core.errors.ContextIgnoredWarning")
 @pytest.mark.parametrize("policy", POLICIES)
-def test_decisions_are_as_frequent_as_their_logged_propensities(policy, seed):
+def test_decisions_are_as_frequent_as_their_propensities(policy, seed, monkeypatch):
+    monkeypatch.setattr("submax.bandit.bandit.Draws", Watched)
+    monkeypatch.setattr(Watched, "tables", {})
     rng = np.random.default_rng(seed)
     bandit = opened(policy, ManualClock(), rng)
     kinds = list(itertools.product(range(2), range(3)))
@@ -84,7 +89,7 @@ def test_decisions_are_as_frequent_as_their_logged_propensities(policy, seed):
             chosen, bandit.decide_many([requests[kind] for kind in chosen]), strict=True
         ):
             if kind not in tables:
-                tables[kind] = logged_table(bandit, decision)
+                tables[kind] = Watched.tables[decision.id]
             assert decision.propensity == tables[kind][named(decision.action)]
             drawn[kind].append(named(decision.action))
     assert bandit.version == 1
