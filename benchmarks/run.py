@@ -21,6 +21,7 @@ MODULES = {
     "server": "serving.server",
     "memory": "live.memory",
     "reading": "live.live_reading",
+    "learning": "live.durable_learning",
     "store": "live.store",
     "evaluation": "logs.evaluation",
     "adaptive": "policies.adaptive",

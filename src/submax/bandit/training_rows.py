@@ -207,8 +207,12 @@ class TrainingRows:
 
     def _between(self, after: float, until: float) -> Matured:
         which = self._candidates()
+        # Numbers rise with times, and an index has the order of times.
+        order = "d.at, d.n" if self._waits else "d.n"
         rows = self._select(
-            f"select {DECISION_COLUMNS} from decision d where {which} order by d.n", after, until
+            f"select {DECISION_COLUMNS} from decision d where {which} order by {order}",
+            after,
+            until,
         )
         if not rows:
             return self._matured(rows, np.zeros(0), np.zeros(0), self._rewards([], np.zeros(0)))
@@ -220,11 +224,11 @@ class TrainingRows:
         )
         number, matures, started, given = self._times(rows, rewards)
         inside = np.flatnonzero((matures > after) & (matures <= until))
-        order = inside[np.lexsort((number[inside], matures[inside]))]
-        if len(order) < len(rows) or (order[1:] < order[:-1]).any():
-            rows = [rows[place] for place in order.tolist()]
-            given = Rewards(*(column[order] for column in given))
-            matures, started = matures[order], started[order]
+        places = inside[np.lexsort((number[inside], matures[inside]))]
+        if len(places) < len(rows) or (places[1:] < places[:-1]).any():
+            rows = [rows[place] for place in places.tolist()]
+            given = Rewards(*(column[places] for column in given))
+            matures, started = matures[places], started[places]
         return self._matured(rows, matures, started, given)
 
     def outcomes(
