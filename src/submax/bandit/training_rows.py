@@ -217,11 +217,10 @@ class TrainingRows:
         if not rows:
             return self._matured(rows, np.zeros(0), np.zeros(0), self._rewards([], np.zeros(0)))
         columns = ", ".join(f"r.{name.strip()}" for name in REWARD_COLUMNS.split(","))
-        rewards = self._select(
-            f"select {columns} from decision d join reward r on r.decision = d.n where {which}",
-            after,
-            until,
-        )
+        tables = "decision d join reward r on r.decision = d.n"
+        if not self._waits:
+            tables, which = "reward r", which.replace("d.n in", "r.decision in", 1)
+        rewards = self._select(f"select {columns} from {tables} where {which}", after, until)
         number, matures, started, given = self._times(rows, rewards)
         inside = np.flatnonzero((matures > after) & (matures <= until))
         places = inside[np.lexsort((number[inside], matures[inside]))]
