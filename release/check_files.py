@@ -19,7 +19,7 @@ UNWANTED_FOLDERS = {"tests", "__pycache__", ".pytest_cache", ".mypy_cache", ".ru
 UNWANTED_ENDINGS = {".pyc", ".pyo", ".so", ".db", ".parquet", ".whl"}
 DOCUMENTS = ("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml")
 """Files that the source distribution has beside the sources."""
-LIGHT = {"numpy", "scipy", "click", "rich", "msgspec", "safetensors"}
+LIGHT = {"numpy", "scipy", "click", "rich", "msgspec", "safetensors", "httpx", "threadpoolctl"}
 """All that ``pip install submax`` may require; other packages belong to extras."""
 
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner  # noqa: E402 - as above
 from submax.cli import main as command_line  # noqa: E402 - as above
 
 HEAVY = (
-    *("numpy", "scipy", "click", "rich", "msgspec", "safetensors"),
+    *("numpy", "scipy", "click", "rich", "msgspec", "safetensors", "httpx"),
     *("pyarrow", "matplotlib"),
 )
 EXPERIMENT = """

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLIENT = ("submax", "msgspec")
-BASE = (*CLIENT, "numpy", "scipy", "click", "rich", "safetensors")
+# httpx needs those after it.
+CLIENT = ("submax", "msgspec", "httpx", "httpcore", "h11", "anyio", "certifi", "idna", "sniffio")
+BASE = (*CLIENT, "numpy", "scipy", "click", "rich", "safetensors", "threadpoolctl")
 # rich needs the next three on every system, and click needs the last one on Windows.
 REQUIRED_BY_BASE = ("markdown_it", "mdurl", "pygments", "colorama")
 CLIENT_DECIDES = """
@@ -68,7 +69,7 @@ def test_the_first_steps_need_no_extra(python_with):
     assert done.stdout.count("ok  ") == 6
 
 
-def test_a_client_needs_the_standard_library_and_msgspec(python_with):
+def test_a_client_needs_httpx_and_msgspec(python_with):
     done = python_with(CLIENT, "-c", CLIENT_DECIDES)
     assert (done.stdout, done.stderr) == ("A\n", "")
 

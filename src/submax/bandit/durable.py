@@ -59,6 +59,7 @@ from submax.bandit.tables import (
     WrittenReward,
 )
 from submax.core.arrays import Floats
+from submax.core.decoding import known_type
 from submax.core.errors import (
     ConflictError,
     InputError,
@@ -797,7 +798,8 @@ class DurableBandit:
         return [
             StoredVersion(
                 number, at, msgspec.json.decode(policy), count, seed,
-                msgspec.json.decode(active, type=ChoiceIndices), ahead, base, hashed, bool(kept),
+                msgspec.json.decode(active, type=known_type(ChoiceIndices)),
+                ahead, base, hashed, bool(kept),
             )
             for number, at, policy, count, seed, active, ahead, base, hashed, kept in rows
         ]  # fmt: skip

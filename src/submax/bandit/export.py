@@ -32,6 +32,7 @@ from submax.bandit.tables import (
 )
 from submax.bandit.training_rows import STATUSES, Matured, TrainingRows, wait_of
 from submax.core.arrays import Floats
+from submax.core.decoding import known_type
 from submax.core.errors import InputError, StoreError
 from submax.core.optional import require_extra
 from submax.schema.actions import ARMS
@@ -212,7 +213,7 @@ def _context_decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
         rename=dict(zip(fields, names, strict=True)),
         gc=False,
     )
-    return msgspec.json.Decoder(list[context])
+    return msgspec.json.Decoder(known_type(list[context]))
 
 
 def _list_array(lists: list[Any]) -> Any:

@@ -48,6 +48,7 @@ from submax.bandit.training_rows import (
     wait_of,
 )
 from submax.core.arrays import Floats, Integers
+from submax.core.decoding import known_type
 from submax.core.errors import NotFoundError
 from submax.core.summary import counted
 from submax.schema.actions import ActionSpec
@@ -127,7 +128,7 @@ class Fold:
             self.state = ProgressState(GroupComparisons.of(self.settings).by_group)
         else:
             self.decided, self.matured, state = progress
-            self.state = msgspec.msgpack.decode(state, type=ProgressState)
+            self.state = msgspec.msgpack.decode(state, type=known_type(ProgressState))
 
     def copy(self) -> "Fold":
         """A copy that can be advanced by itself."""

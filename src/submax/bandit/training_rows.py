@@ -33,6 +33,7 @@ from submax.bandit.tables import (
     damaged_rewards,
 )
 from submax.core.arrays import Booleans, Floats
+from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.schema.actions import ActionSpec, EncodedAction
 from submax.schema.context import Category, ContextSchema
@@ -421,7 +422,7 @@ class ContextDecoder:
             rename=dict(zip(names, schema.names, strict=True)),
             gc=False,
         )
-        self._decoder = msgspec.json.Decoder(list[context])
+        self._decoder = msgspec.json.Decoder(known_type(list[context]))
         self._packed = PackedFloats(f"{len(names)}d")
 
     def encoded(self, texts: Sequence[str | None]) -> NDArray[np.float32]:

@@ -169,7 +169,9 @@ def understood(status: int, content: bytes, call: Call[Answer]) -> Answer:
     try:
         if call.field is None:
             return msgspec.json.decode(content, type=known_type(call.kind))
-        fields: dict[str, Any] = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+        fields: dict[str, Any] = msgspec.json.decode(
+            content, type=known_type(dict[str, msgspec.Raw])
+        )
         return msgspec.json.decode(fields[call.field], type=known_type(call.kind))
     except (msgspec.DecodeError, KeyError) as error:
         raise StoreError(
