@@ -1,7 +1,7 @@
 // What a visit is to a bandit: declare the bandit, decide, reward. Run it by
 //   npm install http://127.0.0.1:8000/javascript/submax.tgz
 //   tsc --target ES2022 --module ES2022 --moduleResolution node visit.ts && node visit.js
-import { Api, Bandit, Error } from "submax";
+import { Api, Bandit, SubmaxError } from "submax";
 import type { BanditDetails, Decision, Receipt } from "submax";
 
 declare const process: { argv: string[] };
@@ -11,7 +11,7 @@ const api = new Api(address);
 try {
   await api.create({ name: "visits", actions: ["A", "B", "C"] });
 } catch (error) {
-  if (!(error instanceof Error) || error.code !== "conflict") throw error;
+  if (!(error instanceof SubmaxError) || error.code !== "conflict") throw error;
 }
 
 const bandit = new Bandit(address, "visits");

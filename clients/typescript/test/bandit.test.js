@@ -5,7 +5,7 @@ import {
   Api,
   Bandit,
   newIdentifier,
-  Error,
+  SubmaxError,
 } from "../../../src/submax/client/javascript/index.js";
 
 /** A fetch that answers by a function of the path and the body, and keeps what it was sent. */
@@ -62,7 +62,7 @@ test("only the wrong reward of a batch fails", async () => {
     found.map((one) => one.status === "rejected"),
     values.map((value) => value === 5),
   );
-  assert.ok(found[2].reason instanceof Error);
+  assert.ok(found[2].reason instanceof SubmaxError);
 });
 
 test("a request that fails is sent again with the same id", async () => {

@@ -328,8 +328,20 @@ class Client(Operations):
                 self._process = os.getpid()
             return self._http
 
+    def _request(self, call: Call[Any], attempt: Attempt) -> httpx.Response:
+        while True:
+            http = self._connected()
+            try:
+                return http.request(
+                    call.method, attempt.url, content=call.body, timeout=attempt.seconds
+                )
+            except RuntimeError:
+                # Another thread has closed the client: this call opens new connections.
+                if not http.is_closed:
+                    raise
+
     def send(self, call: Call[Answer]) -> Answer:
-        http, exchange = self._connected(), self._exchanges.exchange(call)
+        exchange = self._exchanges.exchange(call)
         try:
             attempt = next(exchange)
             while True:
@@ -338,9 +350,7 @@ class Client(Operations):
                     attempt = next(exchange)
                     continue
                 try:
-                    answer = http.request(
-                        call.method, attempt.url, content=call.body, timeout=attempt.seconds
-                    )
+                    answer = self._request(call, attempt)
                 except httpx.TransportError as error:
                     attempt = exchange.throw(error)
                 else:

@@ -110,6 +110,9 @@ PARTS = ("policy", "estimator", "strategy")
 """The parameters of policies that are policies, estimators and strategies themselves."""
 OBJECT = "object"
 """The kind of a policy object that no table can describe."""
+ADDRESSED = re.compile(r"<([\w.]+)[^<>]* at 0x[0-9a-f]+[^<>]*>")
+"""The text of an object with its address, which differs between processes, and perhaps its state,
+which may change: only the name of its class counts."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,6 @@ def _description(policy: Policy[Any]) -> dict[str, Any]:
         values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     else:
         values = vars(policy)
-    # The address of an object differs between processes.
-    settings = {name: re.sub(" at 0x[0-9a-f]+", "", repr(value)) for name, value in values.items()}
+    settings = {name: ADDRESSED.sub(r"<\1>", repr(value)) for name, value in values.items()}
     kind = type(policy)
     return {"kind": OBJECT, "class": f"{kind.__module__}.{kind.__qualname__}", "settings": settings}

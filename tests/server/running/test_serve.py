@@ -53,7 +53,6 @@ class Load:
             except StoreError as error:
                 self.errors.append(str(error))
                 break
-        self._client.close()
 
     def wait_for(self, count):
         wanted = len(self.rewards) + count
@@ -65,6 +64,7 @@ class Load:
         for one in self._running:
             one.result(timeout=60)
         self._pool.shutdown()
+        self._client.close()
 
 
 def stored(file):

@@ -1,6 +1,6 @@
 import { Api } from "./api.js";
 import { newIdentifier } from "./identifier.js";
-import { Error, Transport } from "./transport.js";
+import { SubmaxError, Transport } from "./transport.js";
 
 /** Statuses after which the same request is sent again: no answer, too many requests, unavailable. */
 const RETRIED = [0, 429, 503];
@@ -121,7 +121,7 @@ export class Bandit {
       try {
         return await send();
       } catch (error) {
-        const again = error instanceof Error && RETRIED.includes(error.status);
+        const again = error instanceof SubmaxError && RETRIED.includes(error.status);
         if (!again || attempt >= this.#attempts) throw error;
       }
       // A random factor, so that clients that failed together do not retry together.

@@ -1,4 +1,4 @@
 export { Api } from "./api.js";
 export { Bandit } from "./bandit.js";
 export { newIdentifier } from "./identifier.js";
-export { Error } from "./transport.js";
+export { SubmaxError } from "./transport.js";

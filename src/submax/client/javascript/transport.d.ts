@@ -1,5 +1,5 @@
 /** An error that a server reported, or that no answer came (`status` 0). */
-export declare class Error extends Error {
+export declare class SubmaxError extends Error {
   readonly status: number;
   /** A word for programs, such as `conflict`; it stays the same if the sentence changes. */
   readonly code: string;

@@ -1,8 +1,8 @@
 /** An error that a server reported, or that no answer came. */
-export class Error extends Error {
+export class SubmaxError extends Error {
   constructor(message, status = 0, code = "no-answer") {
     super(message);
-    this.name = "Error";
+    this.name = "SubmaxError";
     this.status = status;
     this.code = code;
   }
@@ -67,8 +67,8 @@ export class Transport {
       if (!response.ok) throw await failure(response);
       return await read(response, clock);
     } catch (error) {
-      if (signal?.aborted || error instanceof Error) throw error;
-      throw new Error(`no answer from ${this.#address}: ${error.message}`);
+      if (signal?.aborted || error instanceof SubmaxError) throw error;
+      throw new SubmaxError(`no answer from ${this.#address}: ${error.message}`);
     } finally {
       clearTimeout(clock);
       signal?.removeEventListener("abort", stop);
@@ -87,7 +87,7 @@ async function parsed(response) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(text.slice(0, 200), response.status, "no-submax-server");
+    throw new SubmaxError(text.slice(0, 200), response.status, "no-submax-server");
   }
 }
 
@@ -95,8 +95,8 @@ async function failure(response) {
   const text = await response.text();
   try {
     const found = JSON.parse(text);
-    return new Error(String(found.error), response.status, String(found.code));
+    return new SubmaxError(String(found.error), response.status, String(found.code));
   } catch {
-    return new Error(text.slice(0, 200), response.status, "no-submax-server");
+    return new SubmaxError(text.slice(0, 200), response.status, "no-submax-server");
   }
 }

@@ -63,7 +63,6 @@ LIMITS: dict[str, float] = {
     "learning_rate": WEIGHT,
     "leader": 1,
     "length": WEIGHT,
-    "precision": WEIGHT,
     "prior_deviation": WEIGHT,
     "prior_variance": WEIGHT,
     "prior_weight": WEIGHT,
