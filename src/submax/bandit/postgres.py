@@ -70,11 +70,12 @@ SESSION = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_kee
 WRITING = {
     "lock_timeout": "5s",
     "statement_timeout": "15s",
-    "idle_in_transaction_session_timeout": "5s",
+    "idle_in_transaction_session_timeout": "2s",
     "transaction_timeout": "20s",
 }
 """Settings of a session that writes. A transaction is sent as a whole, so the server is idle in it
-only if the process was stopped while it sent; then its locks are released."""
+only if the process was stopped while it sent; then its locks are released, before others give up
+waiting for them."""
 LEADING = {"idle_session_timeout": "120s"}
 """Settings of the session that leads tasks: a process that is stopped leads no longer."""
 ANSWER_SECONDS = 20.0
