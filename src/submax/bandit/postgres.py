@@ -67,7 +67,10 @@ number. By them a server that stops answering without closing the connection is 
 a minute. An address can give other values."""
 SESSION = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 """Settings of every session: the server ends the session of a machine that was lost."""
+WRITER = "submax writer"
+"""The name of sessions that write, by which the server tells them apart from others."""
 WRITING = {
+    "application_name": WRITER,
     "lock_timeout": "5s",
     "statement_timeout": "15s",
     "idle_in_transaction_session_timeout": "2s",
@@ -76,6 +79,11 @@ WRITING = {
 """Settings of a session that writes. A transaction is sent as a whole, so the server is idle in it
 only if the process was stopped while it sent; then its locks are released, before others give up
 waiting for them."""
+END_FROZEN = f"""select pg_terminate_backend(pid) from pg_stat_activity
+where application_name = '{WRITER}' and datname = current_database() and usename = current_user
+    and wait_event = 'ClientRead' and xact_start < now() - interval '2 seconds'"""
+"""Ends the sessions of processes that were stopped between two packets of a transaction. Before
+version 17 the server has no limit for that: it waits for the rest of a pipeline, with its locks."""
 LEADING = {"idle_session_timeout": "120s"}
 """Settings of the session that leads tasks: a process that is stopped leads no longer."""
 ANSWER_SECONDS = 20.0
@@ -320,10 +328,22 @@ class PostgresDatabase:
     # Writing
 
     def transact(self, groups: Sequence[Writes]) -> None:
-        """Write all groups in one durable transaction and set their outcomes, or write nothing."""
-        with self._writer() as session:
-            for group in groups:
-                self._write(session, group)
+        """Write each group in one durable transaction and set its outcomes."""
+        for group in groups:
+            try:
+                with self._writer() as session:
+                    self._write(session, group)
+            except StoreError as error:
+                locked = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+                if not locked or not self._ended_frozen():
+                    raise
+                with self._writer() as session:
+                    self._write(session, group)
+
+    def _ended_frozen(self) -> bool:
+        """Whether a process that was stopped held a lock, which it now holds no longer."""
+        with self._reader() as session:
+            return bool(session.execute(END_FROZEN).fetchall())
 
     def _write(self, session: "Session", group: Writes) -> None:
         common = {"bandit": group.bandit, "now": None if self._clock is None else self._clock()}
