@@ -8,7 +8,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from zlib import crc32
 
@@ -94,7 +94,10 @@ class GroupCommit:
         self._transact, self._execute, self._writers = transact, execute, writers
         self._queues: dict[int, deque[Call]] = {}
         self._ready: deque[int] = deque()
-        self._changed = Condition()
+        self._incoming: deque[Call] = deque()
+        # Callers take the lock itself: an interrupt inside of a method of Condition would keep it.
+        self._lock = RLock()
+        self._changed = Condition(self._lock)
         self._threads: list[Thread] = []
         self._idle, self._closed = 0, False
         self._process = os.getpid()
@@ -104,19 +107,14 @@ class GroupCommit:
         self.check_process()
         # A running future cannot be cancelled by a caller that gives up: the thread will set it.
         call.done.set_running_or_notify_cancel()
-        with self._changed:
+        with self._lock:
             if self._closed:
                 raise StoreError("the store is closed: open the bandit again")
-            queue = self._queues.get(call.lane)
-            if queue is None:
-                # A lane without a queue has no call waiting and none being written.
-                self._queues[call.lane] = deque([call])
-                self._ready.append(call.lane)
-                if self._idle == 0 and len(self._threads) < self._writers:
-                    self._start()
-                self._changed.notify()
-            else:
-                queue.append(call)
+            # One step, so that an interrupt leaves nothing half done; a writer does the rest.
+            self._incoming.append(call)
+            if self._idle == 0 and len(self._threads) < self._writers:
+                self._start()
+            self._changed.notify()
         return call.done
 
     def check_process(self) -> None:
@@ -144,22 +142,39 @@ class GroupCommit:
         while True:
             with self._changed:
                 self._idle += 1
+                self._distribute()
                 while not self._ready:
                     if self._closed and not self._queues:
                         self._idle -= 1
                         self._changed.notify_all()
                         return
                     self._changed.wait()
+                    self._distribute()
                 self._idle -= 1
                 lane = self._ready.popleft()
                 calls = _taken(self._queues[lane])
             self._commit(calls)
             with self._changed:
+                self._distribute()
                 if self._queues[lane]:
                     self._ready.append(lane)
                     self._changed.notify()
                 else:
                     del self._queues[lane]
+
+    def _distribute(self) -> None:
+        """Move new calls to the queues of their lanes."""
+        while self._incoming:
+            call = self._incoming.popleft()
+            queue = self._queues.get(call.lane)
+            if queue is None:
+                # A lane without a queue has no call waiting and none being written.
+                self._queues[call.lane] = deque([call])
+                self._ready.append(call.lane)
+                if len(self._ready) > 1:
+                    self._changed.notify()
+            else:
+                queue.append(call)
 
     def _commit(self, calls: list[Call]) -> None:
         try:
