@@ -44,7 +44,9 @@ DECISIONS = 5000
 
 def fill(store: Store, rows: int) -> None:
     """Write decisions with 20 numbers of context, and a reward for each."""
-    rng, bandit = np.random.default_rng(0), find_bandit(store, "b").n  # type: ignore[union-attr]
+    declared = find_bandit(store, "b")
+    assert declared is not None
+    rng, bandit = np.random.default_rng(0), declared.n
     probabilities = str([0.1] * 10).replace(" ", "")
     for first in range(0, rows, BATCH):
         contexts = rng.normal(size=(BATCH, NUMBERS)).round(4).tolist()
