@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from builtin_examples import SCALES, examples, examples_of
 
 from submax import Policy
 from submax.core.serialization import read_state, state_bytes
@@ -35,7 +36,6 @@ from submax.testing import (
     check_scale,
     check_strategy,
 )
-from submax.testing.examples import SCALES, examples, examples_of
 from submax.testing.problems import problems_of, some_contexts, some_feedback
 
 LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive, BayesianFeatures)

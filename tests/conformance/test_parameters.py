@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from builtin_examples import examples
 from refusals import raises_code
 
 from submax import Error
@@ -16,7 +17,6 @@ from submax.policies import (
     Thompson,
 )
 from submax.strategies import STRATEGIES
-from submax.testing.examples import examples
 
 KINDS = [
     pytest.param(registry, kind, id=kind)

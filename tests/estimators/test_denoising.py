@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from builtin_examples import examples
 
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Box, Mixed
@@ -12,7 +13,6 @@ from submax.models.training import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.research.rivals.denoising import Denoising, signal_shares
 from submax.strategies.weighted import Optimistic
-from submax.testing.examples import examples
 from submax.testing.policies import REAL, check_densities
 
 pytestmark = pytest.mark.xdist_group("Denoising")

@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from builtin_examples import examples_of
 from refusals import raises_code
 
 from submax.policies import POLICIES, Gridded, Thompson, make_policy, presets
 from submax.policies.specification import PolicySpecification
-from submax.testing.examples import examples_of
 
 EXAMPLES = list(examples_of(POLICIES))
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from builtin_examples import examples
 from scipy import special
 from scipy.optimize import minimize_scalar
 
 from submax.environments import ENVIRONMENTS
 from submax.research.beyond.real_valued import Demand, Pricing
-from submax.testing.examples import examples
 
 
 def test_means_by_hand():

@@ -2,11 +2,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from builtin_examples import examples_of
 from refusals import raises_code
 
 from submax.evaluation.estimators import OFF_POLICY, make_off_policy, off_policy_estimators
 from submax.evaluation.log import trajectory_weights
-from submax.testing.examples import examples_of
 
 SEEDS = range(2)
 EXAMPLES = list(examples_of(OFF_POLICY))

@@ -3,13 +3,13 @@ from dataclasses import asdict
 import numpy as np
 import pyarrow as pa
 import pytest
+from builtin_examples import examples_of
 from distributed import LocalCluster
 from pyarrow import parquet
 from refusals import raises_code
 
 from submax.evaluation import Log, PartedLog, batches, compare, compare_rewards
 from submax.evaluation.estimators import OFF_POLICY
-from submax.testing.examples import examples_of
 
 ROWS = 1200
 POLICIES = {"counts": "rcp-submax", "greedy": "linucb@greedy"}
