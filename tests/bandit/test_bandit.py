@@ -78,7 +78,7 @@ def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
         waiting.append((ARMS.index(decision.action), rewards[number], decision.propensity))
 
 
-def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_double(clock):
+def test_with_numbers_in_the_context_the_first_rows_are_fitted_as_a_version_is(clock):
     """After 64 rows it decides as a bandit with a store that is fitted to the same rows."""
     actions, propensities = [], []
     for begin in (submax.Bandit, partial(open_bandit, MemoryStore(clock), background=False)):
@@ -92,14 +92,15 @@ def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_
             clock=clock,
             rng=np.random.default_rng(2),
         )
-        rng = np.random.default_rng(1)
+        rng, rewards = np.random.default_rng(1), []
         for number in range(94):
             decision = bandit.decide({"x": 5 + 3 * rng.normal(), "y": rng.normal()})
             actions.append(decision.action)
             propensities.append(decision.propensity)
-            if number < 64:
-                bandit.reward(decision.id, float(rng.random() < CHANCES[decision.action]))
+            value = float(rng.random() < CHANCES[decision.action])
+            rewards.append({"id": decision.id, "value": value})
             if number == 63:
+                bandit.reward_many(rewards)
                 bandit.refit()
     assert actions[:94] == actions[94:]
     assert propensities[:94] == pytest.approx(propensities[94:])

@@ -11,7 +11,7 @@ from submax.policies import make_policy
 from submax.schema.actions import ActionSpec, Change
 from submax.schema.context import ContextSchema
 from submax.schema.model import Model
-from submax.schema.rows import Columns
+from submax.schema.rows import Columns, ContextMoments, Standardization
 from submax.schema.schema import Schema
 
 
@@ -53,12 +53,29 @@ def test_updates_of_counts_equal_one_fit_to_all_rows():
     )
 
 
-def test_numbers_are_standardized_when_rows_have_doubled():
+def test_numbers_are_standardized_again_only_if_they_have_moved():
     learner = Learner(schema(2), make_policy({"kind": "linear-thompson"}), seed=1, learn_share=0.0)
-    data = rows(130, width=2)
+    data = rows(300, width=2)
     assert taught(learner, data) == 0
-    assert (learner.state.rows, learner.state.fitted_rows) == (130, 128)
-    assert np.allclose(learner.model.standardization.mean, data.context[:128].mean(axis=0))
+    fitted = learner.state.fitted_rows
+    assert 0 < fitted < 150
+    assert np.allclose(learner.model.standardization.mean, data.context[:fitted].mean(axis=0))
+    away = data._replace(context=10 + data.context)
+    assert taught(learner, away) == 0
+    fitted = learner.state.fitted_rows
+    assert 300 < fitted <= 600
+    context = np.concatenate([data.context, away.context])[:fitted]
+    assert np.allclose(learner.model.standardization.mean, context.mean(axis=0))
+
+
+def test_moments_of_contexts_are_those_of_all_rows_together():
+    data = rows(100, width=3)
+    parts = [data.rows(slice(0, 7)), data.rows(slice(7, 7)), data.rows(slice(7, 100))]
+    moments = ContextMoments.empty(3).after(parts)
+    expected = Standardization.of([data], [True, False, True])
+    found = moments.standardization([True, False, True])
+    assert np.allclose(found.mean, expected.mean)
+    assert np.allclose(found.scale, expected.scale)
 
 
 def test_other_choices_and_another_policy_are_fitted_from_kept_rows():

@@ -14,7 +14,7 @@ from submax.core.errors import one_line
 from submax.core.policy import Policy
 from submax.core.serialization import serializable
 from submax.schema.model import EXPECTED, Model
-from submax.schema.rows import Columns
+from submax.schema.rows import Columns, ContextMoments
 from submax.schema.schema import Schema
 
 LEARN_SHARE = 0.02
@@ -25,10 +25,12 @@ NETWORK_LEARN_SHARE = 0.25
 """The share for a policy that trains a model on all rows, such as a network: it takes seconds."""
 ROWS_KEPT = 100_000
 """Rows kept to fit a policy again when actions are added or removed, or numbers standardized. While
-there are no more rows, a model is fitted from scratch whenever they have doubled, so that numbers
-of contexts are standardized by new means and deviations. Beyond it these hardly change."""
+there are no more rows, numbers are standardized again if they have moved; see ``must_fit``."""
 NUMBERS_KEPT = 2**24
 """Numbers in the contexts of these rows (64 MB): with more than 167 in a context, fewer rows."""
+FARTHEST_MEAN, WIDEST_RATIO = 0.5, 1.5
+"""How far means of contexts, in deviations, and deviations, as a ratio, may be from those of the
+last full fit. Policies hardly notice less, and a full fit costs as much as many updates."""
 MAX_PART_ROWS = 8192
 """Parts are not joined beyond this size, so that the oldest part can be forgotten in time."""
 FAILED_UPDATES = "updates in which the policy failed"
@@ -64,13 +66,15 @@ def most_rows(width: int) -> int:
 class LearnedModel(NamedTuple):
     """A model, the number of ``rows`` it was learned from, and their number at its last full fit.
 
-    All functions are pure: the same rows and seed give the same model. They can be run in another
+    ``moments`` are those of the contexts since then, the rows of the full fit included. All
+    functions are pure: the same rows and seed give the same model. They can be run in another
     process.
     """
 
     model: Model
     rows: int
     fitted_rows: int
+    moments: ContextMoments
 
     @classmethod
     def fitted(
@@ -89,7 +93,8 @@ class LearnedModel(NamedTuple):
         """
         model = Model.fitted(schema, policy, parts, seed, ahead)
         count = sum(len(part.reward) for part in parts) if rows is None else rows
-        return cls(model, count, count)
+        moments = ContextMoments.empty(schema.context.width).after(parts)
+        return cls(model, count, count, moments)
 
     def updated(
         self,
@@ -101,25 +106,33 @@ class LearnedModel(NamedTuple):
     ) -> "LearnedModel":
         """The model after more rows, with the same choices and standardization.
 
-        The parts are iterated over twice.
+        The parts are iterated over several times.
         """
         rows = self.rows + sum(len(part.reward) for part in parts)
         model, rng = self.model, np.random.default_rng([seed, rows])
         for part in parts:
             model = model.updated(schema, policy, part, rng, ahead)
-        return LearnedModel(model, rows, self.fitted_rows)
+        return LearnedModel(model, rows, self.fitted_rows, self.moments.after(parts))
 
     def must_fit(self, schema: Schema, rows: int) -> bool:
         """Whether a model of ``rows`` rows must be fitted from scratch, and not updated.
 
-        The active choices have changed, or the context has numbers and the rows have doubled since
-        the last fit, so that the numbers are standardized again.
+        The active choices have changed, or the rows have doubled since the last fit and numbers of
+        the context are no longer standardized by it: a mean is half a deviation away from 0, or a
+        deviation is 1.5 times as large or small as 1.
         """
         if self.model.active != schema.menu.active:
             return True
         if not 2 * self.fitted_rows <= rows <= most_rows(schema.context.width):
             return False
-        return any(schema.context.numeric)
+        numeric = schema.context.numeric
+        if not any(numeric):
+            return False
+        known, now = self.model.standardization, self.moments.standardization(numeric)
+        moved = abs(now.mean - known.mean) > FARTHEST_MEAN * known.scale
+        ratio = now.scale / known.scale
+        stretched = (ratio > WIDEST_RATIO) | (ratio < 1 / WIDEST_RATIO)
+        return not self.fitted_rows or bool((moved | stretched).any())
 
 
 class RecentRows:

@@ -95,12 +95,55 @@ class Standardization(NamedTuple):
         mean = np.sum([part.context.sum(axis=0, dtype=np.float64) for part in parts], axis=0)
         mean = np.where(which, mean / count, 0.0)
         square = np.sum([((part.context - mean) ** 2).sum(axis=0) for part in parts], axis=0)
-        deviation = np.sqrt(square / count)
+        return cls.by_moments(mean, np.sqrt(square / count), which)
+
+    @classmethod
+    def by_moments(cls, mean: Floats, deviation: Floats, which: Booleans) -> "Standardization":
+        """Return the standardization of the columns ``which``, by mean and standard deviation."""
         # Contexts are float32: a smaller deviation is a rounding error.
         varies = which & (deviation > 1e-7 * np.abs(mean))
-        return cls(mean, np.where(varies, deviation, 1.0))
+        return cls(np.where(which, mean, 0.0), np.where(varies, deviation, 1.0))
 
     def apply(self, context: Floats) -> Floats:
         """Return standardized contexts, ``[..., D]``."""
         applied: Floats = (context - self.mean) / self.scale
         return applied
+
+
+@serializable("context-moments")
+class ContextMoments(NamedTuple):
+    """The number of ``rows``, their ``mean [D]``, and Σ (x − mean)² as ``square [D]``."""
+
+    rows: int
+    mean: Floats
+    square: Floats
+
+    @classmethod
+    def empty(cls, width: int) -> "ContextMoments":
+        """Return the moments of zero rows."""
+        return cls(0, np.zeros(width), np.zeros(width))
+
+    def after(self, parts: Iterable[Columns]) -> "ContextMoments":
+        """Return the moments with more rows.
+
+        Reference: Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
+        """
+        count, mean, square = self
+        if not len(mean):
+            return self
+        for part in parts:
+            new = len(part.context)
+            if not new:
+                continue
+            other = part.context.mean(axis=0, dtype=np.float64)
+            away = other - mean
+            square = square + ((part.context - other) ** 2).sum(axis=0)
+            square += away**2 * (count * new / (count + new))
+            count += new
+            mean = mean + away * (new / count)
+        return ContextMoments(count, mean, square)
+
+    def standardization(self, numeric: Sequence[bool]) -> Standardization:
+        """Return the standardization of the ``numeric`` columns by these moments."""
+        deviation = np.sqrt(self.square / max(self.rows, 1))
+        return Standardization.by_moments(self.mean, deviation, np.array(numeric, dtype=bool))
