@@ -33,6 +33,7 @@ from submax.evaluation.evaluator import (
     SAMPLE_ROWS,
     Batch,
     PolicyPlan,
+    Progress,
     Setup,
     Targets,
 )
@@ -226,7 +227,7 @@ def as_parquet(
 
 def is_parquet(source: str | Path) -> bool:
     """Return whether all files of a log are Parquet files; those that are not there count."""
-    for path in files_of(source) or [Path(source)]:
+    for path in files_of(source):
         if path.is_file():
             with path.open("rb") as file:
                 if file.read(4) != b"PAR1":
@@ -241,7 +242,7 @@ def units_of(source: str | Path, columns: Mapping[str, Any]) -> tuple[list[Unit]
     """
     found: list[Unit] = []
     used: list[str] | None = None
-    for path in files_of(source) or [Path(source)]:
+    for path in files_of(source):
         file = _opened(path)
         mine = find_columns(file.schema_arrow.names, columns).used
         if used is not None and set(mine) != set(used):
@@ -785,8 +786,15 @@ def added(one: BatchSums, other: BatchSums) -> BatchSums:
 class FileBatches:
     """The evaluated rows of a log of files; models and thresholds are fitted to a sample."""
 
-    def __init__(self, log: PartedLog, split: Split, seed: int, reward_model: Any) -> None:
-        self._log, self._split = log, split
+    def __init__(
+        self,
+        log: PartedLog,
+        split: Split,
+        seed: int,
+        reward_model: Any,
+        progress: Progress | None = None,
+    ) -> None:
+        self._log, self._split, self._progress = log, split, progress
         self.part = split.evaluated(log.numbers, log.ids)
         rest = log.sample.rows(self.part)
         gaps = np.isnan(with_products_of_slots(rest).propensity).any()
@@ -847,11 +855,11 @@ class FileBatches:
             block_rows,
             -(-evaluated // max(block_rows, 1)),
         )
-        sums, found = _summed(log, plan)
+        sums, found = _summed(log, plan, self._progress)
         return sums, ((name, found[name]) for name in names)
 
 
-def _summed(log: PartedLog, plan: FilePlan) -> BatchSums:
+def _summed(log: PartedLog, plan: FilePlan, progress: Progress | None) -> BatchSums:
     """Return the sums over all evaluated rows, computed by all processes."""
     tasks = [
         (unit, first, plan)
@@ -863,7 +871,9 @@ def _summed(log: PartedLog, plan: FilePlan) -> BatchSums:
     if jobs > 1 and log.scheduler is None:
         _check_sendable(plan.policies)
     with executed(jobs, log.scheduler) as run:
-        for found in run(evaluate_unit, tasks):
+        for done, found in enumerate(run(evaluate_unit, tasks)):
+            if progress is not None:
+                progress("part", done, len(tasks))
             if found is not None:
                 total = found if total is None else added(total, found)
     if total is None:
@@ -894,14 +904,14 @@ class FileEvaluation:
         log: PartedLog,
         candidates: Mapping[str, Any],
         options: ComparisonOptions,
-        progress: Any = None,
+        progress: Progress | None = None,
     ) -> None:
         self.log, self._candidates, self._options = log, candidates, options
         learning = any(learns(one) for one in candidates.values())
         split = log.split
         if split is None or learning:
             split = Split.of(len(log), learning, options.share, options.by, options.seed)
-        self.main = FileBatches(log, split, options.seed, options.reward_model)
+        self.main = FileBatches(log, split, options.seed, options.reward_model, progress)
         part = self.main.part
         if not part.any() or (learning and part.all()):
             raise InputError(

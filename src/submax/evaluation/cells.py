@@ -32,6 +32,31 @@ MOST_PROBLEMS = 12
 """Problems that a message lists, so that it fits on a screen."""
 
 
+def hint_about(column: str, values: Iterable[str]) -> str | None:
+    """Return what to do if all values of a column are numbers or dates of another form.
+
+    >>> hint_about("price", ["3,5", "10,25"])
+    "Are there decimal commas in 'price'? Give --decimal ',' (decimal=',')."
+    """
+    cells = [value.strip("'\" ") for value in values]
+    for pattern, hint in HINTS.items():
+        if cells and all(re.fullmatch(pattern, cell) for cell in cells):
+            return hint.format(column)
+    return None
+
+
+class FileRows(NamedTuple):
+    """The rows of one file of a log: the number of its ``first`` one, and the ``name`` of the file.
+
+    The name is empty if there is one file alone. ``first_line`` finds the line of the first row,
+    as an editor counts; None if rows are not lines.
+    """
+
+    first: int
+    name: str
+    first_line: Callable[[], int | None]
+
+
 @dataclass(frozen=True)
 class RowProblem:
     """A column and a reason for which ``count`` rows cannot be used.
@@ -47,30 +72,21 @@ class RowProblem:
     value: str
     other: int | None = None
 
-    def sentence(self, first_line: int | None = None) -> str:
-        """Return the problem in one line; ``first_line`` is that of the first row in the file."""
-        line = "" if first_line is None else f" (line {self.row + first_line - 1})"
-        rows = "1 row" if self.count == 1 else f"{self.count} rows"
-        reason = self.reason if self.other is None else f"{self.reason} {self.other}"
-        return f"column {self.column!r}, row {self.row}{line}: {self.value} {reason} ({rows})"
-
 
 class BadRows:
     """Collects the problems found while a log is read.
 
-    ``rows`` counts rows with a problem; ``lines`` are the numbers of lines in a CSV file that have
-    another number of values than the header, and are not counted as rows. ``first_line`` is the
-    line of the first row, as an editor counts; None if rows are not the lines of one file. It is
-    found by ``find_first_line``, once there is a problem.
+    ``rows`` counts rows with a problem; ``lines`` are the numbers, among all rows, of lines that
+    are none, such as those with too few values. ``files`` are the files that were read.
     """
 
     def __init__(self) -> None:
         # An array takes little memory: there may be millions of such lines.
         self.lines = array("q")
         self.rows = 0
-        self.first_line: int | None = None
-        self.find_first_line: Callable[[], int | None] | None = None
+        self.files: list[FileRows] = []
         self._problems: dict[tuple[str, str], RowProblem] = {}
+        self._first_lines: dict[str, int | None] = {}
 
     @property
     def count(self) -> int:
@@ -87,7 +103,8 @@ class BadRows:
         before = self._problems.get((column, reason))
         if before is None:
             place = int(np.argmax(bad))
-            before = RowProblem(column, reason, 0, first_row + place, short_repr(value(place)))
+            text = "the value" if value(place) is None else short_repr(value(place))
+            before = RowProblem(column, reason, 0, first_row + place, text)
         self._problems[column, reason] = replace(before, count=before.count + count)
 
     def note_repeats(self, column: str, count: int, row: int, before: int) -> None:
@@ -95,25 +112,24 @@ class BadRows:
 
         ``row`` is the first of them, and ``before`` the row in which its id first occurred.
         """
-        reason = "occurred before, in row"
+        reason = "occurred before, in"
         self._problems[column, reason] = RowProblem(column, reason, count, row, "the id", before)
         self.rows += count
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each problem, at most ``MOST_PROBLEMS``.
-
-        Rows have the numbers that they have in the file.
-        """
-        if self.find_first_line is not None:
-            self.first_line, self.find_first_line = self.find_first_line(), None
-        first = self.first_line
-        sentences = [self._as_in_file(one).sentence(first) for one in self._problems.values()]
+        """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
+        sentences = []
+        for one in self._problems.values():
+            rows = "1 row" if one.count == 1 else f"{one.count} rows"
+            other = "" if one.other is None else f" {self.row(one.other)}"
+            sentences.append(
+                f"column {one.column!r}, {self.row(one.row)}: {one.value} {one.reason}{other} "
+                f"({rows})"
+            )
         if self.lines:
             lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
-            line = "" if first is None else f" (line {self.lines[0] + first - 1})"
-            sentences.append(
-                f"row {self.lines[0]}{line} has another number of values than the header ({lines})"
-            )
+            where = self._in_file(self.lines[0])
+            sentences.append(f"{where} has another number of values than the header ({lines})")
         left_out = len(sentences) - MOST_PROBLEMS
         more = [f"... and {left_out} other problems"] if left_out > 0 else []
         return [*sentences[:MOST_PROBLEMS], *more]
@@ -130,37 +146,42 @@ class BadRows:
     def _advice(self, every: bool) -> Iterator[str]:
         skip = "" if every else ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
         yield f"Correct these rows{skip}."
-        values = [(one.column, one.value.strip("'\" ")) for one in self._problems.values()]
-        yield from dict.fromkeys(
-            hint.format(column)
-            for column, value in values
-            for pattern, hint in HINTS.items()
-            if re.fullmatch(pattern, value)
-        )
-        if any(problem.reason.endswith(NO_DEFAULT) for problem in self._problems.values()):
+        problems = self._problems.values()
+        hints = [hint_about(one.column, [one.value]) for one in problems]
+        yield from dict.fromkeys(hint for hint in hints if hint is not None)
+        if any(one.reason.endswith(NO_DEFAULT) for one in problems):
             yield (
                 "You can declare a default for missing values: --declare FILE.toml with [context] "
                 'and country = {values = ["fr", "de"], default = "fr"}, age = {default = 40}.'
             )
         # An id that repeats is most often that of a user.
-        for problem in self._problems.values():
+        for problem in problems:
             if problem.other is not None:
                 yield (
                     f"If {problem.column!r} is the id of a user and not of a row, say that the log "
                     "has no id: --column id= (columns={'id': None})."
                 )
 
-    def in_file(self, row: int) -> int:
-        """Return the number of a row in the file, where lines that are not rows count too."""
-        for line in self.lines:
-            if line > row:
-                break
-            row += 1
-        return row
+    def row(self, number: int) -> str:
+        """Return where a row is: its number and line in its file, and which of several files.
 
-    def _as_in_file(self, problem: RowProblem) -> RowProblem:
-        other = None if problem.other is None else self.in_file(problem.other)
-        return replace(problem, row=self.in_file(problem.row), other=other)
+        The ``number`` does not count lines that are not rows.
+        """
+        for line in self.lines:
+            if line > number:
+                break
+            number += 1
+        return self._in_file(number)
+
+    def _in_file(self, number: int) -> str:
+        file = next((one for one in reversed(self.files) if one.first <= number), None)
+        if file is None:
+            return f"row {number}"
+        if file.name not in self._first_lines:
+            self._first_lines[file.name] = file.first_line()
+        number, first = number - file.first + 1, self._first_lines[file.name]
+        line = "" if first is None else f" (line {number + first - 1})"
+        return f"row {number}{line}{f' of {file.name}' if file.name else ''}"
 
 
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}

@@ -21,6 +21,7 @@ from submax.evaluation.cells import (
     CheckedBatch,
     Vocabulary,
     eligible_names,
+    hint_about,
     not_whole,
 )
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices
@@ -596,7 +597,7 @@ class ContextColumns:
             self._defaults[name] += int(np.count_nonzero(filled & good))
 
     def notes(self) -> Iterator[str]:
-        """Yield a sentence for each column in which a default replaced values."""
+        """Yield sentences about defaults that replaced values, and about odd categories."""
         for name, count in self._defaults.items():
             field = self._fields[name]
             if count and field is not None:
@@ -605,6 +606,11 @@ class ContextColumns:
                     f"column {self._columns[name]!r}: {count} values are {what}, and were replaced "
                     f"by the default {field.default!r}"
                 )
+        for name, vocabulary in self._vocabularies.items():
+            if vocabulary is not None and vocabulary.open:
+                hint = hint_about(self._columns[name], vocabulary.indices)
+                if hint is not None:
+                    yield f"{hint} It was read as {len(vocabulary.indices)} categories"
 
     def finished(self, context: NDArray[np.float32]) -> ContextSchema:
         """Return the declared schema, or the schema of the values that occur.

@@ -1,6 +1,6 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from submax.evaluation.estimates import (
 from submax.evaluation.evaluator import (
     LOGGING_POLICY,
     MemoryBatches,
+    Progress,
     Setup,
     check_slices,
     slices_of,
@@ -234,10 +235,6 @@ def _row_hashes(parts: Sequence[Columns]) -> NDArray[np.uint64]:
             number ^= number >> np.uint64(29)
         hashes.append(number)
     return np.concatenate(hashes)
-
-
-Progress = Callable[[str, int, int], None]
-"""Called before each step with what is done, how many steps are done, and how many there are."""
 
 
 class SplitEvaluation:
@@ -606,7 +603,7 @@ def compare(
 
     A log of files, ``PartedLog.open``, is read in batches: policies, reward models and thresholds
     are fitted to a random sample of up to 524,288 rows, and all sums are those of all rows.
-    ``progress`` is called before each policy of a log in memory.
+    ``progress`` is called before each policy, or after each part of a log of files.
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which

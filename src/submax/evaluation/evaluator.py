@@ -220,6 +220,10 @@ Targets = Callable[[str], Any]
 """Returns the policy of a name after it has learned; None for the logging policy."""
 
 
+Progress = Callable[[str, int, int], None]
+"""Called before each step with what is done, how many steps are done, and how many there are."""
+
+
 class MemoryBatches:
     """The evaluated rows of a log in memory.
 

@@ -15,9 +15,10 @@ from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.core.policy import Policy
 from submax.core.rewards import Binary
-from submax.evaluation.comparison import Comparison, Progress, compare, named
+from submax.evaluation.comparison import Comparison, compare, named
 from submax.evaluation.estimates import Difference
 from submax.evaluation.estimators import make_off_policy
+from submax.evaluation.evaluator import Progress
 from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units

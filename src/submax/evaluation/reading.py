@@ -287,9 +287,9 @@ class IdOrder:
         """Yield a sentence if any id was smaller than the one before."""
         if self._count:
             yield (
-                f"the ids in {name!r} are not in increasing order (row {bad.in_file(self._row)} is "
-                f"below the row before; number of such rows: {self._count}); the rows were not "
-                "sorted, since there is no column of times"
+                f"the ids in {name!r} are not in increasing order ({bad.row(self._row)} is below "
+                f"the row before; number of such rows: {self._count}); the rows were not sorted, "
+                "since there is no column of times"
             )
 
 
@@ -300,10 +300,10 @@ def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
     if time is not None and row is not None:
         earlier = np.flatnonzero(time[1:] < time[:-1])
         if earlier.size:
-            first = bad.in_file(int(row[earlier[0] + 1]))
+            first = bad.row(int(row[earlier[0] + 1]))
             yield (
-                f"the rows were not in the order of {names.time!r} (row {first} is earlier than "
-                f"the row before; number of such rows: {earlier.size}), and were sorted"
+                f"the rows were not in the order of {names.time!r} ({first} is earlier than the "
+                f"row before; number of such rows: {earlier.size}), and were sorted"
             )
             _take(columns, np.argsort(time, kind="stable"))
 

@@ -199,10 +199,10 @@ def test_what_is_no_text_is_refused_with_its_line(data, facts, tmp_path, batches
     [
         ([GOOD, 'A,1,0.5,"3', GOOD, GOOD], 3),
         (['"A",1,0.5,"3"', '"A""",1,0.5,"3', GOOD], 3),
-        ([GOOD, '"A\n",1,0.5,"', GOOD], 4),
+        ([GOOD, '"A\n",1,0.5,"', GOOD], 3),
     ],
 )
-def test_a_quote_that_is_never_closed_is_refused_with_its_line(
+def test_a_quote_that_is_never_closed_is_refused_with_the_line_of_its_row(
     rows, line, written, batches, refused
 ):
     refused(written(*rows), (f"line {line}",), skip_bad_rows=True)

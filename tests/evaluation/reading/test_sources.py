@@ -79,10 +79,10 @@ def test_a_folder_and_a_pattern_are_one_log_in_the_order_of_the_paths(ending, tm
     assert_same(Log.read(str(tmp_path / f"**/*.{ending}")))
 
 
-def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path, mentioned):
+def test_bad_rows_of_several_files_are_named_with_their_file(tmp_path, mentioned):
     folder = write_parts(tmp_path / "parts", "csv")
     second = folder / "part-1.csv"
-    # Row 2 of the second file is malformed, and its row 3 has a wrong reward: 6 and 7 over all.
+    # Row 2 of the second file is malformed, and its row 3 has a wrong reward.
     lines = second.read_text().splitlines()
     lines.insert(2, "A,1")
     cells = lines[3].split(",")
@@ -90,7 +90,11 @@ def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path, 
     second.write_text("\n".join(lines) + "\n")
     with raises_code("invalid-input") as refused:
         Log.read(folder)
-    for facts in (("row 6",), ("reward", "row 7", "'often'"), (2, 13, "3 files")):
+    for facts in (
+        ("row 2 (line 3)", "part-1.csv"),
+        ("reward", "row 3 (line 4)", "part-1.csv", "'often'"),
+        (2, 13, "3 files"),
+    ):
         assert mentioned([str(refused.value)], *facts)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from submax.cli.logs.printing import slow
 from submax.core.errors import InputError
 from submax.evaluation.batches import PartedLog, TemporaryFolder
 from submax.evaluation.comparison import SUFFIX, Candidate
@@ -212,7 +213,8 @@ def read_log(
             f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
             code="unused-option",
         )
-    return opened(path, schema=schema, skip_bad_rows=skip_bad_rows, **options)
+    with slow(f"reading {path}"):
+        return opened(path, schema=schema, skip_bad_rows=skip_bad_rows, **options)
 
 
 SQLITE = b"SQLite format 3\0"

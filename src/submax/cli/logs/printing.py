@@ -1,8 +1,10 @@
 """Prints, writes and draws the results of the commands on logs."""
 
 import math
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,9 +81,9 @@ def print_comparison(comparison: Comparison, options: PrintOptions = RECOMMENDED
         wide.print(_recommended_table(comparison, names, sentences))
     if left_out > 0:
         wide.print(f"{left_out} more policies: --top {left_out + len(names)} prints all")
-    for one in comparison.differences:
-        if one.recommended and one.policy in names:
-            wide.print(_difference_line(one, comparison.units), markup=False, soft_wrap=True)
+    shown = [one for one in comparison.differences if one.recommended and one.policy in names]
+    for one in sorted(shown, key=lambda one: names.index(one.policy)):
+        wide.print(_difference_line(one, comparison.units), markup=False, soft_wrap=True)
     if left_out > 0 and comparison.differences:
         wide.print("Each difference is for one policy alone; --baseline best compares all together")
     for sentence in _rows_needed(comparison, options):
@@ -218,6 +220,18 @@ class SlowProgress:
         if now - self._last > SILENT_SECONDS:
             self._last = now
             click.echo(f"{self._verb} {name} ({done + 1} of {total})", err=True)
+
+
+@contextmanager
+def slow(sentence: str) -> Iterator[None]:
+    """Print a sentence to the standard error if what is done inside takes more than two seconds."""
+    timer = threading.Timer(SILENT_SECONDS, click.echo, [sentence], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 SILENT_SECONDS = 2.0

@@ -32,6 +32,7 @@ from submax.cli.logs.printing import (
     print_best,
     print_comparison,
     print_notes,
+    slow,
     top_policies,
     write_estimates,
 )
@@ -313,6 +314,6 @@ def run_score(
     check_folder(out)
     learned = TrainedPolicy.read(str(policy), trust=trust)
     text = TextFormat(separator.replace("\\t", "\t"), decimal)
-    with atomic_write(out) as file:
+    with slow(f"scoring {path}"), atomic_write(out) as file:
         rows = write_scores(file, learned, path, columns_of(columns), text)
     click.echo(f"{rows} rows scored by {policy}: {out}")
