@@ -94,10 +94,52 @@ FEWEST_DECISIONS = 100
 """Decisions on either side of an hour below which means are not compared."""
 MANY_FAILURES = 3
 """Fits in a row that must fail before that is a condition."""
+MOST_LIFT_POINTS = 400
+"""Points of the chart of lift, of holdout and control together."""
 MARGIN_SECONDS = 60.0
 """A row may become visible so long after the time that it has."""
 Key = tuple[str, int, str, str, str]
 """A row of ``summary``: kind, interval or version, slot, choice and part."""
+
+
+class LiftPoint(NamedTuple):
+    """The lift over a group as it was known at a time, with its interval.
+
+    ``since`` is the revision of the bandit by which groups were drawn then.
+    """
+
+    at: float
+    against: str
+    since: int
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+class LiftHistory(msgspec.Struct):
+    """The lift at the end of every interval of ``seconds``, which double when there are too many.
+
+    ``interval`` is the number of the interval of the newest decision.
+    """
+
+    seconds: int = 60
+    interval: int | None = None
+    points: list[LiftPoint] = []
+
+    def record(self, reports: Sequence[LiftReport], since: int) -> None:
+        """Add the lift at the end of the interval of the newest decision."""
+        if self.interval is None:
+            return
+        at = float((self.interval + 1) * self.seconds)
+        self.points += [
+            LiftPoint(at, one.against, since, one.estimate, one.low, one.high)
+            for one in reports
+            if one.estimate is not None
+        ]
+        if len(self.points) > MOST_LIFT_POINTS:
+            self.seconds *= 2
+            self.points = [one for one in self.points if one.at % self.seconds == 0]
+            self.interval //= 2
 
 
 class ProgressState(msgspec.Struct):
@@ -105,6 +147,7 @@ class ProgressState(msgspec.Struct):
 
     comparisons: dict[str, GroupComparison]
     smallest: float | None = None
+    history: LiftHistory = msgspec.field(default_factory=LiftHistory)
 
 
 class Fold:
@@ -235,7 +278,25 @@ class Fold:
         comparisons = GroupComparisons.of(self.settings)
         comparisons.by_group = self.state.comparisons
         units = np.array([unit[one] for one in which], np.object_)
-        comparisons.add(groups, matured.reward[which], units)
+        reward, history = matured.reward[which], self.state.history
+        # The lift is recorded between intervals, so it does not depend on how rows are read.
+        first = 0
+        while first < len(which):
+            interval = int(matured.matures[which[first]] // history.seconds)
+            if interval != history.interval:
+                history.record(self._reports(), self._declared.groups_since)
+                interval = int(matured.matures[which[first]] // history.seconds)
+                history.interval = interval
+            end = (interval + 1) * history.seconds
+            last = int(np.searchsorted(matured.matures[which], end))
+            comparisons.add(groups[first:last], reward[first:last], units[first:last])
+            first = last
+
+    def _reports(self) -> list[LiftReport]:
+        rails = self.settings.guard_rails
+        if not rails.holdout and not rails.control_share:
+            return []
+        return lift_reports(self.settings, self.state.comparisons, self._declared.groups_since)
 
     def _add_choices(
         self, hour: Integers, action: Sequence[str], part: Sequence[str], columns: list[Floats]
@@ -752,6 +813,11 @@ class BanditReader:
         comparisons = self._tail().state.comparisons
         return lift_reports(self.settings, comparisons, self.declared.groups_since)
 
+    def lift_history(self) -> list[LiftPoint]:
+        """The lift as it was known over time since the groups last changed, oldest first."""
+        points = self._tail().state.history.points
+        return [one for one in points if one.since == self.declared.groups_since]
+
     def delay_histogram(self) -> list[tuple[float, float, int]]:
         """How many rewards took how long: the shortest and longest delay of a bin, and a count."""
         found = self._sums("delay", ["bucket"])
@@ -917,7 +983,7 @@ class BanditReader:
         contexts: list[Any] = []
         action: list[str] = []
         columns: list[Floats] = []
-        for matured in self._newest_matured(decisions):
+        for matured in self.newest_matured(decisions):
             known = (matured.status != NEVER_ACTIVATED) & ~np.isnan(matured.reward)
             reward = np.where(known, matured.reward, 0.0)
             columns.append(
@@ -934,7 +1000,8 @@ class BanditReader:
             action = [str(msgspec.json.decode(one).get(slot)) for one in action]
         return _segments(list(zip(*labels, strict=True)), action, np.concatenate(columns, axis=1))
 
-    def _newest_matured(self, decisions: int) -> Iterator[Matured]:
+    def newest_matured(self, decisions: int) -> Iterator[Matured]:
+        """The newest decisions that have matured, oldest first."""
         rows = TrainingRows(self.store, self.declared.n, self.settings, self.menu)
         now, wait = self.store.now(self.declared.n), wait_of(self.settings)
         age = wait if self.settings.reward_wait > 0 else 0.0
