@@ -329,6 +329,11 @@ class DurableBandit:
         return self._draws.ramped(self._active)
 
     @property
+    def revision(self) -> int:
+        """A number that rises with every change of settings, choices or the version."""
+        return self._declared.revision
+
+    @property
     def published(self) -> int:
         """The version that was published last; if its model is damaged, an earlier one decides."""
         return self._declared.published
@@ -497,13 +502,22 @@ class DurableBandit:
             self._failures[LATE] += 1
         return self._prepared(version, [request], [drawn], lambda made: made[0])
 
-    def prepare_decisions(self, requests: Iterable[Mapping[str, Any]]) -> Prepared[list[Decision]]:
-        """Check and draw several decisions; if one request is invalid, none is drawn."""
+    def prepare_decisions(
+        self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
+    ) -> Prepared[list[Decision]]:
+        """Check and draw several decisions; if one request is invalid, none is drawn.
+
+        ``uniform`` is that of ``prepare_decision``.
+        """
         self._check_answers()
         version = self._active
         checked = [checked_request(version, **request) for request in requests]
         _check_number(len(checked))
-        drawn = self._draws.draw_many(version, checked)
+        if uniform:
+            drawn = [self._draws.draw(version, request, uniform=True) for request in checked]
+            self._failures[LATE] += len(drawn)
+        else:
+            drawn = self._draws.draw_many(version, checked)
         return self._prepared(version, checked, drawn, lambda made: made)
 
     def prepare_each(

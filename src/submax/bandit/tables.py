@@ -156,11 +156,16 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             n {number}, at {real} not null, action text not null, subject text not null,
             who text not null, name text not null, detail text not null
         )""",
-        # secret: a hash. bandits: null means all. rate: requests a second. used: its last request.
+        # secret: a hash. bandits: null means all. origins: sites whose pages may use a browser key.
+        # rate: requests a second. used: its last request.
         """create table key (
             id text primary key, secret text not null, scopes {json} not null, bandits {json},
             rate {real}, name text not null, created {real} not null, expires {real},
-            browser {whole} not null, revoked {real}, used {real}
+            browser {whole} not null, origins {json}, revoked {real}, used {real}
+        )""",
+        # People who signed in with a key. hash: that of the token in the browser's cookie.
+        """create table session (
+            hash text primary key, key text not null, until {real} not null
         )""",
     ),
 )
@@ -245,7 +250,8 @@ TABLES = {
     "publication": "n, bandit, at, version, held",
     "history": "bandit, part, rows, hash",
     "audit": "n, at, action, subject, who, name, detail",
-    "key": "id, secret, scopes, bandits, rate, name, created, expires, browser, revoked, used",
+    "key": "id, secret, scopes, bandits, rate, name, created, expires, browser, origins, revoked, "
+    "used",
 }
 """All tables and their columns, in the order in which they are copied."""
 

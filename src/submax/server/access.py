@@ -1,0 +1,438 @@
+"""Who calls, and whether they may: keys, sessions, origins, proxies, failed keys and rates."""
+
+import hmac
+import ipaddress
+import logging
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from starlette.types import Scope
+
+from submax.bandit.declaring import Who
+from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, normal_origins
+from submax.server.limits import RateLimit, RefusedError
+
+if TYPE_CHECKING:
+    from submax.server.service import Service
+
+LOG = logging.getLogger("submax")
+COOKIE = "submax_session"
+"""The name of the cookie with the token of a session."""
+CSRF_HEADER = "x-csrf-token"
+"""The header by which a page proves that a change comes from itself."""
+KEY_PARAMETER = "key"
+"""The query parameter that may hold a browser key, for beacons, which have no headers."""
+RATE = 20_000.0
+"""Requests a second for each key and bandit, if the key has no rate: only a runaway client meets
+it."""
+BROWSER_RATE = 100.0
+"""Requests a second for a browser key without a rate: everybody can copy the key from the page."""
+ADDRESS_RATE = 10.0
+"""Requests a second of one address with a browser key: more than any visitor's page sends."""
+MAX_FAILURES = 10
+"""Requests with wrong keys that an address may send at once, and again after a minute."""
+REFUSED_ORIGINS_A_SECOND = 1.0
+"""Refused origins logged in a second: a page of another site must not fill the disk."""
+HOST = re.compile(r"(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
+"""What the header Host may be."""
+LOCAL_PATH = re.compile(r"/(?![/\\])[A-Za-z0-9/_.?=&%~,:+-]*")
+"""A path of this server to which a browser may be sent after signing in."""
+FORWARDED = (
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+)
+"""Headers by which proxies say for whom they send a request."""
+CORS_EXPOSED = "x-request-id, retry-after"
+"""Headers of an answer that a page may read, beside those that it may always read."""
+PREFLIGHT_SECONDS = 7200
+"""How long a browser remembers the answer to a preflight: at most two hours in Chromium."""
+
+
+def read_headers(scope: Scope) -> dict[str, str]:
+    """The headers of a request by their names in small letters; repeated ones are joined.
+
+    A repeated key, host or origin therefore fits nothing and is refused.
+    """
+    headers: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        word, text = name.decode("latin-1"), value.decode("latin-1")
+        headers[word] = text if word not in headers else f"{headers[word]}, {text}"
+    return headers
+
+
+class Caller(NamedTuple):
+    """Who sent a request: a key or a session, or somebody on this machine without either.
+
+    ``address`` is that of the client, behind trusted proxies too. ``encrypted``: the request came
+    through HTTPS, to this server or to a trusted proxy.
+    """
+
+    key: Key | None = None
+    session: Session | None = None
+    address: str = ""
+    encrypted: bool = False
+
+    @property
+    def who(self) -> Who:
+        """The caller as the audit names it."""
+        return "HTTP" if self.key is None else (self.key.name, self.key.id)
+
+    @property
+    def is_browser(self) -> bool:
+        """Whether the key is one that everybody can read in a page."""
+        return self.key is not None and self.key.browser
+
+    @property
+    def may_change(self) -> bool:
+        """Whether bandits may be changed; for pages, which hide what is refused anyway."""
+        return self.key is None or "admin" in self.key.scopes
+
+    @property
+    def source(self) -> str:
+        """The id of the key; empty if the server needs no keys."""
+        return "" if self.key is None else self.key.id
+
+    def may_see(self, bandit: str) -> bool:
+        """Whether the caller may know of a bandit."""
+        return self.key is None or self.key.bandits is None or bandit in self.key.bandits
+
+
+class Access:
+    """Authenticates requests, and refuses those that are not allowed."""
+
+    def __init__(
+        self,
+        service: "Service",
+        origins: Iterable[str] = (),
+        proxies: Iterable[str] = ("127.0.0.1",),
+        rate: float = RATE,
+    ) -> None:
+        self._service, self._rate = service, rate
+        self._origins = normal_origins(origins)
+        self._proxies = [ipaddress.ip_network(each) for each in proxies]
+        self._limit, self._failed, self._refused = RateLimit(), RateLimit(), RateLimit()
+
+    # Who it is
+
+    async def caller(
+        self,
+        scope: Scope,
+        headers: Mapping[str, str],
+        needs: str | None,
+        bandit: str | None = None,
+        *,
+        partial: bool = False,
+    ) -> Caller:
+        """The caller of a request that ``needs`` a scope, on a bandit or on the whole server.
+
+        With ``partial`` a key for some bandits is enough. Without a scope everybody is allowed.
+        """
+        address, encrypted = self._client(scope, headers)
+        host = headers.get("host", "")
+        if not HOST.fullmatch(host):
+            raise RefusedError(400, "the header Host is not valid: send the name of the server")
+        if needs is None:
+            session = await self._session(headers)
+            return Caller(session and session.key, session, address, encrypted)
+        if not self._service.keys.needed:
+            self._check_local(scope, headers, needs)
+            return Caller(None, None, address, encrypted)
+        text, in_query = _sent_key(scope, headers, needs)
+        session = None
+        if text:
+            key = self._service.keys.find(text)
+        else:
+            session = await self._session(headers)
+            key = None if session is None else session.key
+            if session is not None and scope["method"] not in ("GET", "HEAD"):
+                _check_token(session, headers)
+        if key is None:
+            raise self._unknown_key(address, sent=bool(text))
+        if in_query and text and not key.browser:
+            raise RefusedError(
+                401,
+                "this key is in the URL, where only browser keys may be: send it as the header "
+                "'Authorization: Bearer KEY'",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        self._check_origin(headers, key)
+        self._service.keys.note_use(key.id)
+        if not key.allows(needs, bandit) and not (partial and key.may_list):
+            where = "" if bandit is None else " for this bandit"
+            raise RefusedError(403, f"this key lacks the scope {needs!r}{where}: use another key")
+        return Caller(key, session, address, encrypted)
+
+    async def _session(self, headers: Mapping[str, str]) -> Session | None:
+        token = session_token(headers)
+        return (
+            None if not token else await self._service.in_thread(self._service.sessions.find, token)
+        )
+
+    async def page_caller(
+        self, scope: Scope, bandit: str | None = None, *, partial: bool = False
+    ) -> Caller:
+        """The caller of a page, which needs the scope ``read``."""
+        return await self.caller(scope, read_headers(scope), "read", bandit, partial=partial)
+
+    def _client(self, scope: Scope, headers: Mapping[str, str]) -> tuple[str, bool]:
+        """The address of the client behind trusted proxies, and whether it used HTTPS.
+
+        What stands in X-Forwarded-For before the last address that no trusted proxy has may have
+        been written by anybody.
+        """
+        address = scope["client"][0] if scope.get("client") else ""
+        encrypted = scope.get("scheme") == "https"
+        if "x-forwarded-for" not in headers and "x-forwarded-proto" not in headers:
+            return address, encrypted
+        if not self._trusts(address):
+            return address, encrypted
+        encrypted = headers.get("x-forwarded-proto", "").rpartition(",")[2].strip() == "https"
+        for each in reversed(headers.get("x-forwarded-for", "").split(",")):
+            if each.strip():
+                address = each.strip()
+                if not self._trusts(address):
+                    break
+        return address, encrypted
+
+    def _trusts(self, address: str) -> bool:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._proxies)
+
+    # Whether it may
+
+    def check_rate(self, caller: Caller, bandit: str, cost: float = 1.0) -> None:
+        """Refuse a request of a caller that sends too many; unknown bandits share one limit."""
+        key = caller.key
+        rate = self._rate if key is None or key.rate is None else key.rate
+        if caller.is_browser:
+            rate = rate if key is not None and key.rate is not None else BROWSER_RATE
+            network = (caller.source, network_of(caller.address))
+            self._take(network, min(rate, ADDRESS_RATE), cost)
+        self._take((caller.source, bandit), rate, cost)
+
+    def _take(self, caller: object, rate: float, cost: float) -> None:
+        if not self._limit.allows(caller, rate, cost):
+            raise RefusedError(
+                429,
+                f"more than {rate:g} requests a second: slow down",
+                {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))},
+            )
+
+    def _unknown_key(self, address: str, *, sent: bool) -> RefusedError:
+        """Why a request without a valid key is refused; too many wrong keys are refused longer.
+
+        A valid key is never refused for this: its secret cannot be guessed, and many clients may
+        share the address of a proxy.
+        """
+        if not sent:
+            return RefusedError(
+                401,
+                "a key is needed: send it as the header 'Authorization: Bearer KEY'; commands take "
+                "it from SUBMAX_KEY or SUBMAX_KEY_FILE",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        # A bucket of tokens cannot hold more than its rate, so the costs are scaled.
+        cost = 1.0 / MAX_FAILURES
+        if not self._failed.allows(network_of(address), 1.0 / 60.0, cost):
+            return RefusedError(
+                429,
+                f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
+                "a minute: wait, and send a valid key",
+                {"Retry-After": str(60 // MAX_FAILURES)},
+            )
+        return RefusedError(
+            401,
+            "this key has expired, is unknown or was revoked: use another, or make one by submax "
+            "keys add",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+    def _check_local(self, scope: Scope, headers: Mapping[str, str], needs: str) -> None:
+        """Refuse what does not come from this machine itself, as long as there are no keys.
+
+        A request may come through a proxy, or from a page of another site that makes a browser on
+        this machine send it. nginx sends no header that says so, but HTTP/1.0.
+        """
+        host = headers["host"]
+        if not _is_local(host):
+            raise RefusedError(
+                403,
+                "without keys the server answers only requests to 127.0.0.1 and localhost: make a "
+                "key by submax keys add",
+            )
+        if scope.get("http_version") == "1.0" or any(name in headers for name in FORWARDED):
+            raise RefusedError(
+                403,
+                "this request was forwarded by a proxy, and without keys everybody could do "
+                "everything through it: make a key by submax keys add",
+            )
+        origin = headers.get("origin")
+        allowed = origin is not None and needs in BROWSER_SCOPES and origin in self._origins
+        if origin is not None and not _same_site(origin, host) and not allowed:
+            raise RefusedError(
+                403,
+                "without keys the server answers no pages of other sites: make a key, submax keys "
+                "add",
+                code="origin-not-allowed",
+            )
+
+    # Pages of other sites; see https://fetch.spec.whatwg.org/#http-cors
+
+    def _check_origin(self, headers: Mapping[str, str], key: Key) -> None:
+        """Refuse pages of sites that were not declared, and keys that are not for pages."""
+        origin = headers.get("origin")
+        if origin is None or _same_site(origin, headers.get("host", "")):
+            return
+        if origin not in (self._origins if key.origins is None else key.origins):
+            raise self._origin_refused(origin)
+        if not key.browser:
+            raise RefusedError(
+                403,
+                "this key is not for web pages, where everybody can read it: make one by submax "
+                "keys add STORE --scope reward --browser",
+                code="origin-not-allowed",
+            )
+
+    def _origin_refused(self, origin: str) -> RefusedError:
+        """Why a page of a site that was not declared is refused; this is logged for operators."""
+        sentence = (
+            f"pages of {origin!r:.80} may not call this server from a browser: start it with "
+            "--origin and the scheme and host of the site, or make a browser key with this origin"
+        )
+        if self._refused.allows("", REFUSED_ORIGINS_A_SECOND):
+            LOG.warning("%s", sentence)
+        return RefusedError(403, sentence, code="origin-not-allowed")
+
+    def cors_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers by which a browser lets a page of a declared origin read an answer."""
+        origin = headers.get("origin")
+        if origin is None or not self._is_declared(origin):
+            return {}
+        return {
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Expose-Headers": CORS_EXPOSED,
+            "Vary": "Origin",
+        }
+
+    def preflight(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers that let a page of a declared origin send a decision or a reward."""
+        origin = headers.get("origin", "")
+        if not self._is_declared(origin):
+            raise self._origin_refused(origin)
+        return {
+            "Access-Control-Allow-Methods": "POST",
+            "Access-Control-Allow-Headers": "authorization, content-type, x-request-id",
+            "Access-Control-Max-Age": str(PREFLIGHT_SECONDS),
+        }
+
+    def _is_declared(self, origin: str) -> bool:
+        return origin in self._origins or origin in self._service.keys.origins()
+
+
+def _same_site(origin: str, host: str) -> bool:
+    return origin in (f"http://{host}", f"https://{host}")
+
+
+@lru_cache(1024)
+def _is_local(host: str) -> bool:
+    """Whether the header ``Host`` names this machine."""
+    matched = HOST.fullmatch(host)
+    return matched is not None and is_loopback(matched[1].strip("[]"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server at this host can be reached only from the same machine.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("192.0.2.1")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def network_of(address: str) -> str:
+    """The address, or the network of an IPv6 address, of which one client may have all addresses.
+
+    >>> network_of("2001:db8::1") == network_of("2001:db8::2"), network_of("192.0.2.1")
+    (True, '192.0.2.1')
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:64]
+    if parsed.version == 6:
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return address
+
+
+def _sent_key(scope: Scope, headers: Mapping[str, str], needs: str) -> tuple[str, bool]:
+    """The text of the key, and whether it is in the query, as that of a beacon of a page."""
+    kind, _, text = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and text.strip():
+        return text.strip(), False
+    if not scope["query_string"] or needs not in BROWSER_SCOPES:
+        return "", False
+    return dict(read_query(scope)).get(KEY_PARAMETER, ""), True
+
+
+def read_query(scope: Scope) -> list[tuple[str, str]]:
+    """The parameters in the query of a request."""
+    text = scope["query_string"].decode("latin-1")
+    return parse_qsl(text, keep_blank_values=True, max_num_fields=20) if text else []
+
+
+def _check_token(session: Session, headers: Mapping[str, str]) -> None:
+    sent = headers.get(CSRF_HEADER, "")
+    if not secrets_equal(sent, session.csrf_token):
+        raise RefusedError(
+            401, f"the header {CSRF_HEADER} does not belong to this session: load the page again"
+        )
+
+
+def secrets_equal(sent: str, expected: str) -> bool:
+    """Whether two texts are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode())
+
+
+def session_token(headers: Mapping[str, str]) -> str:
+    """The token in the session's cookie; empty without one."""
+    text = headers.get("cookie", "")
+    if COOKIE not in text:
+        return ""
+    try:
+        morsel: Any = SimpleCookie(text.replace(", ", "; ")).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if morsel is None else str(morsel.value)
+
+
+def cookie_header(token: str, *, secure: bool) -> dict[str, str]:
+    """The header that gives a browser the cookie of a session, or takes it away without a token."""
+    seconds = SESSION_SECONDS if token else 0
+    text = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}"
+    return {"Set-Cookie": f"{text}; Secure" if secure else text}
+
+
+def local_path(path: str | None) -> str:
+    """The path of this server to go to after signing in; the first page if it is another place.
+
+    >>> local_path("/bandits/shop?span=2d"), local_path("/\\t/evil.example"), local_path("//evil")
+    ('/bandits/shop?span=2d', '/', '/')
+    """
+    return path if path and LOCAL_PATH.fullmatch(path) else "/"

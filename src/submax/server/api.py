@@ -1,0 +1,591 @@
+"""The operations of the HTTP interface: their paths, scopes and types, and what each does."""
+
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from submax.bandit.decision import Decision, Receipt
+from submax.bandit.declaring import audit_lines
+from submax.bandit.durable import DurableBandit
+from submax.bandit.reading import FoundDecision
+from submax.bandit.settings import allows_none
+from submax.core.errors import ConflictError, NotFoundError, StoreError
+from submax.schema.actions import Change
+from submax.server import messages as m
+from submax.server.access import Access, Caller, cookie_header, local_path
+from submax.server.exports import PARQUET, chunks
+from submax.server.keys import BROWSER_SCOPES, parsed_time
+from submax.server.limits import LARGEST_BODY, SMALL_BODY, RefusedError
+from submax.server.service import Service
+
+LOG = logging.getLogger("submax")
+BANDIT = "/bandits/{name}"
+AUDITED_CHANGES = 1000
+"""Changes in one answer, the newest; the command line shows more."""
+RANDOM_IDS = (4, 7)
+"""The versions of UUIDs that nobody can guess."""
+JSON = "application/json"
+
+
+@dataclass(slots=True)
+class Call:
+    """One request for an operation."""
+
+    service: Service
+    access: Access
+    caller: Caller
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Any
+
+    async def bandit(self) -> DurableBandit:
+        """The bandit in the path; one that another process has declared is opened now."""
+        name = self.path["name"]
+        bandit = self.service.get(name)
+        return bandit or await self.in_thread(self.service.find, name)
+
+    async def in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that may wait for the store."""
+        return await self.service.in_thread(function, *arguments)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path.
+
+    ``scope`` is the scope that a key needs, None if no key is needed. ``body`` and ``answer`` are
+    the types of request and response.
+    """
+
+    name: str
+    method: str
+    path: str
+    scope: str | None
+    summary: str
+    answer: Any
+    call: Callable[[Call], Awaitable[Any]]
+    body: Any = None
+    tag: str = "Bandits"
+    status: int = 200
+    early: bool = False
+    """Whether it is answered before all bandits are open."""
+    partial: bool = False
+    """Whether a key for some bandits may call it too; the answer then has only these bandits."""
+    frequent: bool = False
+    """Whether it is answered without the router of Starlette."""
+    hidden: bool = False
+    """Whether the description leaves it out, since it is for pages of this server."""
+    media: str = JSON
+    largest: int = SMALL_BODY
+    """The most bytes of a body."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    """What each query parameter means."""
+    cost: Callable[[Any], float] = lambda body: 1.0
+    """For how many requests a body counts in the rate limit."""
+    example: Any = None
+    """An example of a body."""
+
+    @property
+    def for_pages(self) -> bool:
+        """Whether pages of declared sites may call it with a browser key."""
+        return self.scope in BROWSER_SCOPES
+
+
+# Decisions and rewards
+
+
+async def decide(call: Call) -> Decision:
+    """Make a decision."""
+    bandit, body = await call.bandit(), call.body
+    if call.caller.is_browser:
+        _check_page_decides(body)
+    decision = await call.service.deciding(bandit).decide(_arguments(body))
+    return _for_caller(call.caller, decision)
+
+
+async def decide_many(call: Call) -> m.Decisions:
+    """Make several decisions, all or none."""
+    bandit = await call.bandit()
+    if call.caller.is_browser:
+        for request in call.body.requests:
+            _check_page_decides(request)
+    requests = [_arguments(request) for request in call.body.requests]
+    decisions = await call.service.deciding(bandit).decide_many(requests)
+    return m.Decisions([_for_caller(call.caller, decision) for decision in decisions])
+
+
+def _arguments(body: m.Decide) -> dict[str, Any]:
+    return {
+        "context": body.context,
+        "id": body.id,
+        "eligible": body.eligible,
+        "activate": body.activate,
+        "unit": body.unit,
+    }
+
+
+def _check_page_decides(body: m.Decide) -> None:
+    """Refuse what a page may not say: everybody can send it in the name of the page."""
+    if body.eligible is not None:
+        raise RefusedError(
+            403,
+            "a browser key may not choose the eligible arms, since a visitor could force an arm: "
+            "leave 'eligible' out, or decide on your server",
+        )
+    if body.id is not None:
+        check_random(body.id)
+
+
+def check_random(identifier: str) -> None:
+    """Refuse ids that a stranger could guess: a page knows only those that it was given."""
+    try:
+        version = uuid.UUID(identifier).version if len(identifier) == 36 else None
+    except ValueError:
+        version = None
+    if version not in RANDOM_IDS:
+        raise RefusedError(
+            403,
+            f"the id {identifier!r:.60} is not random, so a visitor could guess those of others: "
+            "with a browser key use the ids that the server gives out, or UUIDs of version 4 or 7",
+        )
+
+
+def _for_caller(caller: Caller, decision: Decision) -> Decision:
+    """The decision without what a page must not learn."""
+    if caller.is_browser and decision.unit is not None:
+        return msgspec.structs.replace(decision, unit=None)
+    return decision
+
+
+async def reward(call: Call) -> Receipt:
+    """Record a reward."""
+    bandit, body = await call.bandit(), call.body
+    if call.caller.is_browser:
+        await _check_page_rewards(call, bandit, [body.id])
+    prepared = bandit.prepare_reward(
+        body.id, body.value, key=body.key, name=body.name, slot=body.slot, source=call.caller.source
+    )
+    receipt = await call.service.writes.start(prepared)
+    _log_if_late(bandit)
+    return receipt
+
+
+async def reward_many(call: Call) -> m.Receipts:
+    """Record several rewards."""
+    bandit = await call.bandit()
+    if call.caller.is_browser:
+        await _check_page_rewards(call, bandit, [each.id for each in call.body.rewards])
+    rewards = [msgspec.structs.asdict(each) for each in call.body.rewards]
+    prepared = bandit.prepare_rewards(rewards, source=call.caller.source)
+    receipts = await call.service.writes.start(prepared)
+    _log_if_late(bandit)
+    return m.Receipts(receipts)
+
+
+async def _check_page_rewards(call: Call, bandit: DurableBandit, ids: list[str]) -> None:
+    """Refuse rewards of a page for decisions that it was not given, and without bounds."""
+    for identifier in ids:
+        check_random(identifier)
+    if bandit.settings.scale.bounds is None:
+        raise RefusedError(
+            403,
+            "rewards of this bandit have no bounds, so a visitor could send 1e30 and ruin every "
+            "mean: declare rewards with low and high, or send them from your server",
+        )
+    missing = await call.in_thread(_first_unknown, bandit, ids)
+    if missing is not None:
+        raise NotFoundError(
+            f"there is no decision {missing!r}: a browser key rewards only decisions that exist"
+        )
+
+
+def _first_unknown(bandit: DurableBandit, ids: list[str]) -> str | None:
+    return next((each for each in ids if bandit.read.row(each) is None), None)
+
+
+def _log_if_late(bandit: DurableBandit) -> None:
+    sentence = bandit.late_warning()
+    if sentence is not None:
+        LOG.warning("%s: %s", bandit.name, sentence)
+
+
+async def activate(call: Call) -> Receipt:
+    """Record an activation."""
+    bandit = await call.bandit()
+    if call.caller.is_browser:
+        check_random(call.body.id)
+    return await call.service.writes.start(bandit.prepare_activation(call.body.id))
+
+
+# Bandits
+
+
+async def list_bandits(call: Call) -> m.Bandits:
+    """The names of the bandits that the key may see."""
+    names = await call.in_thread(call.service.names)
+    return m.Bandits([name for name in names if call.caller.may_see(name)])
+
+
+async def create(call: Call) -> m.BanditDetails:
+    """Declare a bandit."""
+    table = msgspec.to_builtins(call.body)
+    name = table.pop("name")
+    # Null means "left out", but for settings that can be None.
+    words = {word: value for word, value in table.items() if value is not None or allows_none(word)}
+    who = call.caller.who
+    bandit = await call.in_thread(lambda: call.service.create(name, words, who=who))
+    return await _details(call, bandit)
+
+
+async def delete(call: Call) -> m.Bandits:
+    """Delete a bandit, and list the others."""
+    name, who = call.path["name"], call.caller.who
+    await call.in_thread(lambda: call.service.delete(name, who=who))
+    return await list_bandits(call)
+
+
+async def _details(call: Call, bandit: DurableBandit) -> m.BanditDetails:
+    details: m.BanditDetails = await call.in_thread(m.BanditDetails.of, bandit)
+    return details
+
+
+async def show(call: Call) -> m.BanditDetails:
+    """Describe a bandit."""
+    return await _details(call, await call.bandit())
+
+
+async def set_settings(call: Call) -> m.BanditDetails:
+    """Change settings."""
+    bandit, changes = await call.bandit(), msgspec.to_builtins(call.body)
+    who = call.caller.who
+    await call.in_thread(lambda: call.service.change(bandit, changes, who=who))
+    return await _details(call, bandit)
+
+
+def _with_status(status: str) -> Callable[[Call], Awaitable[m.BanditDetails]]:
+    """An operation that makes a bandit active, paused or archived."""
+
+    async def set_status(call: Call) -> m.BanditDetails:
+        bandit, who = await call.bandit(), call.caller.who
+        await call.in_thread(lambda: bandit.set_status(status, who=who))
+        return await _details(call, bandit)
+
+    return set_status
+
+
+async def change(call: Call) -> m.BanditDetails:
+    """Change a choice."""
+    bandit, body, who = await call.bandit(), call.body, call.caller.who
+    changed = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
+    for sentence in await call.in_thread(lambda: bandit.change(changed, who=who)):
+        LOG.warning("%s: %s", bandit.name, sentence)
+    return await _details(call, bandit)
+
+
+async def lift(call: Call) -> m.Lifts:
+    """The lift of a bandit."""
+    return m.Lifts(await call.in_thread((await call.bandit()).lift))
+
+
+async def list_decisions(call: Call) -> m.ListedDecisions:
+    """The newest decisions."""
+    bandit, unit = await call.bandit(), call.query.get("unit")
+    return m.ListedDecisions(await call.in_thread(lambda: bandit.newest_decisions(unit, limit=100)))
+
+
+async def find_decision(call: Call) -> FoundDecision:
+    """One decision with its rewards."""
+    bandit, identifier = await call.bandit(), call.path["id"]
+    found: FoundDecision | None = await call.in_thread(bandit.find_decision, identifier)
+    if found is None:
+        raise NotFoundError(f"there is no decision {identifier!r:.140} of this bandit")
+    return found
+
+
+async def erase(call: Call) -> m.Erased:
+    """Delete all decisions of a unit."""
+    bandit, body, who = await call.bandit(), call.body, call.caller.who
+    count = await call.in_thread(lambda: bandit.erase(body.unit, anonymous=body.anonymous, who=who))
+    return m.Erased(count)
+
+
+async def export(call: Call) -> Response:
+    """Send all decisions as a Parquet file."""
+    bandit = await call.bandit()
+    file = await call.in_thread(call.service.exports.write, bandit.name)
+    return StreamingResponse(
+        chunks(call.service.in_thread, file),
+        media_type=PARQUET,
+        headers={"Content-Disposition": f'attachment; filename="{bandit.name}.parquet"'},
+    )
+
+
+async def list_versions(call: Call) -> m.Versions:
+    """List all versions."""
+    bandit = await call.bandit()
+    return m.Versions(await call.in_thread(bandit.versions), bandit.version, bandit.held)
+
+
+async def publish(call: Call) -> m.Deciding:
+    """Let a version decide."""
+    bandit, who = await call.bandit(), call.caller.who
+    return m.Deciding(await call.in_thread(lambda: bandit.publish(call.body.version, who=who)))
+
+
+async def roll_back(call: Call) -> m.Deciding:
+    """Let the version before the current one decide."""
+    bandit, who = await call.bandit(), call.caller.who
+    return m.Deciding(await call.in_thread(lambda: bandit.roll_back(who=who)))
+
+
+# The server
+
+
+async def list_keys(call: Call) -> m.KeyList:
+    """List all keys, without secrets."""
+    keys = call.service.keys
+    uses = keys.last_uses()
+    return m.KeyList([m.KeyDetails.of(key, uses.get(key.id)) for key in keys])
+
+
+async def add_key(call: Call) -> m.KeyMade:
+    """Make a key."""
+    body, keys, who = call.body, call.service.keys, call.caller.who
+    if not keys.needed and ("admin" not in body.scopes or body.bandits is not None):
+        raise ConflictError(
+            "this is the first key, after which every request needs one, and with this one nobody "
+            "could make another: make a key with the scope admin for all bandits first",
+            code="first-key",
+            parameter="scopes",
+        )
+    expires = None if body.expires is None else parsed_time(body.expires, time.time())
+    made = await call.in_thread(
+        lambda: keys.add(
+            body.scopes,
+            body.bandits,
+            body.rate,
+            name=body.name,
+            expires=expires,
+            browser=body.browser,
+            origins=body.origins,
+            who=who,
+        )
+    )
+    return m.KeyMade(*made)
+
+
+async def revoke_key(call: Call) -> m.KeyList:
+    """Revoke a key."""
+    number, who = call.path["id"], call.caller.who
+    await call.in_thread(lambda: call.service.keys.revoke(number, who=who))
+    return await list_keys(call)
+
+
+async def audit(call: Call) -> m.Audit:
+    """List the last changes."""
+    lines = await call.in_thread(audit_lines, call.service.store, AUDITED_CHANGES)
+    return m.Audit([m.AuditedChange.of(line) for line in lines])
+
+
+async def healthy(call: Call) -> m.Health:
+    """Answer, which shows that the server works."""
+    return m.Health("ok")
+
+
+async def ready(call: Call) -> m.Health:
+    """Answer if the store can write; strangers do not learn why it cannot."""
+    if not call.service.ready:
+        raise RefusedError(
+            503, "the server is opening its bandits: try again", {"Retry-After": "1"}
+        )
+    try:
+        await call.service.probe.check()
+    except StoreError as error:
+        LOG.error("the server is not ready: %s", error)
+        raise StoreError("the store cannot write now: see the log of the server") from error
+    return m.Health("ok")
+
+
+async def sign_in(call: Call) -> Response:
+    """Give the browser a cookie instead of the key that it sent."""
+    caller = call.caller
+    if caller.key is None:
+        return Response(msgspec.json.encode(m.SignedIn("", [])), media_type=JSON)
+    session = await call.in_thread(call.service.sessions.begin, caller.key)
+    answer = msgspec.json.encode(m.SignedIn(caller.key.name, list(caller.key.scopes)))
+    headers = cookie_header(session.token, secure=caller.encrypted)
+    return Response(answer, headers=headers, media_type=JSON)
+
+
+async def sign_out(call: Call) -> Response:
+    """End the session, and take the cookie away."""
+    session = call.caller.session
+    if session is not None:
+        await call.in_thread(call.service.sessions.end, session.token)
+    answer = msgspec.json.encode(m.SignedIn("", []))
+    headers = cookie_header("", secure=call.caller.encrypted)
+    return Response(answer, headers=headers, media_type=JSON)
+
+
+DECIDING, OPERATING, SERVER = "Decisions and rewards", "Bandits", "Server"
+"""The groups of operations in the description."""
+OPERATIONS = (
+    Operation(
+        "decide", "POST", f"{BANDIT}/decide", "decide",
+        "Choose an action; the same id again gives the same decision.",
+        Decision, decide, m.Decide, DECIDING, frequent=True,
+        example={"context": {"country": "de", "age": 31}, "unit": "visitor-17"},
+    ),
+    Operation(
+        "decide-many", "POST", f"{BANDIT}/decide-many", "decide",
+        "Choose several actions, all or none.",
+        m.Decisions, decide_many, m.DecideMany, DECIDING, frequent=True, largest=LARGEST_BODY,
+        cost=lambda body: len(body.requests),
+        example={"requests": [{"unit": "visitor-17"}, {"unit": "visitor-18"}]},
+    ),
+    Operation(
+        "reward", "POST", f"{BANDIT}/reward", "reward",
+        "Record the reward of a decision; the same again changes nothing.",
+        Receipt, reward, m.Reward, DECIDING, frequent=True,
+        example={"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e", "value": 1},
+    ),
+    Operation(
+        "reward-many", "POST", f"{BANDIT}/reward-many", "reward",
+        "Record several rewards; one that conflicts gets the receipt 'conflict'.",
+        m.Receipts, reward_many, m.RewardMany, DECIDING, frequent=True, largest=LARGEST_BODY,
+        cost=lambda body: len(body.rewards),
+        example={"rewards": [{"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e", "value": 1}]},
+    ),
+    Operation(
+        "activate", "POST", f"{BANDIT}/activate", "decide",
+        "Confirm a decision that was made with activate = false.",
+        Receipt, activate, m.Activate, DECIDING,
+        example={"id": "0199d7a2-5c0e-7b1e-9d3c-5f0a1b2c3d4e"},
+    ),
+    Operation(
+        "list", "GET", "/bandits", "read", "All bandits.", m.Bandits, list_bandits, partial=True,
+    ),
+    Operation(
+        "create", "POST", "/bandits", "admin", "Declare a bandit.",
+        m.BanditDetails, create, m.Create, status=201, largest=LARGEST_BODY,
+        example={"name": "shop", "actions": ["A", "B"], "context": {"country": ["de", "fr"]}},
+    ),
+    Operation(
+        "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, show,
+    ),
+    Operation(
+        "set", "PATCH", BANDIT, "admin",
+        "Change settings, the policy or guard rails, all or none; null stands for a default.",
+        m.BanditDetails, set_settings, m.Set, largest=LARGEST_BODY,
+        example={"reward_wait": 600, "guard_rails": {"holdout": 0.1, "baseline": "A"}},
+    ),
+    Operation(
+        "delete", "DELETE", BANDIT, "admin",
+        "Delete a bandit with its decisions and versions forever; the answer lists the others.",
+        m.Bandits, delete,
+    ),
+    Operation(
+        "pause", "POST", f"{BANDIT}/pause", "admin",
+        "Answer with the control, the baseline or uniformly, and do not learn from it.",
+        m.BanditDetails, _with_status("paused"),
+    ),
+    Operation(
+        "resume", "POST", f"{BANDIT}/resume", "admin",
+        "Let a paused or archived bandit decide and learn again.",
+        m.BanditDetails, _with_status("active"),
+    ),
+    Operation(
+        "archive", "POST", f"{BANDIT}/archive", "admin",
+        "Refuse decisions and rewards; what is stored can still be read.",
+        m.BanditDetails, _with_status("archived"),
+    ),
+    Operation(
+        "change", "POST", f"{BANDIT}/choices", "admin",
+        "Add, pause, resume or retire an arm or a choice.",
+        m.BanditDetails, change, m.ChangeChoice, example={"verb": "add", "choice": "C"},
+    ),
+    Operation(
+        "lift", "GET", f"{BANDIT}/lift", "read",
+        "How much more a decision earns than one of the holdout or the control.",
+        m.Lifts, lift,
+    ),
+    Operation(
+        "decisions", "GET", f"{BANDIT}/decisions", "read", "The newest 100 decisions.",
+        m.ListedDecisions, list_decisions,
+        query={"unit": "The unit whose decisions are listed; all if left out."},
+    ),
+    Operation(
+        "decision", "GET", f"{BANDIT}/decisions/{{id}}", "read",
+        "One decision with its context, probabilities and rewards.",
+        FoundDecision, find_decision,
+    ),
+    Operation(
+        "erase", "POST", f"{BANDIT}/erase", "admin",
+        "Delete all decisions and rewards of a unit, or make them anonymous.",
+        m.Erased, erase, m.Erase, example={"unit": "visitor-17"},
+    ),
+    Operation(
+        "export", "GET", f"{BANDIT}/export", "read",
+        "All decisions with their rewards, as a Parquet file.",
+        bytes, export, media=PARQUET,
+    ),
+    Operation(
+        "versions", "GET", f"{BANDIT}/versions", "read", "All versions.",
+        m.Versions, list_versions,
+    ),
+    Operation(
+        "publish", "POST", f"{BANDIT}/publish", "admin",
+        "Let a version decide and hold it; without one, the newest and later ones decide.",
+        m.Deciding, publish, m.Publish, example={"version": 3},
+    ),
+    Operation(
+        "roll-back", "POST", f"{BANDIT}/roll-back", "admin",
+        "Let the version before the current one decide.",
+        m.Deciding, roll_back,
+    ),
+    Operation(
+        "keys", "GET", "/keys", "admin", "All keys, without secrets.",
+        m.KeyList, list_keys, tag=SERVER,
+    ),
+    Operation(
+        "add-key", "POST", "/keys", "admin", "Make a key; only this answer has its text.",
+        m.KeyMade, add_key, m.NewKey, SERVER, 201,
+        example={"scopes": ["decide", "reward"], "bandits": ["shop"], "name": "shop server"},
+    ),
+    Operation(
+        "revoke-key", "DELETE", "/keys/{id}", "admin", "Revoke a key.",
+        m.KeyList, revoke_key, tag=SERVER,
+    ),
+    Operation(
+        "audit", "GET", "/audit", "admin",
+        "The last 1000 changes, newest first: who made them, when, and what they changed.",
+        m.Audit, audit, tag=SERVER,
+    ),
+    Operation(
+        "health", "GET", "/healthz", None, "Whether the process answers.",
+        m.Health, healthy, tag=SERVER, early=True,
+    ),
+    Operation(
+        "ready", "GET", "/readyz", None,
+        "Whether the store can write, and every bandit was opened, or named in the log as "
+        "impossible to open.",
+        m.Health, ready, tag=SERVER, early=True,
+    ),
+    Operation(
+        "sign-in", "POST", "/login", "read",
+        "Exchange the key in the header for a cookie, which is valid for 12 hours.",
+        m.SignedIn, sign_in, tag=SERVER, partial=True, hidden=True,
+    ),
+    Operation(
+        "sign-out", "POST", "/logout", None, "End the session.",
+        m.SignedIn, sign_out, tag=SERVER, early=True, hidden=True,
+    ),
+)  # fmt: skip
+"""All operations but those on the description and the metrics, which belong to the application."""
+__all__ = ["OPERATIONS", "Call", "Operation", "local_path"]

@@ -1,0 +1,295 @@
+"""Makes decisions for requests that arrive together, and waits until writes are durable."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
+
+from submax.bandit.decision import Decision
+from submax.bandit.durable import DurableBandit, Prepared
+from submax.bandit.store import WRITE_TIMEOUT_SECONDS
+from submax.core.errors import InputError, StoreError
+
+DECIDE_SECONDS = 2.0
+"""How long a policy may take for decisions of single requests: a person waits no longer."""
+MANY_SECONDS = 8.0
+"""How long it may take for a request of many decisions: less than the 10 seconds for which
+``submax.Client`` waits."""
+LOOP_SECONDS = 0.01
+"""How long decisions may occupy the event loop, which answers nobody else in the meantime."""
+THREAD_SECONDS = 0.5
+"""How long the decisions of one batch should take in a thread: others wait for the next batch."""
+MAX_GATHERED = 64
+"""The most decisions in a batch."""
+
+Answer = TypeVar("Answer")
+Request = Mapping[str, Any]
+"""The arguments of ``DurableBandit.decide``."""
+
+
+class DurableWrites:
+    """Writes what bandits prepared, and wakes the requests that wait for it.
+
+    The store finishes writes in a thread of its own. Waking the event loop is a system call, so
+    all writes that end before the loop runs again share one. They share one timer as well. All
+    methods are called in the event loop.
+    """
+
+    def __init__(self) -> None:
+        self._ended: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._is_waking = False
+        # The time at which each waiting request gets an error, in order of these times.
+        self._deadlines: dict[asyncio.Future[Any], float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, prepared: Prepared[Answer]) -> "asyncio.Future[Answer]":
+        """Write; the future is done when the write is durable.
+
+        The write goes on if the caller gives up, because it may be durable already.
+        """
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[Answer] = loop.create_future()
+        self._deadlines[waiting] = loop.time() + WRITE_TIMEOUT_SECONDS
+        if self._timer is None:
+            self._timer = loop.call_later(WRITE_TIMEOUT_SECONDS, self._expire, loop)
+        try:
+            written = prepared.start()
+        except BaseException:
+            del self._deadlines[waiting]
+            raise
+        written.add_done_callback(lambda future: self._note(loop, waiting, future))
+        return waiting
+
+    def _note(
+        self, loop: asyncio.AbstractEventLoop, waiting: "asyncio.Future[Any]", ended: "Future[Any]"
+    ) -> None:
+        """Note a finished write, and wake the event loop; called in the store's thread."""
+        self._ended.append((waiting, ended))
+        # If this is set, the loop has not yet begun to deliver, and will see this write, too.
+        if not self._is_waking:
+            self._is_waking = True
+            try:
+                loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:
+                # The event loop has ended, and with it the requests that waited.
+                self._is_waking = False
+
+    def _deliver(self) -> None:
+        self._is_waking = False
+        while self._ended:
+            waiting, ended = self._ended.popleft()
+            self._deadlines.pop(waiting, None)
+            if waiting.done():
+                continue
+            error = ended.exception()
+            if error is None:
+                waiting.set_result(ended.result())
+            else:
+                waiting.set_exception(error)
+
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give an error to requests that have waited too long, and wait for the next deadline."""
+        self._timer, now = None, loop.time()
+        for waiting, deadline in list(self._deadlines.items()):
+            if deadline > now:
+                self._timer = loop.call_later(deadline - now, self._expire, loop)
+                break
+            del self._deadlines[waiting]
+            if not waiting.done():
+                waiting.set_exception(
+                    StoreError(
+                        f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try "
+                        "again with the same id"
+                    )
+                )
+
+
+class Deciding:
+    """Makes the decisions of one bandit within a deadline.
+
+    Requests that the event loop reads in one turn are drawn as one batch. Batches of a policy that
+    has shown to be quick are drawn in the event loop, others in a thread, as is the first decision
+    of every version. If a deadline passes, decisions are drawn uniformly within the guard rails
+    and counted as failures of the bandit. A thread cannot be ended: while it is stuck, all
+    decisions are uniform at once, so a bandit occupies at most one thread.
+    """
+
+    def __init__(self, bandit: DurableBandit, writes: DurableWrites) -> None:
+        self.bandit, self._writes = bandit, writes
+        self._gathered: deque[tuple[Request, asyncio.Future[Decision]]] = deque()
+        self._is_drawing = False
+        self._stuck_threads = 0
+        self._many = asyncio.Lock()
+        self._revision, self._seconds = 0, 0.0
+        """The seconds that a decision took since this revision of the bandit."""
+
+    async def decide(self, request: Request) -> Decision:
+        """Make a decision, which is durable afterwards."""
+        if self._stuck_threads:
+            return await self._writes.start(self._uniform(request))
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[Decision] = loop.create_future()
+        self._gathered.append((request, waiting))
+        if not self._is_drawing:
+            self._is_drawing = True
+            loop.call_soon(self._draw)
+        return await waiting
+
+    async def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """Make several decisions, all or none, which are durable afterwards."""
+        prepared = await self._prepared_many(requests)
+        if prepared is None:
+            prepared = self.bandit.prepare_decisions(requests, uniform=True)
+        return await self._writes.start(prepared)
+
+    async def _prepared_many(self, requests: Sequence[Request]) -> Prepared[list[Decision]] | None:
+        """Several decisions, drawn after those of earlier callers; None if that takes too long."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + MANY_SECONDS
+        try:
+            await asyncio.wait_for(self._many.acquire(), MANY_SECONDS)
+        except TimeoutError:
+            return None
+        try:
+            if self._stuck_threads:
+                return None
+            return await self._within(
+                end - loop.time(), lambda: self._timed(self.bandit.prepare_decisions, requests)
+            )
+        finally:
+            self._many.release()
+
+    def _draw(self) -> None:
+        """Draw the requests that were gathered."""
+        known = self.bandit.revision == self._revision
+        in_loop = known and self._seconds <= LOOP_SECONDS
+        seconds = LOOP_SECONDS if in_loop else THREAD_SECONDS
+        size = max(1, min(MAX_GATHERED, int(seconds / max(self._seconds, 1e-6)))) if known else 1
+        batch = [self._gathered.popleft() for _ in range(min(size, len(self._gathered)))]
+        requests = [request for request, _ in batch]
+        in_loop = in_loop and not any(
+            self.bandit.waits_for_store(request.get("unit")) for request in requests
+        )
+        if not in_loop:
+            task = asyncio.ensure_future(self._draw_in_thread(batch, requests))
+            task.add_done_callback(lambda _: self._next())
+            return
+        try:
+            self._start(batch, self._timed(self.bandit.prepare_each, requests))
+        except Exception as error:
+            _fail(batch, error)
+        self._next()
+
+    def _next(self) -> None:
+        if self._gathered:
+            asyncio.get_running_loop().call_soon(self._draw)
+        else:
+            self._is_drawing = False
+
+    async def _draw_in_thread(
+        self, batch: list[tuple[Request, asyncio.Future[Decision]]], requests: list[Request]
+    ) -> None:
+        try:
+            drawn = await self._within(
+                DECIDE_SECONDS, lambda: self._timed(self.bandit.prepare_each, requests)
+            )
+            if drawn is None:
+                batch += self._gathered
+                self._gathered.clear()
+                drawn = [self._uniform_or_error(request) for request, _ in batch]
+            self._start(batch, drawn)
+        except Exception as error:
+            _fail(batch, error)
+
+    def _start(
+        self,
+        batch: list[tuple[Request, asyncio.Future[Decision]]],
+        drawn: Sequence[Prepared[Decision] | InputError],
+    ) -> None:
+        """Write the decisions of a batch, and answer those who wait."""
+        for (_, waiting), prepared in zip(batch, drawn, strict=True):
+            if isinstance(prepared, InputError):
+                _fail([(None, waiting)], prepared)
+                continue
+            try:
+                written = self._writes.start(prepared)
+            except Exception as error:
+                _fail([(None, waiting)], error)
+                continue
+            written.add_done_callback(partial(_pass_on, waiting=waiting))
+
+    def _timed(
+        self, draw: Callable[[Sequence[Request]], Answer], requests: Sequence[Request]
+    ) -> Answer:
+        revision, begin = self.bandit.revision, time.perf_counter()
+        drawn = draw(requests)
+        self._seconds = (time.perf_counter() - begin) / len(requests)
+        self._revision = revision
+        return drawn
+
+    def _uniform(self, request: Request) -> Prepared[Decision]:
+        return self.bandit.prepare_decision(**request, uniform=True)
+
+    def _uniform_or_error(self, request: Request) -> Prepared[Decision] | InputError:
+        try:
+            return self._uniform(request)
+        except InputError as error:
+            return error
+
+    async def _within(self, seconds: float, draw: Callable[[], Answer]) -> Answer | None:
+        """What ``draw`` returns in a thread; None if it takes longer than so many seconds."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Answer] = loop.create_future()
+        outcome: Future[Answer] = Future()
+
+        def finish() -> None:
+            error = outcome.exception()
+            if done.done():
+                self._stuck_threads -= 1
+            elif error is None:
+                done.set_result(outcome.result())
+            else:
+                done.set_exception(error)
+
+        def run() -> None:
+            try:
+                outcome.set_result(draw())
+            except BaseException as error:
+                outcome.set_exception(error)
+            try:
+                loop.call_soon_threadsafe(finish)
+            except RuntimeError:
+                # The event loop has ended.
+                return
+
+        Thread(target=run, name=f"submax-draw-{self.bandit.name}", daemon=True).start()
+        try:
+            return await asyncio.wait_for(done, seconds)
+        except asyncio.CancelledError:
+            self._stuck_threads += 1
+            raise
+        except TimeoutError:
+            self._stuck_threads += 1
+            return None
+
+
+def _fail(batch: Sequence[tuple[Any, "asyncio.Future[Decision]"]], error: Exception) -> None:
+    for _, waiting in batch:
+        # A caller that gave up has cancelled its future.
+        if not waiting.done():
+            waiting.set_exception(error)
+
+
+def _pass_on(done: "asyncio.Future[Decision]", *, waiting: "asyncio.Future[Decision]") -> None:
+    """Give the outcome of a write to the request that waits for it."""
+    if waiting.done():
+        return
+    error = done.exception()
+    if error is None:
+        waiting.set_result(done.result())
+    else:
+        waiting.set_exception(error)

@@ -1,0 +1,381 @@
+"""Keys of the HTTP interface, and the sessions of people who signed in with one.
+
+The store holds hashes of the secrets of keys and of the tokens of sessions. Both have 256 random
+bits, so a plain hash cannot be reversed by guessing, and whoever reads a backup can use neither.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from submax.bandit.declaring import PYTHON, Who, audit_statement
+from submax.bandit.names import check_bandit
+from submax.bandit.store import Store
+from submax.bandit.tables import Statement
+from submax.core.checks import one_of, positive
+from submax.core.errors import InputError, NotFoundError
+
+SCOPES = ("decide", "reward", "read", "admin")
+BROWSER_SCOPES = ("decide", "reward")
+"""The scopes that a key in a web page may have."""
+Scope = Literal["decide", "reward", "read", "admin"]
+MAX_NAME_LENGTH = 80
+"""Characters in the name of a key, which is printed in lists."""
+PREFIX = "submax"
+"""The first part of the text of every key, by which scanners for leaked secrets can find it."""
+SESSION_SECONDS = 12 * 3600
+"""How long a person stays signed in."""
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
+"""An origin as browsers send it: scheme and host in small letters, and a port if it is unusual."""
+COLUMNS = "id, secret, scopes, bandits, rate, name, created, expires, browser, origins, used"
+
+
+class Key(msgspec.Struct, frozen=True):
+    """What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
+
+    ``secret`` is the hash of the secret part of its text. ``name`` is for people. From ``expires``
+    on, a Unix time, the key is refused; None: never. A ``browser`` key is part of web pages, where
+    everybody can read it: it may decide and reward, and nothing else. ``origins`` are the sites
+    whose pages may use it; None: those that the server was started with.
+    """
+
+    id: str
+    secret: str
+    scopes: tuple[str, ...]
+    bandits: tuple[str, ...] | None = None
+    rate: float | None = None
+    name: str = ""
+    created: float = 0.0
+    expires: float | None = None
+    browser: bool = False
+    origins: tuple[str, ...] | None = None
+
+    def allows(self, scope: str, bandit: str | None) -> bool:
+        """Whether the key allows a scope on a bandit; the scope ``admin`` includes all others."""
+        if scope not in self.scopes and "admin" not in self.scopes:
+            return False
+        return self.bandits is None or (bandit is not None and bandit in self.bandits)
+
+    def has_expired(self, now: float) -> bool:
+        """Whether the key is no longer valid at a time."""
+        return self.expires is not None and now >= self.expires
+
+    @property
+    def may_list(self) -> bool:
+        """Whether the key may list the names of its bandits."""
+        return "read" in self.scopes or "admin" in self.scopes
+
+
+class NewKey(NamedTuple):
+    """The id of a new key and its text, which is stored nowhere."""
+
+    id: str
+    key: str
+
+
+class Keys:
+    """The valid keys of a store, in memory.
+
+    ``follow`` reads those that other processes made or revoked; a server calls it every second.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock = store, clock
+        self._lock = Lock()
+        self._keys: dict[str, Key] = {}
+        self._stored_uses: dict[str, float] = {}
+        self._uses: dict[str, float] = {}
+        self.needed = False
+        """Whether a request needs a key: if there is or was one. Revoking the last key must not
+        open the server to everybody."""
+        self.follow()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(list(self._keys.values()))
+
+    def follow(self) -> None:
+        """Read the keys of the store."""
+        with self._lock:
+            rows = self._store.select(f"select {COLUMNS} from key where revoked is null")
+            self._keys = {row[0]: _key(row) for row in rows}
+            self._stored_uses = {row[0]: row[-1] for row in rows if row[-1] is not None}
+            if not self.needed:
+                ((count,),) = self._store.select("select count(*) from key")
+                self.needed = count > 0
+
+    def add(
+        self,
+        scopes: Sequence[str],
+        bandits: Sequence[str] | None = None,
+        rate: float | None = None,
+        *,
+        name: str = "",
+        expires: float | None = None,
+        browser: bool = False,
+        origins: Sequence[str] | None = None,
+        who: Who = PYTHON,
+    ) -> NewKey:
+        """Make a key."""
+        check_key(scopes, bandits, rate, name, browser=browser, origins=origins)
+        number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        values = {
+            "id": number,
+            "secret": _hash(secret),
+            "scopes": _json(list(scopes)),
+            "bandits": None if bandits is None else _json(list(bandits)),
+            "rate": rate,
+            "name": name,
+            "created": self._clock(),
+            "expires": expires,
+            "browser": int(browser),
+            "origins": None if origins is None else _json([checked_origin(one) for one in origins]),
+        }
+        names = ", ".join(values)
+        parameters = ", ".join(f":{word}" for word in values)
+        insert = Statement(f"insert into key ({names}) values ({parameters})", values)
+        detail = ", ".join(f"{word}={values[word]}" for word in ("name", "scopes", "bandits"))
+        self._store.execute([insert, audit_statement(self._store, number, who, "add-key", detail)])
+        self.follow()
+        return NewKey(number, f"{PREFIX}.{number}.{secret}")
+
+    def revoke(self, number: str, *, who: Who = PYTHON) -> None:
+        """Revoke a key, and end its sessions."""
+        self.follow()
+        if number not in self._keys:
+            raise NotFoundError(
+                f"there is no key with the id {number!r:.60}: submax keys list prints all ids"
+            )
+        values = {"id": number, "at": self._clock()}
+        self._store.execute(
+            [
+                Statement("update key set revoked = :at where id = :id", values),
+                Statement("delete from session where key = :id", values),
+                audit_statement(self._store, number, who, "revoke-key"),
+            ]
+        )
+        self.follow()
+
+    def find(self, text: str) -> Key | None:
+        """The key with this text; None if it is unknown, revoked or expired."""
+        prefix, _, rest = text.partition(".")
+        number, _, secret = rest.partition(".")
+        key = self._keys.get(number) if prefix == PREFIX else None
+        if key is None or not hmac.compare_digest(key.secret, _hash(secret)):
+            return None
+        return None if key.has_expired(self._clock()) else key
+
+    def with_id(self, number: str) -> Key | None:
+        """The key with this id; None if it is unknown, revoked or expired."""
+        key = self._keys.get(number)
+        return None if key is None or key.has_expired(self._clock()) else key
+
+    def origins(self) -> set[str]:
+        """All sites whose pages may use a key."""
+        return {origin for key in self for origin in key.origins or ()}
+
+    def note_use(self, number: str) -> None:
+        """Note that a key is used now; ``write_uses`` puts it into the store."""
+        self._uses[number] = self._clock()
+
+    def last_uses(self) -> dict[str, float]:
+        """When each key was used last, as a Unix time."""
+        uses = dict(self._uses)
+        return {
+            number: max(uses.get(number, 0.0), self._stored_uses.get(number, 0.0))
+            for number in uses.keys() | self._stored_uses.keys()
+        }
+
+    def write_uses(self) -> None:
+        """Write when keys were used last, so a request costs no write."""
+        uses, self._uses = self._uses, {}
+        sql = "update key set used = :at where id = :id and (used is null or used < :at)"
+        statements = [Statement(sql, {"id": number, "at": at}) for number, at in uses.items()]
+        if statements:
+            self._store.execute(statements)
+            self._stored_uses |= uses
+
+
+def _key(row: Sequence[Any]) -> Key:
+    number, secret, scopes, bandits, rate, name, created, expires, browser, origins, _ = row
+    return Key(
+        number,
+        secret,
+        msgspec.json.decode(scopes, type=tuple[str, ...]),
+        _names(bandits),
+        rate,
+        name,
+        created,
+        expires,
+        bool(browser),
+        _names(origins),
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else msgspec.json.decode(text, type=tuple[str, ...])
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def check_key(
+    scopes: Sequence[str],
+    bandits: Sequence[str] | None = None,
+    rate: float | None = None,
+    name: str = "",
+    *,
+    browser: bool = False,
+    origins: Sequence[str] | None = None,
+) -> None:
+    """Refuse unknown scopes, names that no bandit or key can have, and rates of 0 or less.
+
+    A browser key may have only the scopes that everybody may have, and only it has origins.
+    """
+    if len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise InputError(
+            f"the name of a key was {name!r:.60}, and up to {MAX_NAME_LENGTH} printable characters "
+            "are allowed: give a shorter one",
+            parameter="name",
+        )
+    for scope in scopes:
+        one_of("scope", scope, SCOPES)
+    if not scopes:
+        raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}", parameter="scopes")
+    if browser and not set(scopes) <= set(BROWSER_SCOPES):
+        raise InputError(
+            f"a browser key was requested with the scopes {', '.join(scopes)}, and everybody can "
+            f"read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}",
+            parameter="scopes",
+        )
+    if origins is not None and not browser:
+        raise InputError(
+            "origins were given for a key that is not for browsers, and pages cannot use it: make "
+            "a browser key, or leave origins out",
+            parameter="origins",
+        )
+    for origin in origins or ():
+        checked_origin(origin)
+    for bandit in bandits or ():
+        check_bandit(bandit)
+    if rate is not None:
+        positive("rate", rate)
+
+
+def checked_origin(origin: str) -> str:
+    """Return the origin without a slash at its end; refuse what no browser would send."""
+    origin = origin.strip()
+    checked = origin.rstrip("/").lower()
+    if not ORIGIN.fullmatch(checked):
+        raise InputError(
+            f"the origin was {origin!r:.80}, and an origin has a scheme, a host and perhaps a "
+            "port: give one such as https://shop.example or http://localhost:3000",
+            parameter="origins",
+        )
+    return checked
+
+
+def parsed_time(text: str, now: float) -> float:
+    """The Unix time of a date or a time in the future, in the form of ISO 8601.
+
+    A date means its beginning, and a time without a zone is in UTC.
+
+    >>> parsed_time("1970-01-02", now=0.0), parsed_time("1970-01-01T01:00+01:00", now=-1.0)
+    (86400.0, 0.0)
+    """
+    try:
+        parsed = datetime.fromisoformat(text)
+        seconds = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"expires was {text!r:.60}, and a date or a time is allowed: give one such as "
+            "2030-01-31 or 2030-01-31T12:00:00Z",
+            parameter="expires",
+        ) from error
+    if seconds <= now:
+        raise InputError(
+            f"expires was {text!r:.60}, which is over: give a date or a time in the future",
+            parameter="expires",
+        )
+    return seconds
+
+
+def time_text(seconds: float) -> str:
+    """A time in the form of ISO 8601, to the second.
+
+    >>> time_text(86400.0)
+    '1970-01-02T00:00:00Z'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+class Session(NamedTuple):
+    """A person who is signed in with a key; ``token`` is what the browser's cookie holds."""
+
+    key: Key
+    token: str
+
+    @property
+    def csrf_token(self) -> str:
+        """What a page sends with every change, to prove that the change comes from the page."""
+        return hmac.new(self.token.encode(), b"csrf", "sha256").hexdigest()
+
+
+class Sessions:
+    """Sessions in the store, by hashes of their tokens, so all processes on the store know them.
+
+    A session ends when its time is over, when the person signs out, and when its key is revoked.
+    """
+
+    def __init__(self, store: Store, keys: Keys, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._keys, self._clock = store, keys, clock
+
+    def begin(self, key: Key) -> Session:
+        """Begin a session."""
+        token, now = secrets.token_urlsafe(32), self._clock()
+        row = {"hash": _hash(token), "key": key.id, "until": now + SESSION_SECONDS, "now": now}
+        self._store.execute(
+            [
+                Statement("delete from session where until < :now", row),
+                Statement(
+                    "insert into session (hash, key, until) values (:hash, :key, :until)", row
+                ),
+            ]
+        )
+        return Session(key, token)
+
+    def find(self, token: str) -> Session | None:
+        """The session with this token; None if it has ended."""
+        rows = self._store.select(
+            "select key from session where hash = :hash and until > :now",
+            hash=_hash(token),
+            now=self._clock(),
+        )
+        key = self._keys.with_id(rows[0][0]) if rows else None
+        return None if key is None else Session(key, token)
+
+    def end(self, token: str) -> None:
+        """End a session."""
+        self._store.execute(
+            [Statement("delete from session where hash = :hash", {"hash": _hash(token)})]
+        )
+
+
+def normal_origins(origins: Iterable[str]) -> frozenset[str]:
+    """The origins in the form in which browsers send them."""
+    return frozenset(map(checked_origin, origins))

@@ -1,0 +1,345 @@
+"""Limits that keep one client from taking the server from others."""
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from starlette.types import Receive
+
+from submax.core.errors import Error, InputError
+
+LARGEST_BODY = 1_000_000
+"""Bytes in a body: a thousand decisions with large contexts fit."""
+SMALL_BODY = 100_000
+"""Bytes in a body that is no list of requests: a context of a thousand fields fits."""
+BODY_SECONDS = 10.0
+"""How long a body may take to arrive: a million bytes at a slow telephone's speed."""
+UNFINISHED_BYTES = 64_000_000
+"""Bytes of all bodies that are being received; beyond them, further bodies are refused."""
+DEEPEST = 20
+"""Levels of nested lists and tables: no message needs more than six."""
+LONGEST_LENGTH = 12
+"""Digits of a content length that are read as a number; more digits are too large in any case."""
+MOST_UNDER_WAY = 1000
+"""Requests whose answers are being made. Far fewer are, unless the store does not answer."""
+STRANGERS_SHARE = 0.5
+"""The share of these for requests without a key and with browser keys, which everybody can read."""
+KEY_SHARE = 0.5
+"""The share of these for each other key."""
+KNOWN_SHARE = 0.95
+"""The share of these for all but health checks."""
+MAX_CALLERS = 20_000
+"""Callers whose rates are remembered; beyond them the one that called longest ago is forgotten."""
+TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A JSON text. Possessive quantifiers: a text without an end takes linear, not quadratic, time."""
+BRACKET = re.compile(rb"[][{}]")
+
+
+class RefusedError(Error):
+    """A request is refused before its operation is called."""
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        headers: Mapping[str, str] | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(sentence, code=code)
+        self.status, self.headers = status, dict(headers or {})
+        self.given_code = code
+
+
+class TooLargeError(InputError):
+    """The body of a request is too long."""
+
+    default_code = "too-large"
+
+
+class Bodies:
+    """Receives the bodies of requests, within limits of size, time and memory."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    async def read(
+        self, headers: Mapping[str, str], receive: Receive, most: int = SMALL_BODY
+    ) -> bytes:
+        """The body of a request; reading stops as soon as it is too long or too slow."""
+        length = headers.get("content-length", "")
+        if length.isdecimal() and (len(length) > LONGEST_LENGTH or int(length) > most):
+            raise _too_large(most)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RefusedError(
+                            400, "the request broke off before its end: send it again"
+                        )
+                    part = message.get("body", b"")
+                    if not message.get("more_body", False):
+                        if size + len(part) > most:
+                            raise _too_large(most)
+                        return b"".join([*parts, part]) if parts else part
+                    size += len(part)
+                    self._bytes += len(part)
+                    parts.append(part)
+                    if size > most:
+                        raise _too_large(most)
+                    if self._bytes > UNFINISHED_BYTES:
+                        raise RefusedError(
+                            503,
+                            "the server is receiving too many large requests: try again",
+                            {"Retry-After": "1"},
+                        )
+        except TimeoutError as error:
+            raise RefusedError(
+                408,
+                f"the request did not arrive within {BODY_SECONDS:g} seconds: send it faster, or "
+                "in smaller parts",
+                {"Connection": "close"},
+            ) from error
+        finally:
+            self._bytes -= size
+
+
+def _too_large(most: int) -> TooLargeError:
+    return TooLargeError(
+        f"the body has more than the {most} bytes that are allowed: send several smaller requests"
+    )
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse JSON whose lists and tables are nested too deep.
+
+    >>> check_depth(b'{"a": [1]}')
+    """
+    if body.count(b"[") + body.count(b"{") <= DEEPEST:
+        return
+    depth = 0
+    for bracket in BRACKET.findall(TEXT.sub(b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > DEEPEST:
+            raise InputError(
+                f"the body is nested more than {DEEPEST} levels deep: send fewer levels"
+            )
+
+
+def check_unique_keys(body: bytes) -> None:
+    """Refuse JSON in which a table has the same key twice, because one value would be lost.
+
+    >>> check_unique_keys(b'{"a": {"b": 1}, "b": 2}')
+    """
+    # Every key is followed by a colon; texts may have more. If there are as many colons as keys
+    # that are left after decoding, none was lost, and the slow search is not needed.
+    colons = body.count(b":")
+    if colons > 1 and colons != _count_keys(msgspec.json.decode(body)):
+        json.loads(
+            body.decode(), object_pairs_hook=_refuse_repeated, parse_int=str, parse_float=str
+        )
+
+
+def _count_keys(value: Any) -> int:
+    """The number of keys of all tables in a decoded value."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(_count_keys, value.values()))
+    return sum(map(_count_keys, value)) if isinstance(value, list) else 0
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise InputError(f"the body has the key {twice!r:.60} twice in one table: give it once")
+
+
+class RateLimit:
+    """A token bucket for each caller.
+
+    It gains ``rate`` tokens a second and holds at most max(rate, 1) tokens.
+
+    >>> limit = RateLimit(clock=lambda: 0.0)
+    >>> [limit.allows("me", 2.0) for _ in range(3)]
+    [True, True, False]
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[object, tuple[float, float]] = OrderedDict()
+
+    def allows(self, caller: object, rate: float, cost: float = 1.0) -> bool:
+        """Take ``cost`` tokens if the bucket has them, or is full; return whether it did.
+
+        A full bucket allows even a larger cost, and must then fill up from below zero.
+        """
+        now, most = self._clock(), max(rate, 1.0)
+        level, before = self._buckets.pop(caller, (most, now))
+        level = min(most, level + (now - before) * rate)
+        allowed = level >= min(cost, most)
+        self._buckets[caller] = (level - cost if allowed else level, now)
+        if len(self._buckets) > MAX_CALLERS:
+            self._buckets.popitem(last=False)
+        return allowed
+
+
+class Admission:
+    """Counts the requests whose answers are being made, by caller.
+
+    A request counts from when its body is complete: a client that sends slowly takes no room.
+    """
+
+    def __init__(self, most: int = MOST_UNDER_WAY) -> None:
+        self._most, self._total = most, 0
+        self._by_caller: Counter[str] = Counter()
+
+    def enter(self, caller: str, share: float = KEY_SHARE) -> None:
+        """Begin a request, which ``leave`` must end; refuse it if there is no room.
+
+        ``caller`` is the id of a key, or empty for strangers.
+        """
+        if self._total >= KNOWN_SHARE * self._most or self._by_caller[caller] >= share * self._most:
+            raise RefusedError(
+                503,
+                "the server has too many requests under way and does not begin this one: try again",
+                {"Retry-After": "1"},
+            )
+        self._total += 1
+        self._by_caller[caller] += 1
+
+    def leave(self, caller: str) -> None:
+        """End a request that was begun by ``enter``."""
+        self._total -= 1
+        self._by_caller[caller] -= 1
+        if not self._by_caller[caller]:
+            del self._by_caller[caller]
+
+
+# The largest numbers that a policy may be given over HTTP. Python callers may give any number: who
+# runs their own code can wait for it. Over HTTP a number must not occupy the server forever.
+
+WEIGHT = 1e6
+"""The limit of parameters that only weigh or scale something, and cost neither time nor memory."""
+COUNT = 10**9
+"""The limit of parameters that are compared with counts, and cost neither time nor memory."""
+CLASSIFIER = 10_000.0
+"""The limit of the parameters of classifiers of other libraries, such as trees or iterations."""
+OTHERS = 10_000.0
+"""The limit of parameters that are not listed, such as those of policies of installed packages."""
+LIMITS: dict[str, float] = {
+    # Repetitions, each of which takes time in every decision or update.
+    "alternatives": 100,
+    "candidates": 1000,
+    "climbs": 100,
+    "depth": 100,
+    "noise_steps": 100,
+    "restarts": 100,
+    "steps": 20_000,
+    "sweeps": 100,
+    # Sizes, on which memory and time depend.
+    "asked": 100,
+    "batch": 8192,
+    "bin_edges": 100,
+    "components": 64,
+    "draws": 2000,
+    "effects": 5000,
+    "features": 2000,
+    "hidden": 1024,
+    "latent": 128,
+    "levels": 100,
+    "max_enumerated_actions": 2**17,
+    "masks": 1000,
+    "points": 1000,
+    "reservoir": 10**7,
+    "rows": 20_000,
+    "window": 10**7,
+    # Numbers that are compared with counts.
+    "horizon": COUNT,
+    "minimum_rows": COUNT,
+    # Weights and scales.
+    "alpha": WEIGHT,
+    "beta": WEIGHT,
+    "confidence_scale": WEIGHT,
+    "context_length": WEIGHT,
+    "discount": 1,
+    "distribution": 1,
+    "dropout": 1,
+    "epsilon": 1,
+    "exploration": WEIGHT,
+    "failure": 1,
+    "guidance": WEIGHT,
+    "kl_weight": WEIGHT,
+    "largest_weight": WEIGHT,
+    "learning_rate": WEIGHT,
+    "leader": 1,
+    "length": WEIGHT,
+    "prior_deviation": WEIGHT,
+    "prior_variance": WEIGHT,
+    "prior_weight": WEIGHT,
+    "quantile": 1,
+    "quantiles": 1,
+    "regularization": WEIGHT,
+    "ridge": WEIGHT,
+    "scale": WEIGHT,
+    "sharpness": WEIGHT,
+    "smoothing": WEIGHT,
+    "spread": WEIGHT,
+    "step": WEIGHT,
+    "strength": WEIGHT,
+    "temperature": WEIGHT,
+    "weight": WEIGHT,
+    "weight_decay": WEIGHT,
+    "width": WEIGHT,
+}
+"""The largest size of each parameter of policies, estimators, strategies and scales of rewards, by
+name; a test asserts that no parameter is missing."""
+FREE = ("low", "high", "values")
+"""Numbers that say which rewards are possible, and cost nothing: the scale checks them itself. So
+do the weights of named rewards, which are checked with the declaration."""
+PARAMETERS = "parameters"
+"""The table with the parameters of a classifier of another library."""
+
+
+def check_parameters(declaration: Mapping[str, object]) -> None:
+    """Refuse a declaration in which a parameter of the policy or of the rewards is too large.
+
+    >>> check_parameters({"policy": {"kind": "thompson", "beta": 9}})
+    """
+    for word in ("policy", "rewards"):
+        for path, value in _numbers((word,), declaration.get(word)):
+            limit = _limit(path)
+            if limit is not None and abs(value) > limit:
+                raise InputError(
+                    f"{'.'.join(path)} is {value}, and over HTTP it may be at most {limit:,.10g}: "
+                    "give a smaller number, or declare the bandit on the server's machine, by "
+                    "submax.open"
+                )
+
+
+def _numbers(path: tuple[str, ...], value: object) -> Iterator[tuple[tuple[str, ...], float]]:
+    """All numbers in a table, each with the names that lead to it."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _numbers((*path, str(name)), one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _numbers(path, one)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path, value
+
+
+def _limit(path: tuple[str, ...]) -> float | None:
+    """The limit of the number at a path; None if it may have any size."""
+    if PARAMETERS in path:
+        return CLASSIFIER
+    if path[0] == "rewards" and (path[-1] in FREE or (len(path) == 2 and path[1] not in LIMITS)):
+        return None
+    if path[:2] == ("rewards", "weights"):
+        return None
+    return LIMITS.get(path[-1], OTHERS)

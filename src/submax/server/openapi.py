@@ -1,0 +1,136 @@
+"""The OpenAPI description of the HTTP interface, made from the operations and their types."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from submax._version import __version__
+from submax.server.access import KEY_PARAMETER
+from submax.server.api import DECIDING, OPERATING, SERVER, Operation
+from submax.server.messages import BanditName, Failure, Identifier, KeyIdentifier
+
+REFERENCE = "#/components/schemas/{name}"
+"""How the description refers to the schema of a named type."""
+SECURITY_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer"},
+    "browser-key": {"type": "apiKey", "in": "query", "name": KEY_PARAMETER},
+}
+"""The two ways to send a key: the header or, for browser keys, a query parameter."""
+TAGS = {
+    DECIDING: "What an application calls.",
+    OPERATING: "Bandits, their settings, arms, versions and results.",
+    SERVER: "Keys, the audit, and the state of the server.",
+}
+REFUSALS = {
+    "400": "Something in the request is wrong, such as a field or a parameter that is not known.",
+    "401": "A key is needed.",
+    "403": "The key does not allow this.",
+    "404": "The bandit, decision, version or key does not exist.",
+    "408": "The request was sent too slowly.",
+    "409": "Another value is stored under the same name, id or key.",
+    "413": "The body is too long.",
+    "415": "The body is not JSON.",
+    "429": "Too many requests.",
+    "431": "The path and the headers are too long.",
+    "501": "The server lacks an optional part.",
+    "503": "The server or its store cannot answer now; try again.",
+}
+"""The HTTP statuses of errors; they are described as possible answers of every operation."""
+
+
+def description(operations: Iterable[Operation]) -> dict[str, Any]:
+    """Return an OpenAPI 3.1 document of all operations but those for pages of this server."""
+    shown = [each for each in operations if not each.hidden]
+    types: list[Any] = [Failure, BanditName, Identifier, KeyIdentifier]
+    types += [each.body for each in shown if each.body is not None]
+    types += [each.answer for each in shown if each.answer is not bytes]
+    schema_of, components = _schemas(tuple(types))
+    paths: dict[str, Any] = {}
+    for each in shown:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "submax",
+            "version": __version__,
+            "description": "Bandit decisions over HTTP.",
+        },
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": SECURITY_SCHEMES},
+    }
+
+
+@cache
+def _schemas(types: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schemas of types by their names, and of the types that they refer to.
+
+    They are the same for every application of a process, and take longer than all the rest.
+    """
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    for schema in components.values():
+        for field in schema.get("properties", {}).values():
+            # Generators of clients take a field with a default of null as one that is always sent.
+            if field.get("default", 0) is None:
+                del field["default"]
+    return dict(zip(map(repr, types), schemas, strict=True)), components
+
+
+def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
+    answer = schema_of.get(repr(operation.answer), {"type": "string", "format": "binary"})
+    failure = {"application/json": {"schema": schema_of[repr(Failure)]}}
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "parameters": _parameters(operation, schema_of),
+        "responses": {
+            str(operation.status): {
+                "description": "Done.",
+                "content": {operation.media: {"schema": answer}},
+            },
+            **{
+                status: {"description": text, "content": failure}
+                for status, text in REFUSALS.items()
+            },
+        },
+        "security": _security(operation),
+    }
+    if operation.body is not None:
+        content: dict[str, Any] = {"schema": schema_of[repr(operation.body)]}
+        if operation.example is not None:
+            content["example"] = operation.example
+        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+    return described
+
+
+def _security(operation: Operation) -> list[dict[str, list[str]]]:
+    """The ways to send a key, one of which is enough; none if no key is needed."""
+    if operation.scope is None:
+        return []
+    header: dict[str, list[str]] = {"key": []}
+    return [header, {"browser-key": []}] if operation.for_pages else [header]
+
+
+def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parameters in the path, and those in the query."""
+    number = KeyIdentifier if operation.path.startswith("/keys") else Identifier
+    types = {"name": BanditName, "id": number}
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": schema_of[repr(types[name])]}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    in_query = [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": text,
+            "schema": {"type": "string"},
+        }
+        for name, text in operation.query.items()
+    ]
+    return in_path + in_query

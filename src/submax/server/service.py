@@ -1,0 +1,299 @@
+"""The bandits of one store: opening, finding, declaring, changing and deleting them."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any, TypeVar
+
+from submax.bandit import declaring
+from submax.bandit.declaring import Who
+from submax.bandit.durable import DurableBandit
+from submax.bandit.jobs import JobRunner
+from submax.bandit.names import check_bandit
+from submax.bandit.store import Store
+from submax.core.errors import InputError, NotFoundError, StoreError, one_line
+from submax.core.registry import references_user_code
+from submax.server.deciding import Deciding, DurableWrites
+from submax.server.exports import Exports
+from submax.server.keys import Keys, Sessions
+from submax.server.limits import check_parameters
+
+LOG = logging.getLogger("submax")
+FOLLOW_SECONDS = 1.0
+"""After how long a key that another process made or revoked is known here."""
+WRITE_USES_SECONDS = 60.0
+"""How often the times at which keys were used are written to the store."""
+OPENING_THREADS = 4
+"""Threads that open bandits at the start: a bandit that takes long leaves three for the others."""
+SLOW_OPENING_SECONDS = 10.0
+"""If fewer bandits than threads are left and none of them was opened for so long, the server is
+ready without them, and they are opened in the background."""
+THREADS = 32
+"""Threads for what may wait for the store, such as pages."""
+STOP_SECONDS = 1.0
+"""How long closing waits for threads; a fit that is cut off is done again by the next process."""
+PROBE_SECONDS = 2.0
+"""How long a probe may take before the store counts as unable to write."""
+FRESH_SECONDS = 1.0
+"""How long the result of a probe is used again, so many questions cost one write."""
+
+Answer = TypeVar("Answer")
+
+
+class Service:
+    """Opens every bandit of a store at the start, and later ones when they are asked for.
+
+    Code of users that a stored policy names is run only with ``trust``. Methods that are not
+    ``async`` may wait for the store; call them by ``in_thread``.
+    """
+
+    def __init__(self, store: Store, *, trust: bool = False) -> None:
+        self.store, self._trust = store, trust
+        self.keys = Keys(store)
+        self.sessions = Sessions(store, self.keys)
+        self.writes, self.jobs = DurableWrites(), JobRunner()
+        self.exports = Exports(store)
+        self.probe = WriteProbe(self)
+        self.ready = False
+        self._bandits: dict[str, DurableBandit] = {}
+        self._deciding: dict[str, Deciding] = {}
+        self._lock, self._locks = Lock(), dict[str, Lock]()
+        self._opening: dict[str, None] = {}
+        self._threads = ThreadPoolExecutor(THREADS, "submax-server")
+        self._stopping = Event()
+        self._closed = False
+
+    async def in_thread(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Call a function that may take long, without delaying decisions."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, function, *arguments)
+
+    # The start and the end
+
+    def start(self) -> None:
+        """Open all bandits; one that cannot be opened is logged, and the others serve."""
+        Thread(target=self._follow_keys, name="submax-keys", daemon=True).start()
+        self._opening = dict.fromkeys(self.names())
+        names = SimpleQueue[str]()
+        for name in self._opening:
+            names.put(name)
+        threads = [
+            Thread(target=self._open_all, args=[names], name=f"submax-open-{number}", daemon=True)
+            for number in range(min(OPENING_THREADS, len(self._opening)))
+        ]
+        for thread in threads:
+            thread.start()
+        self._wait_until_opened(threads)
+        self.ready = not self._stopping.is_set()
+
+    def _open_all(self, names: "SimpleQueue[str]") -> None:
+        """Open bandits until all are open, or being opened by another thread."""
+        while not self._stopping.is_set():
+            try:
+                name = names.get_nowait()
+            except Empty:
+                return
+            try:
+                self._open(name)
+            except Exception as error:
+                LOG.error("the bandit %s cannot be opened: %s", name, error)
+            del self._opening[name]
+
+    def _wait_until_opened(self, threads: list[Thread]) -> None:
+        """Wait until all bandits are open, or only a few that take long are not."""
+        since = time.monotonic()
+        left = len(self._opening)
+        for thread in threads:
+            while thread.is_alive() and not self._stopping.is_set():
+                thread.join(0.01)
+                if len(self._opening) < left:
+                    since, left = time.monotonic(), len(self._opening)
+                if left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
+                    LOG.warning("opened later, because it takes long: %s", ", ".join(self._opening))
+                    return
+
+    def _follow_keys(self) -> None:
+        written = time.monotonic()
+        while not self._stopping.wait(FOLLOW_SECONDS):
+            try:
+                self.keys.follow()
+                if time.monotonic() - written > WRITE_USES_SECONDS:
+                    written = time.monotonic()
+                    self.keys.write_uses()
+            except Exception as error:
+                LOG.warning("the keys could not be read or written: %s", one_line(error))
+
+    def close(self) -> None:
+        """Stop everything, and close the store; a second call does nothing."""
+        self.ready = False
+        self._stopping.set()
+        if self._closed:
+            return
+        self._closed = True
+        self.jobs.close()
+        self.exports.close()
+        stopping = Thread(target=self._stop_all, daemon=True)
+        stopping.start()
+        stopping.join(STOP_SECONDS)
+        if stopping.is_alive():
+            LOG.warning("a fit did not end in time and is cut off: the next process fits again")
+        try:
+            self.keys.write_uses()
+        except StoreError as error:
+            LOG.warning("the last uses of keys were not written: %s", error)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.store.close()
+
+    def _stop_all(self) -> None:
+        for bandit in list(self._bandits.values()):
+            bandit.stop()
+
+    def stop(self) -> None:
+        """Open no more bandits."""
+        self._stopping.set()
+
+    # Bandits
+
+    def names(self) -> list[str]:
+        """The names of all bandits in the store."""
+        return declaring.bandit_names(self.store)
+
+    def opened(self) -> list[DurableBandit]:
+        """The bandits that are open, by name."""
+        bandits = sorted(self._bandits.items())
+        return [bandit for _, bandit in bandits if not bandit.deleted]
+
+    def get(self, name: str) -> DurableBandit | None:
+        """The bandit of this name if it is open."""
+        bandit = self._bandits.get(name)
+        return None if bandit is None or bandit.deleted else bandit
+
+    def find(self, name: str) -> DurableBandit:
+        """The bandit of this name; one that another process has declared is opened now."""
+        bandit = self.get(name)
+        if bandit is not None:
+            return bandit
+        check_bandit(name)
+        if name in self._opening:
+            raise StoreError(
+                f"the bandit {name!r} is being opened, which takes long: try again later"
+            )
+        self._drop(name)
+        if declaring.find_bandit(self.store, name) is None:
+            raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
+        return self._open(name)
+
+    def deciding(self, bandit: DurableBandit) -> Deciding:
+        """Makes the decisions of a bandit, within a deadline."""
+        deciding = self._deciding.get(bandit.name)
+        if deciding is None or deciding.bandit is not bandit:
+            deciding = self._deciding[bandit.name] = Deciding(bandit, self.writes)
+        return deciding
+
+    def create(self, name: str, declaration: Mapping[str, Any], *, who: Who) -> DurableBandit:
+        """Declare and open a new bandit; a name that exists is refused."""
+        _check_over_http(declaration)
+        declaring.declare(self.store, name, declaration, new=True, who=who)
+        return self._open(name)
+
+    def change(self, bandit: DurableBandit, changes: Mapping[str, Any], *, who: Who) -> None:
+        """Change settings of a bandit, all or none."""
+        _check_over_http(changes)
+        bandit.set_by(who, changes)
+
+    def delete(self, name: str, *, who: Who) -> None:
+        """Delete a bandit with its decisions; one that cannot be opened is deleted, too."""
+        check_bandit(name)
+        bandit = self.get(name)
+        declaring.delete_bandit(self.store, name, who=who)
+        if bandit is not None:
+            bandit.follow()
+        self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Forget a bandit that was deleted, here or by another process."""
+        with self._lock:
+            bandit, _ = self._bandits.pop(name, None), self._deciding.pop(name, None)
+        if bandit is not None:
+            # In a thread: a fit under way may take long.
+            Thread(target=bandit.stop, daemon=True).start()
+
+    def _open(self, name: str) -> DurableBandit:
+        # No decision should wait for this import.
+        import scipy.special  # noqa: F401 - policies use it when they first decide
+
+        # One lock for each name: a bandit that takes long to open must not stop the others.
+        with self._lock:
+            lock = self._locks.setdefault(name, Lock())
+        with lock:
+            bandit = self.get(name)
+            if bandit is None:
+                bandit = DurableBandit(self.store, name, trust=self._trust, jobs=self.jobs)
+                self._bandits[name] = bandit
+            return bandit
+
+
+def _check_over_http(declaration: Mapping[str, Any]) -> None:
+    """Refuse code, and parameters that would occupy the server for long."""
+    if references_user_code(declaration.get("policy")):
+        raise InputError(
+            "a policy from a file is code, and over HTTP only built-in policies are allowed: "
+            "declare the bandit on the server's machine, by submax.open",
+            parameter="policy",
+        )
+    check_parameters(declaration)
+
+
+class WriteProbe:
+    """Finds out whether the store can write, by at most one write at a time."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._running: asyncio.Task[None] | None = None
+        self._error: StoreError | None = None
+        self._ended = -FRESH_SECONDS
+
+    async def check(self) -> None:
+        """Return if the store can write; raise a ``StoreError`` that says why it cannot."""
+        if self._running is None and time.monotonic() - self._ended >= FRESH_SECONDS:
+            self._running = asyncio.ensure_future(self._probe())
+        if self._running is not None:
+            try:
+                await asyncio.wait_for(asyncio.shield(self._running), PROBE_SECONDS)
+            except TimeoutError as error:
+                raise StoreError(
+                    f"the store has not written anything within {PROBE_SECONDS:g} seconds: see "
+                    "that its disk or its database works; this is checked again at each request"
+                ) from error
+        if self._error is not None:
+            raise StoreError(str(self._error), code=self._error.code)
+
+    async def _probe(self) -> None:
+        # A thread of its own: those of pages may all be waiting for the same store.
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def finish(error: StoreError | None) -> None:
+            self._error = error
+            if not done.done():
+                done.set_result(None)
+
+        def run() -> None:
+            error = None
+            try:
+                self._service.store.check_writable()
+            except StoreError as raised:
+                error = raised
+            except Exception as raised:
+                error = StoreError(f"the store cannot write: {one_line(raised)}")
+            loop.call_soon_threadsafe(finish, error)
+
+        Thread(target=run, name="submax-probe", daemon=True).start()
+        try:
+            await done
+        finally:
+            self._ended, self._running = time.monotonic(), None
