@@ -515,3 +515,27 @@ def test_the_history_of_lift_is_thinned():
     times = np.array([one.at for one in history.points])
     assert set(np.diff(times)) <= {0.0, float(history.seconds)}
     assert times[-1] >= 60 * 2000 - history.seconds
+
+
+@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
+def test_what_has_happened_lately_is_summed_by_the_minute(opened, clock):
+    rails = {"holdout": 0.2, "baseline": "A"}
+    bandit = opened(guard_rails=rails, context={"device": ["phone", "desk"]}, policy="rcp-adaptive")
+    for number in range(5):
+        clock.now = 1_000_000.0 + 60.0 * number
+        made = bandit.decide_many([{"context": {"device": "desk"}}] * 30)
+        bandit.reward_many([{"id": one.id, "value": 1.0} for one in made])
+    clock.now += WAIT
+    since, cells = bandit.read.recent(60)
+    assert since < 1_000_000.0 + 180.0
+    newest = [cell for cell in cells if cell.at > since]
+    assert sum(cell.sums.decisions for cell in newest) == 60
+    assert sum(cell.sums.reward for cell in newest) == 60
+    assert {cell.at % 60 for cell in cells} == {0.0}
+    held_out = sum(
+        cell.sums.decisions for cell in bandit.read.recent()[1] if cell.part == "holdout"
+    )
+    assert 0 < held_out < 150
+    # Segments are what the bandit shows, so held-out decisions are not among them.
+    (segment,) = bandit.read.segments("device")
+    assert (segment.values, segment.decisions) == (("desk",), 150 - held_out)

@@ -158,9 +158,20 @@ class Fold:
     """
 
     def __init__(
-        self, store: Store, declared: DeclaredBandit, progress: "tuple[float, float, bytes] | None"
+        self,
+        store: Store,
+        declared: DeclaredBandit,
+        progress: "tuple[float, float, bytes] | None",
+        step: int = HOUR,
+        *,
+        with_groups: bool = True,
     ) -> None:
-        self._store, self._declared = store, declared
+        """``step`` is the length of an interval in seconds; that of the table is an hour.
+
+        Without groups, the lift is left out.
+        """
+        self._store, self._declared, self._step = store, declared, step
+        self._with_groups = with_groups
         self.settings, self.menu = declared.settings, declared.menu
         self.sums: dict[Key, Floats] = {}
         self._names: dict[str, tuple[str, ...]] = {}
@@ -176,7 +187,7 @@ class Fold:
     def copy(self) -> "Fold":
         """A copy that can be advanced by itself."""
         state = msgspec.msgpack.encode(self.state)
-        found = Fold(self._store, self._declared, (self.decided, self.matured, state))
+        found = Fold(self._store, self._declared, (self.decided, self.matured, state), self._step)
         found.sums = dict(self.sums)
         return found
 
@@ -211,7 +222,7 @@ class Fold:
                 known = self.state.smallest
                 self.state.smallest = least if known is None else min(least, known)
             ones = np.ones(len(rows))
-            self._add_choices(_hours(at), action, part, [ones])
+            self._add_choices(self._intervals(at), action, part, [ones])
             self._add("version", "", np.array(version), [""] * len(rows), part, [ones])
 
     def _add_rewards(self, until: float) -> None:
@@ -257,7 +268,7 @@ class Fold:
             (known & matured.rewarded).astype(np.float64), reward, reward**2, weight, weight**2,
             weighted, weight * weighted, weighted**2,
         ]  # fmt: skip
-        self._add_choices(_hours(at), action, part, columns)
+        self._add_choices(self._intervals(at), action, part, columns)
         self._add("version", "", np.array(version), nothing, part, columns)
         self._compare(matured, known)
 
@@ -266,7 +277,7 @@ class Fold:
         columns = ("assigned_since", "assignment", "holdout_share", "control_share", "unit")
         since, group, holdout, control, unit = map(matured.column, columns)
         which = [place for place in np.flatnonzero(known).tolist() if group[place] is not None]
-        if not which:
+        if not which or not self._with_groups:
             return
         groups = np.array(
             [
@@ -316,6 +327,9 @@ class Fold:
             # Every action with a real-valued part is another one.
             self._names.clear()
 
+    def _intervals(self, at: Sequence[float]) -> Integers:
+        return (np.array(at) // self._step).astype(np.int64)
+
     def _add(
         self,
         kind: str,
@@ -342,10 +356,6 @@ class Fold:
 
 def _parts(group: Sequence[str | None], paused: Sequence[Any]) -> list[str]:
     return [PAUSED if stopped else one or "" for one, stopped in zip(group, paused, strict=True)]
-
-
-def _hours(at: Sequence[float]) -> Integers:
-    return (np.array(at) // HOUR).astype(np.int64)
 
 
 def delay_bins(delay: Floats) -> Integers:
@@ -789,6 +799,31 @@ class BanditReader:
             for key, sums in sorted(found.items())
         ]
 
+    def recent(
+        self, decisions: int = SEGMENT_DECISIONS, *, step: int = 60, slot: str = ""
+    ) -> tuple[float, list[Cell]]:
+        """The time of the newest of so many decisions, and sums of what has happened since.
+
+        Decisions count when they were made, and rewards when the decision matured; both are in the
+        interval in which the decision was made. Intervals have ``step`` seconds. Without a
+        ``slot``, choices of several slots are taken together.
+        """
+        n = self.declared.n
+        found = self.store.select(
+            "select at from decision where bandit = :bandit order by at desc limit 1 offset :count",
+            bandit=n,
+            count=decisions,
+        )
+        since = float(found[0][0]) if found else -1.0
+        state = msgspec.msgpack.encode(ProgressState(GroupComparisons.of(self.settings).by_group))
+        fold = Fold(self.store, self.declared, (since, since, state), step, with_groups=False)
+        fold.advance(self.store.now(n))
+        return since, [
+            Cell(float(interval * step), choice, part, Sums(*sums.tolist()))
+            for (kind, interval, name, choice, part), sums in sorted(fold.sums.items())
+            if kind == "hour" and name == slot
+        ]
+
     def by_version(self) -> dict[int, Sums]:
         """The sums of the decisions of each version, without those that are held out."""
         found = self._sums("version", ["bucket", "part"])
@@ -970,7 +1005,8 @@ class BanditReader:
     ) -> list[Segment]:
         """What was chosen for which contexts, and with what result, by one field or two crossed.
 
-        Numbers are divided into fifths. Of all decisions that have matured the newest are taken.
+        Numbers are divided into fifths. Of all decisions that have matured the newest are taken,
+        without those that were held out, or made while the bandit was paused.
         """
         context = self.settings.context
         fields = [first] if second is None else [first, second]
@@ -984,15 +1020,17 @@ class BanditReader:
         action: list[str] = []
         columns: list[Floats] = []
         for matured in self.newest_matured(decisions):
+            parts = _parts(matured.column("assignment"), matured.column("paused"))
+            kept = [place for place, part in enumerate(parts) if part not in (HOLDOUT, PAUSED)]
             known = (matured.status != NEVER_ACTIVATED) & ~np.isnan(matured.reward)
             reward = np.where(known, matured.reward, 0.0)
-            columns.append(
-                np.stack([np.ones(len(known)), known, known & matured.rewarded, reward, reward**2])
-            )
+            sums = [np.ones(len(known)), known, known & matured.rewarded, reward, reward**2]
+            columns.append(np.stack(sums)[:, kept])
+            context_texts, actions = matured.column("context"), matured.column("action")
             contexts += msgspec.json.decode(
-                f"[{','.join(one or '{}' for one in matured.column('context'))}]"
+                f"[{','.join(context_texts[place] or '{}' for place in kept)}]"
             )
-            action += matured.column("action")
+            action += [actions[place] for place in kept]
         if not contexts:
             return []
         labels = [self._labels(name, [one.get(name) for one in contexts]) for name in fields]
@@ -1165,7 +1203,9 @@ class BanditReader:
             if part not in (HOLDOUT, PAUSED):
                 by_arm.setdefault(choice, []).append((hour, float(sums[1]), float(sums[3])))
         totals = {arm: np.sum(rows, axis=0)[1:] for arm, rows in by_arm.items()}
-        rates = {arm: reward / known for arm, (known, reward) in totals.items() if reward > 0}
+        rates = {
+            arm: float(reward / known) for arm, (known, reward) in totals.items() if reward > 0
+        }
         choices = self.menu.slots[0].choices
         for choice in choices:
             name, rows = choice.name, by_arm.get(choice.name, [])
