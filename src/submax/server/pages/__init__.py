@@ -1,0 +1,1 @@
+"""The dashboard: what each page shows of a bandit, and how it is rendered."""

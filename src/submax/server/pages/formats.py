@@ -1,0 +1,193 @@
+"""Numbers and times as people read them; every template uses these."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from submax.schema.names import Action
+
+NOTHING = "–"
+"""Shown where there is no number."""
+ROUNDING = 1e-12
+"""Smaller numbers are errors of rounding."""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with so many significant digits, and commas between thousands.
+
+    >>> number(1234567), number(0.012345), number(2.0), number(None), number(12345.678)
+    ('1,234,567', '0.0123', '2', '–', '12,346')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if abs(value) < ROUNDING:
+        return "0"
+    if value == int(value) or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    if abs(value) < 10 ** -(digits + 2):
+        return f"{value:.{digits - 1}e}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{places}f}".rstrip("0").rstrip(".")
+
+
+def percent(value: float | None, digits: int = 3) -> str:
+    """A share in percent.
+
+    >>> percent(0.12345), percent(1.0), percent(0.00012), percent(None)
+    ('12.3 %', '100 %', '0.012 %', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return f"{number(100 * value, digits)} %"
+
+
+def interval(low: float | None, high: float | None, unit: str = "number") -> str:
+    """The two ends of an interval, with as many places as its width deserves.
+
+    If the ``unit`` is percent, they are shares.
+
+    >>> interval(0.012, 0.034), interval(0.0918, 0.21), interval(None, 1.0)
+    ('0.012 to 0.034', '0.09 to 0.21', '–')
+    >>> interval(0.0918, 0.21, "percent"), interval(-0.4, 12.0), interval(2.0, 2.0)
+    ('9 to 21 %', '0 to 12', '2 to 2')
+    """
+    if low is None or high is None or not math.isfinite(high - low):
+        return NOTHING
+    scale, end = (100, " %") if unit == "percent" else (1, "")
+    low, high = scale * low, scale * high
+    places = _places(high - low)
+    if places > 6:
+        return f"{number(low)} to {number(high)}{end}"
+    # Adding 0 makes 0 of −0.
+    return f"{round(low, places) + 0.0:,.{places}f} to {round(high, places) + 0.0:,.{places}f}{end}"
+
+
+def uncertain(value: float | None, error: float | None, unit: str = "number") -> str:
+    """A mean with its standard error, with as many places as the error deserves.
+
+    >>> uncertain(0.2537, 0.0419), uncertain(0.2537, 0.0419, "percent"), uncertain(0.25, None)
+    ('0.254 ± 0.042', '25.4 ± 4.2 %', '0.25')
+    """
+    if value is None or error is None or not 0 < error < math.inf:
+        return reward(value, unit)
+    scale, end = (100, " %") if unit == "percent" else (1, "")
+    places = _places(scale * error)
+    return f"{scale * value:,.{places}f} ± {scale * error:,.{places}f}{end}"
+
+
+def reward(value: float | None, unit: str = "number") -> str:
+    """A mean reward: in percent, if the unit says so, because rewards are 0 or 1.
+
+    >>> reward(0.2537, "percent"), reward(0.2537)
+    ('25.4 %', '0.254')
+    """
+    return percent(value) if unit == "percent" else number(value)
+
+
+def _places(size: float) -> int:
+    """The decimal places with which a number of this size has two significant digits."""
+    return max(0, 1 - math.floor(math.log10(size))) if size > 0 else 0
+
+
+def duration(seconds: float | None, digits: int = 3) -> str:
+    """A time span in the unit in which it is short.
+
+    >>> duration(0.25), duration(90), duration(7200), duration(3 * 86400), duration(None)
+    ('0.25 s', '1.5 min', '2 h', '3 days', '–')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    for length, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if abs(seconds) >= length:
+            return f"{number(seconds / length, digits)} {unit}"
+    return f"{number(seconds, digits)} s"
+
+
+def points(low: float | None, high: float | None, unit: str = "number") -> str:
+    """The ends of an interval of a difference, in percentage points if rewards are 0 or 1.
+
+    >>> points(-0.01, 0.052, "percent"), points(0.5, 1.5), points(None, None)
+    ('-1.0 to +5.2 points', '+0.5 to +1.5', '–')
+    """
+    if low is None or high is None or not math.isfinite(high - low):
+        return NOTHING
+    scale, end = (100, " points") if unit == "percent" else (1, "")
+    places = min(_places(scale * (high - low)), 6)
+    # Adding 0 makes 0 of −0.
+    ends = [round(scale * one, places) + 0.0 for one in (low, high)]
+    return " to ".join(f"{one:+,.{places}f}" if one else "0" for one in ends) + end
+
+
+def machine_time(seconds: float) -> str:
+    """A time in the form of ISO 8601, which the browser shows in the viewer's zone.
+
+    >>> machine_time(0.0)
+    '1970-01-01T00:00:00Z'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence: with a capital letter at its beginning and a full stop at its end.
+
+    >>> sentence("the mean reward has fallen"), sentence("Is it held?")
+    ('The mean reward has fallen.', 'Is it held?')
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+FORMATS = {
+    "number": number,
+    "percent": percent,
+    "reward": reward,
+    "duration": duration,
+    "machine_time": machine_time,
+    "sentence": sentence,
+}
+"""The filters of the templates, by name."""
+
+
+def action_text(action: Action) -> str:
+    """An action in one line.
+
+    >>> action_text("A"), action_text({"title": "A", "price": 2.5})
+    ('A', 'title A, price 2.5')
+    """
+    if isinstance(action, str):
+        return action
+    parts = (
+        f"{slot} {part if isinstance(part, str) else number(part)}" for slot, part in action.items()
+    )
+    return ", ".join(parts)
+
+
+def chart_rows(at: Sequence[float], lines: Sequence[Any], unit: str) -> Markup:
+    """The rows of the table under a chart: the time, and the values and bands of each line.
+
+    A macro of a template would take ten times as long for thousands of cells. There are only
+    numbers, so nothing has to be escaped.
+    """
+    columns = [
+        [_cell(one, unit) for one in column]
+        for line in lines
+        for column in (line.values, line.low, line.high)
+        if column is not None
+    ]
+    rows = [
+        f'<tr><th scope="row" data-value="{time:.10g}">{_time(time)}</th>{"".join(cells)}</tr>'
+        for time, *cells in zip(at, *columns, strict=True)
+    ]
+    return Markup("\n".join(rows))
+
+
+def _cell(value: float | None, unit: str) -> str:
+    exact = "" if value is None else f"{value:.6g}"
+    return f'<td data-value="{exact}">{reward(value, unit)}</td>'
+
+
+def _time(at: float) -> str:
+    text = machine_time(at)
+    return f'<time datetime="{text}">{text}</time>'

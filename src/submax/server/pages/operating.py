@@ -1,0 +1,304 @@
+"""Health, settings, versions and the audit of a bandit, and the forms that change them."""
+
+import math
+import typing
+from typing import Any, Literal
+
+import msgspec
+
+from submax.bandit.decision import LiftReport
+from submax.bandit.declaring import AuditLine
+from submax.bandit.durable import DurableBandit
+from submax.bandit.reading import HOLDOUT, PAUSED, ArmDelay, Condition, EarlyReward
+from submax.bandit.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
+from submax.schema.actions import ActionSpec
+from submax.server.pages.charts import added
+from submax.server.pages.overview import alerts, lift_of, unit_of
+
+Kind = Literal["number", "text", "choice", "flag", "value"]
+MOST_OPTIONS = 100
+"""Arms in a list to choose from; of more, the name is typed."""
+MOST_VERSIONS = 200
+"""Versions on one page, the newest."""
+COUNTS = {
+    "decisions": "decisions",
+    "learned": "learned from",
+    "by default": "of these without a reward",
+    "held out": "held out",
+    "rewards": "rewards",
+    "late rewards": "late rewards",
+    "orphans": "rewards without a decision",
+    "dropped from quarantine": "rewards dropped from quarantine",
+    "never activated": "never activated",
+    "without reward": "not learned from, without a reward",
+    "paused": "made while paused",
+}
+"""How pages call the counts of a bandit."""
+
+
+class HealthPage(msgspec.Struct, frozen=True):
+    """Whether a bandit works as it should.
+
+    ``histogram`` are shortest and longest delay of a bin with a count. ``wait`` are the seconds
+    after which a reward is late, None if no reward is.
+    """
+
+    name: str
+    conditions: list[Condition]
+    alerts: list[str]
+    counts: dict[str, int]
+    pending: int
+    histogram: list[tuple[float, float | None, int]]
+    delays: list[ArmDelay]
+    wait: float | None
+    smallest: float | None
+    effective: float | None
+    failures: dict[str, int]
+    quarantined: list[EarlyReward]
+    lift: list[LiftReport]
+
+
+def health(bandit: DurableBandit) -> HealthPage:
+    """Whether a bandit works as it should."""
+    reader, counts, conditions = bandit.read, bandit.counts(), bandit.conditions()
+    own = added(sums for part, sums in reader.totals().items() if part not in (HOLDOUT, PAUSED))
+    wait = bandit.settings.longest_wait
+    return HealthPage(
+        bandit.name,
+        conditions,
+        alerts(bandit, [])[: 100 - len(conditions)],
+        {text: counts[name] for name, text in COUNTS.items() if counts.get(name)},
+        counts["decisions"] - counts["matured"],
+        [
+            (low, high if math.isfinite(high) else None, count)
+            for low, high, count in reader.delay_histogram()
+        ],
+        reader.delays()[:MOST_OPTIONS],
+        wait if math.isfinite(wait) else None,
+        reader.smallest_propensity(),
+        own.effective,
+        bandit.failures,
+        reader.early_rewards(20),
+        lift_of(bandit),
+    )
+
+
+class SettingField(msgspec.Struct, frozen=True):
+    """One field of the form of settings.
+
+    ``name`` is its key in the request, with a point between a table and what is in it. The
+    ``kind`` is `number`, `text`, `choice` among the ``options``, `flag`, or `value`: a name, a
+    number or JSON. An empty field stands for null, the default. ``consequence`` is what a change
+    does beyond the setting itself, which is said before it is sent.
+    """
+
+    name: str
+    label: str
+    about: str
+    kind: Kind
+    value: str
+    options: list[str] = []
+    consequence: str = ""
+
+
+class SettingGroup(msgspec.Struct, frozen=True):
+    """Fields under one heading."""
+
+    title: str
+    fields: list[SettingField]
+
+
+class VersionRow(msgspec.Struct, frozen=True):
+    """A version: what it learned from, and what was decided and earned with it.
+
+    ``error`` is the standard error of ``mean``; ``kept``: its model is in the store still.
+    """
+
+    version: int
+    at: float
+    policy: str
+    rows: int
+    base: int
+    decisions: int
+    mean: float | None
+    error: float | None
+    deciding: bool
+    kept: bool
+
+
+class SettingsPage(msgspec.Struct, frozen=True):
+    """What is declared of a bandit, how it can be changed, its versions, and who changed what.
+
+    ``fixed`` are the settings that cannot change once the bandit decides.
+    """
+
+    name: str
+    unit: str
+    status: str
+    groups: list[SettingGroup]
+    fixed: dict[str, Any]
+    settings: dict[str, Any]
+    deciding: int
+    held: bool
+    total: int
+    versions: list[VersionRow]
+    changes: list[AuditLine]
+
+
+def settings_page(bandit: DurableBandit) -> SettingsPage:
+    """What is declared of a bandit, and how it can be changed."""
+    settings = bandit.settings
+    table: dict[str, Any] = msgspec.to_builtins(settings)
+    versions = bandit.versions()[::-1]
+    sums = bandit.read.by_version()
+    rows = []
+    for one in versions[:MOST_VERSIONS]:
+        of = sums.get(one.version)
+        rows.append(
+            VersionRow(
+                one.version,
+                one.at,
+                one.policy if isinstance(one.policy, str) else str(one.policy.get("kind", "")),
+                one.rows,
+                one.base,
+                round(of.decisions) if of else 0,
+                of.mean if of else None,
+                of.standard_error if of else None,
+                one.version == bandit.version,
+                one.kept,
+            )
+        )
+    return SettingsPage(
+        bandit.name,
+        unit_of(bandit),
+        settings.status,
+        setting_groups(settings, bandit.menu),
+        {name: table[name] for name in FIXED if name not in MEMORY_ONLY},
+        table,
+        bandit.version,
+        bandit.held,
+        len(versions),
+        rows,
+        bandit.audit(20),
+    )
+
+
+AGAIN = "Lift and sample ratio begin again from zero."
+
+
+def setting_groups(settings: Settings, menu: ActionSpec) -> list[SettingGroup]:
+    """All fields for the settings that may change at any time, under headings."""
+    rails, alarms = settings.guard_rails, settings.alarms
+    learning = [
+        SettingField(
+            "policy", "policy",
+            "A name such as rcp-adaptive, or a table in JSON with a kind. The policy is tested "
+            "before it is used.",
+            "value", _text(settings.policy), [],
+            "The next version is fitted by the new policy, from all matured decisions.",
+        ),
+        *(
+            _plain(name, label, settings)
+            for name, label in (
+                ("reward_wait", "reward wait (seconds)"),
+                ("refit_rows", "refit after (decisions)"),
+                ("refit_seconds", "refit after (seconds)"),
+                ("sticky", "a unit keeps its action"),
+                ("seed", "seed"),
+                ("keep_versions", "versions kept"),
+                ("archive_after", "archive after (seconds)"),
+            )
+            if name in SETTING_TYPES and name not in FIXED
+        ),
+    ]  # fmt: skip
+    groups = [
+        _action("holdout", rails.holdout, "baseline", rails.baseline, menu),
+        _action("control_share", rails.control_share, "control", rails.control, menu),
+    ]
+    return [
+        SettingGroup("Learning", learning),
+        SettingGroup(
+            "Guard rails",
+            [
+                SettingField(
+                    "guard_rails.minimum", "minimum",
+                    "The least probability of every eligible action, so none is forgotten.",
+                    "number", _text(rails.minimum),
+                ),
+                *groups[0],
+                *groups[1],
+                SettingField(
+                    "guard_rails.burn_in", "burn-in", "The first N decisions are random.",
+                    "number", _text(rails.burn_in),
+                ),
+                SettingField(
+                    "guard_rails.aa_test", "A/A test",
+                    "The policy decides for the holdout too: every difference is then an error.",
+                    "flag", "true" if rails.aa_test else "", [], AGAIN,
+                ),
+            ],
+        ),
+        SettingGroup(
+            "Alarms",
+            [
+                SettingField(
+                    "alarms.false_alarms", "false alarms",
+                    "The largest chance of a false alarm within 100,000 decisions.",
+                    "number", _text(alarms.false_alarms),
+                ),
+                SettingField(
+                    "alarms.smallest_propensity", "smallest propensity",
+                    "A decision with a smaller probability is an alarm. 0: none is.",
+                    "number", _text(alarms.smallest_propensity),
+                ),
+            ],
+        ),
+    ]  # fmt: skip
+
+
+def _plain(name: str, label: str, settings: Settings) -> SettingField:
+    kind: Kind = "value" if name == "sticky" else "number"
+    return SettingField(name, label, _about(name), kind, _text(getattr(settings, name)))
+
+
+def _action(
+    share: str, value: float, name: str, action: Any, menu: ActionSpec
+) -> tuple[SettingField, SettingField]:
+    """The fields of a share and of its action: from a list if there are plain arms, else JSON."""
+    words = {
+        "holdout": "This share of the decisions gets the baseline, to measure the gain.",
+        "control_share": "The control gets exactly this share of the decisions.",
+    }
+    arms = (
+        [one.name for one in menu.slots[0].choices if one.status != "retired"] if menu.plain else []
+    )
+    kind: Kind = "value"
+    if menu.plain:
+        kind = "choice" if len(arms) <= MOST_OPTIONS else "text"
+    label = "control share" if share == "control_share" else share
+    return (
+        SettingField(
+            f"guard_rails.{share}", label, words[share] + " Set both or neither.",
+            "number", _text(value), [], AGAIN,
+        ),
+        SettingField(
+            f"guard_rails.{name}", "baseline action" if name == "baseline" else name, "",
+            kind, _text(action), ["", *arms] if kind == "choice" else [], AGAIN,
+        ),
+    )  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    whole = isinstance(value, float) and value.is_integer()
+    return msgspec.json.encode(int(value) if whole else value).decode()
+
+
+def _about(name: str) -> str:
+    """The description of a setting, as it is declared."""
+    for hint in (SETTING_TYPES[name], *typing.get_args(SETTING_TYPES[name])):
+        for meta in getattr(hint, "__metadata__", ()):
+            if isinstance(meta, msgspec.Meta) and meta.description:
+                return meta.description
+    return ""
