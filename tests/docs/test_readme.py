@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 from submax.cli import main
 
@@ -69,17 +71,17 @@ def test_the_ratios_of_the_default_are_said_alike():
     assert f"{ahead} of 27, {decided} of them by more than two standard errors" in page
 
 
-def test_links_of_the_readme_are_absolute_and_lead_into_the_repository():
+def test_links_of_the_readme_become_absolute_in_distributions():
     """A package index shows the README without the files beside it."""
-    links = re.findall(r"\]\(([^)]+)\)", README)
-    assert len(links) > 10
-    for link in links:
-        place = re.fullmatch(
-            r"https://(github\.com/submax/submax/blob|raw\.githubusercontent\.com/submax/submax)/main/(.+)",
-            link,
-        )
-        assert place is not None, link
-        assert (ROOT / place[2]).exists(), link
+    metadata = ProjectMetadata(str(ROOT), PluginManager())
+    shown = metadata.core.readme
+    written = re.findall(r"\]\(([^)#]+)", README)
+    links = re.findall(r"\]\(([^)]+)\)", shown)
+    assert len(links) == len(written) > 10
+    for link, path in zip(links, written, strict=True):
+        assert (ROOT / path).exists(), path
+        assert re.fullmatch(r"https://.+/main/" + re.escape(path), link), link
+    assert "![The dashboard: what each arm earns](https://raw." in shown
 
 
 @pytest.mark.slow
