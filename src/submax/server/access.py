@@ -272,7 +272,7 @@ class Access:
                 "without keys the server answers only requests to 127.0.0.1 and localhost: make a "
                 "key by submax keys add",
             )
-        if scope.get("http_version") == "1.0" or any(name in headers for name in FORWARDED):
+        if scope["http_version"] in ("1", "1.0") or any(name in headers for name in FORWARDED):
             raise RefusedError(
                 403,
                 "this request was forwarded by a proxy, and without keys everybody could do "

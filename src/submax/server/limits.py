@@ -74,6 +74,7 @@ class Bodies:
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > LONGEST_LENGTH or int(length) > most):
             raise _too_large(most)
+        known = int(length) if length.isdecimal() else -1
         parts: list[bytes] = []
         size = 0
         try:
@@ -85,9 +86,9 @@ class Bodies:
                             400, "the request broke off before its end: send it again"
                         )
                     part = message.get("body", b"")
-                    if not message.get("more_body", False):
-                        if size + len(part) > most:
-                            raise _too_large(most)
+                    # The end of a body of a known length need not be waited for.
+                    ends = not message.get("more_body", False) or len(part) == known - size
+                    if ends and size + len(part) <= most:
                         return b"".join([*parts, part]) if parts else part
                     size += len(part)
                     self._bytes += len(part)

@@ -1,0 +1,239 @@
+"""Starts the server in this process, and stops it in order.
+
+Granian's embedded server runs in the event loop of this process: one process holds the lock of the
+store, so killing it leaves no other behind, and whatever fails at the start reaches the terminal.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from threading import Event, Thread
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from submax.bandit import declaring
+from submax.bandit.declaration import new_settings
+from submax.bandit.durable import default_name, is_new_file
+from submax.bandit.store import open_store
+from submax.core.checks import positive
+from submax.core.errors import InputError
+from submax.core.optional import require_extra
+from submax.schema.trained_policy import TrainedPolicy
+from submax.server.access import is_loopback
+from submax.server.app import App
+from submax.server.observing import Telemetry, set_up_log
+from submax.server.options import ServeOptions, misspelt_variables
+from submax.server.service import Service
+
+LOG = logging.getLogger("submax")
+GRACE_SECONDS = 4.0
+"""How long requests under way may still take after the server was asked to stop."""
+ENDING_SECONDS = 6.5
+"""How long the process may take to end in order after SIGTERM: four seconds for requests under way,
+one for a fit, and the rest for files. Service managers such as Docker kill after 10 seconds."""
+BACKLOG = 2048
+"""Connections that wait to be accepted, so a burst of clients is not refused."""
+HEAD_SECONDS = 10.0
+"""How long a client may take to send the head of a request."""
+HEAD_BYTES = 65_536
+"""Bytes of the head of a request; a longer one is answered with 431."""
+MAX_CONNECTIONS = 8192
+"""Open connections, idle ones too; further ones wait until one ends."""
+RESERVED_FILES = 100
+"""Files and sockets that the process opens beside connections: the store, exports, libraries."""
+
+
+def serve(options: ServeOptions) -> None:
+    """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
+
+    Then no new requests are accepted, those under way are finished and written, and the process
+    ends. With ``trust`` the class of a policy may be in a file of the user's own, which is run.
+    """
+    if not 0 <= options.port <= 65_535:
+        raise InputError(
+            f"the port {options.port} does not exist: give a number from 0 to 65535; 0 takes a "
+            "free one",
+            parameter="port",
+        )
+    positive("rate", options.rate)
+    if options.telemetry:
+        require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
+    learned = options.learned
+    policy = None if learned is None else TrainedPolicy.read(learned, trust=options.trust)
+    service, port = _opened(options, policy)
+    set_up_log(options.log_format, options.log_level)
+    app = App(service, origins=options.origin, proxies=options.proxy, rate=options.rate)
+    if options.telemetry:
+        app.telemetry = Telemetry.of_environment()
+    # What exists now stays until the end. Looking at all of it would stop all threads for 40
+    # milliseconds or more, whenever the collector looks for garbage among old objects.
+    gc.collect()
+    gc.freeze()
+    announce(options, port, service.names())
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(app, options.host, port))
+    finally:
+        service.close()
+        if app.telemetry is not None:
+            app.telemetry.close()
+
+
+async def _serve(app: App, host: str, port: int) -> None:
+    """Serve until a signal asks to stop, and then finish what is under way."""
+    loop, ending, stopping = asyncio.get_running_loop(), Ending(), asyncio.Event()
+
+    def stop() -> None:
+        ending.begin()
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    server = Server(
+        app,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=BACKLOG,
+        backpressure=_most_connections(),
+        http1_settings=HTTP1Settings(
+            header_read_timeout=int(1000 * HEAD_SECONDS), max_buffer_size=HEAD_BYTES
+        ),
+        log_enabled=False,
+    )
+    # It says "experimental" at every start.
+    logging.getLogger("_granian").setLevel(logging.ERROR)
+    serving = asyncio.create_task(server.serve())
+    stopped = asyncio.create_task(stopping.wait())
+    await asyncio.wait([serving, stopped], return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        stopped.cancel()
+        serving.result()
+        return
+    server.stop()  # type: ignore[no-untyped-call]  # Granian has no types here
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(serving, GRACE_SECONDS)
+
+
+def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    """The event loop of uvloop, where there is one: it takes half the time of Python's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.Loop
+
+
+class Ending:
+    """A thread that ends the process if it does not end by itself in time.
+
+    It is started before it is needed. Nothing that was acknowledged is lost.
+    """
+
+    def __init__(self, seconds: float = ENDING_SECONDS) -> None:
+        self._seconds, self._asked = seconds, Event()
+        Thread(target=self._run, name="submax-ending", daemon=True).start()
+
+    def begin(self) -> None:
+        """Begin to count the seconds; further calls change nothing."""
+        self._asked.set()
+
+    def _run(self) -> None:
+        self._asked.wait()
+        time.sleep(self._seconds)
+        os._exit(1)
+
+
+def announce(options: ServeOptions, port: int, names: list[str]) -> None:
+    """Say at which address the server listens, even if only errors are logged."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    store, address = _without_password(options.store), f"http://{host}:{port}"
+    sentence = f"submax serves {store} ({', '.join(names) or 'no bandit yet'}) at {address}"
+    if options.log_format == "json":
+        fields = {"store": store, "address": address, "bandits": names}
+        LOG.info("%s", sentence, extra={"event": "serving", "fields": fields})
+    else:
+        print(sentence, file=sys.stderr, flush=True)
+    for warning in misspelt_variables(os.environ):
+        LOG.warning("%s", warning)
+
+
+def _opened(options: ServeOptions, learned: TrainedPolicy | None) -> tuple[Service, int]:
+    """The service and its port; anything wrong is refused before a file is written."""
+    place, host = options.store, options.host
+    name = default_name(place)
+    if is_new_file(place):
+        # Checked before the store is created; a new store has no keys.
+        check_address(host, has_keys=False)
+        if learned is not None:
+            new_settings(name, {}, learned)
+    port = free_port(host, options.port)
+    with ExitStack() as undone:
+        store = open_store(place)
+        undone.callback(store.close)
+        service = Service(store, trust=options.trust)
+        check_address(host, service.keys.needed)
+        if learned is not None:
+            declaring.declare(store, name, {}, trained=learned)
+        undone.pop_all()
+    return service, port
+
+
+def check_address(host: str, has_keys: bool) -> None:
+    """Refuse to listen for other machines if there is no key."""
+    if not has_keys and not is_loopback(host):
+        raise InputError(
+            f"{host} can be reached from other machines, and there is no key: make one first, "
+            "submax keys add STORE --scope admin, or listen on 127.0.0.1",
+            parameter="host",
+        )
+
+
+def free_port(host: str, port: int) -> int:
+    """The port, or a free one for 0; an error if another process listens at the address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            # Without this Linux would not notice a socket that shares its port.
+            probe.listen(1)
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"cannot listen on {host}:{port}: {reason}; give another --port or --host",
+                parameter="port",
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def _most_connections() -> int:
+    """The limit on connections; lower if the process may open only few files."""
+    try:
+        import resource
+    except ImportError:
+        return MAX_CONNECTIONS
+    wanted = MAX_CONNECTIONS + RESERVED_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, soft - RESERVED_FILES))
+
+
+def _without_password(place: str) -> str:
+    """The path or URL of a store, without a password."""
+    return place if "@" not in place else f"...@{place.rpartition('@')[2]}"
