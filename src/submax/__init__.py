@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from submax.bandit.bandit import Bandit as Bandit
     from submax.bandit.decision import LiftReport as LiftReport
     from submax.bandit.decision import UnknownDecisionWarning as UnknownDecisionWarning
+    from submax.bandit.durable import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.bandit.guard_rails import GuardRails as GuardRails
     from submax.bandit.guard_rails import GuardRailWarning as GuardRailWarning
     from submax.bandit.learning import LearningWarning as LearningWarning
@@ -75,7 +76,6 @@ if TYPE_CHECKING:
     from submax.environments.linear import LogisticContextual as LogisticContextual
     from submax.environments.tables import Classification as Classification
     from submax.environments.tables import RecordedRewards as RecordedRewards
-    from submax.live.bandits.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.models.memory import Memory as Memory
     from submax.models.training import Training as Training
     from submax.policies import make_policy as make_policy
@@ -157,7 +157,7 @@ _HOME = {
     "WeightedStrategy": "submax.core.conditioning",
     "WrapperPolicy": "submax.core.policy",
     "make_policy": "submax.policies",
-    "open": "submax.live.bandits.open",
+    "open": "submax.bandit.durable",
     "simulate": "submax.simulation.simulate",
     "serializable": "submax.core.serialization",
 }

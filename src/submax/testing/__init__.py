@@ -6,10 +6,10 @@ They run over every class in submax, and over a class of your own just the same:
 >>> check_policy(EpsilonGreedy(0.3))
 """
 
+from submax.testing.clock import ManualClock
 from submax.testing.environments import check_delay, check_environment, check_scale
 from submax.testing.estimators import check_estimator
 from submax.testing.policies import check_policy
-from submax.testing.stores import ManualClock, check_store
 from submax.testing.strategies import check_strategy
 
 __all__ = [
@@ -19,6 +19,5 @@ __all__ = [
     "check_estimator",
     "check_policy",
     "check_scale",
-    "check_store",
     "check_strategy",
 ]

@@ -1,0 +1,14 @@
+"""A clock for tests."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class ManualClock:
+    """A clock that stands until ``now`` is set: ``submax.open(..., clock=ManualClock())``."""
+
+    now: float = 1e9
+
+    def __call__(self) -> float:
+        """Seconds since the epoch."""
+        return self.now
