@@ -16,7 +16,7 @@ from submax.core.arrays import Floats
 from submax.core.rewards import Binary
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.policies.specification import PolicySpecification
-from submax.schema.actions import ActionSpec, ChoiceIndices, Slot
+from submax.schema.actions import ActionSpec, ChoiceIndices
 from submax.schema.names import Action
 
 FEW = 16
@@ -333,7 +333,44 @@ def _capped_control(rails: GuardRails, name: str, arms: Sequence[ArmStatus]) -> 
         )
 
 
-COLUMNS = ("decisions", "share", "learned", "mean reward", "± s.e.")
+COLUMNS = ("decisions", "share", "learned")
+
+
+def arms_summary(sentences: Sequence[str], arms: Sequence[ArmStatus], *, binary: bool) -> Summary:
+    """Sentences, and a table of choices, the most frequent first, within 80 characters.
+
+    Mean rewards are rates in % if rewards are ``binary``. ``next`` is the share of the next
+    decisions that each choice gets.
+    """
+    plain = all(arm.slot == "" for arm in arms)
+    known = any(arm.probability is not None for arm in arms)
+    columns = [
+        *(["action"] if plain else ["slot", "choice"]),
+        *COLUMNS,
+        *(["rate" if binary else "mean", "95 % interval"]),
+        *(["next"] if known else []),
+    ]
+    rows = []
+    for arm in sorted(arms, key=lambda one: (one.slot, -one.decisions)) if plain else arms:
+        name = arm.choice if arm.status == "active" else f"{arm.choice} ({arm.status})"
+        cells = [
+            f"{arm.decisions:,}",
+            percentage(arm.share),
+            f"{arm.rows:,}",
+            percentage(arm.reward_rate) if binary else number(arm.reward_rate),
+            _interval(arm, binary),
+            *([percentage(arm.probability)] if known else []),
+        ]
+        rows.append([*([] if plain else [arm.slot]), name, *cells])
+    return Summary(sentences, columns, rows, texts=1 if plain else 2)
+
+
+def _interval(arm: ArmStatus, binary: bool) -> str:
+    if arm.low is None or arm.high is None:
+        return "–"
+    if binary:
+        return f"{100 * arm.low:.1f}–{100 * arm.high:.1f} %"
+    return f"{number(arm.low, 3)} to {number(arm.high, 3)}"
 
 
 def bandit_summary(
@@ -375,52 +412,25 @@ def bandit_summary(
 def _with_table(
     sentences: list[str], menu: ActionSpec, tally: ActionTally, version: ActiveVersion
 ) -> Summary:
+    settings, shares = version.settings, version.shares if menu.plain else None
+    probabilities = None if shares is None else np.array(shares)
+    arms = arm_statuses(settings, menu, tally, probabilities)
+    found = arms_summary(sentences, arms, binary=isinstance(settings.scale, Binary))
     if menu.plain:
-        shares = version.shares
-        slot = menu.slots[0]
-        rows = _rows(slot, tally.of_slot(0, len(slot.choices)), shares)
-        columns = ["action", *COLUMNS] + (["next share"] if shares is not None else [])
-        return Summary(sentences, columns, rows)
+        return found
     parts = len(menu.slots) + len(menu.ranges)
     room = max(1, (LINES - len(sentences) - 2) // parts)
-    rows, more = [], 0
-    for place, slot in enumerate(menu.slots):
-        found = _rows(slot, tally.of_slot(place, len(slot.choices)), None)
-        rows += [[slot.name, *row] for row in found[:room]]
-        more += len(found[room:])
+    rows: list[Sequence[str]] = []
+    more = 0
+    for slot in menu.slots:
+        of_slot = [row for row in found.rows if row[0] == slot.name]
+        # The sort keeps the order of choices that were decided equally often.
+        of_slot.sort(key=lambda row: -int(row[2].replace(",", "")))
+        rows += of_slot[:room]
+        more += len(of_slot[room:])
     for interval, value in zip(menu.ranges, tally.values, strict=True):
         rows.append([interval.name, *_value_cells(value)])
-    return Summary(sentences, ["slot", "choice", *COLUMNS], rows, texts=2, more=more)
-
-
-def _rows(slot: Slot, tallies: list[ChoiceTally], shares: list[float] | None) -> list[list[str]]:
-    """One row for each choice of a slot, the most frequent first.
-
-    ``shares`` are the probabilities of the active choices at the next decision.
-    """
-    total = sum(one.decisions for one in tallies)
-    coming = iter(shares or ())
-    rows = []
-    for choice, tally in zip(slot.choices, tallies, strict=True):
-        active = choice.status == "active"
-        name = choice.name if active else f"{choice.name} ({choice.status})"
-        cells = [name, *_cells(tally, total)]
-        if shares is not None:
-            cells.append(percentage(next(coming) if active else 0.0))
-        rows.append((-tally.decisions, cells))
-    # The sort keeps the order of actions that were decided equally often.
-    return [cells for _, cells in sorted(rows, key=lambda row: row[0])]
-
-
-def _cells(tally: ChoiceTally, total: int) -> list[str]:
-    share = tally.decisions / total if total else None
-    return [
-        f"{tally.decisions:,}",
-        percentage(share),
-        f"{tally.rows:,}",
-        number(tally.mean),
-        number(tally.standard_error, 2),
-    ]
+    return Summary(sentences, found.columns, rows, texts=2, more=more)
 
 
 def _value_cells(tally: ValueTally) -> list[str]:

@@ -31,7 +31,7 @@ from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.core.registry import references_user_code
 from submax.core.serialization import state_bytes
-from submax.schema.actions import ActionSpec, Change
+from submax.schema.actions import ActionSpec, Change, ChoiceIndices
 from submax.schema.model import EXPECTED, hash_of
 from submax.schema.rows import Columns
 from submax.schema.trained_policy import TrainedPolicy
@@ -468,6 +468,45 @@ def publications(store: Store, bandit: int) -> list[tuple[float, int, bool]]:
         bandit=bandit,
     )
     return [(at, version, bool(held)) for at, version, held in rows]
+
+
+class StoredVersion(msgspec.Struct, frozen=True):
+    """A version: what it was fitted to, and the hash of its model.
+
+    ``rows`` is the number of decisions that it learned from, ``active`` are the indices of the
+    choices that were active, and ``ahead`` is how many decisions were expected before the next
+    version. ``base`` is the version that this one is an update of; 0 if it was fitted from scratch.
+    ``kept``: its model is still in the store.
+    """
+
+    version: int
+    at: float
+    policy: str | dict[str, Any]
+    rows: int
+    seed: int
+    active: ChoiceIndices
+    ahead: int
+    base: int
+    model: str
+    kept: bool
+
+
+def versions(store: Store, bandit: int) -> list[StoredVersion]:
+    """All versions of a bandit, oldest first."""
+    rows = store.select(
+        "select number, at, policy, rows, seed, active, ahead, base, hash, "
+        "case when model is null then 0 else 1 end from version where bandit = :bandit "
+        "order by number",
+        bandit=bandit,
+    )
+    return [
+        StoredVersion(
+            number, at, msgspec.json.decode(policy), count, seed,
+            msgspec.json.decode(active, type=known_type(ChoiceIndices)),
+            ahead, base, hashed, bool(kept),
+        )
+        for number, at, policy, count, seed, active, ahead, base, hashed, kept in rows
+    ]  # fmt: skip
 
 
 TABLES_OF_BANDIT = (

@@ -28,6 +28,7 @@ from submax.bandit.declaring import (
     PYTHON,
     AuditLine,
     DeclaredBandit,
+    StoredVersion,
     Who,
     count_decisions,
     read_bandit,
@@ -59,7 +60,6 @@ from submax.bandit.tables import (
     WrittenReward,
 )
 from submax.core.arrays import Floats
-from submax.core.decoding import known_type
 from submax.core.errors import (
     ConflictError,
     InputError,
@@ -801,22 +801,9 @@ class DurableBandit:
         self.follow()
         return self.settings
 
-    def versions(self) -> list["StoredVersion"]:
+    def versions(self) -> list[StoredVersion]:
         """All versions, oldest first."""
-        rows = self.store.select(
-            "select number, at, policy, rows, seed, active, ahead, base, hash, "
-            "case when model is null then 0 else 1 end from version where bandit = :bandit "
-            "order by number",
-            bandit=self._declared.n,
-        )
-        return [
-            StoredVersion(
-                number, at, msgspec.json.decode(policy), count, seed,
-                msgspec.json.decode(active, type=known_type(ChoiceIndices)),
-                ahead, base, hashed, bool(kept),
-            )
-            for number, at, policy, count, seed, active, ahead, base, hashed, kept in rows
-        ]  # fmt: skip
+        return declaring.versions(self.store, self._declared.n)
 
     def published_at(self) -> list[float]:
         """The times at which a version began to decide, oldest first."""
@@ -1089,27 +1076,6 @@ class DurableBandit:
             self._failures,
             [] if waiting is None else [waiting],
         )
-
-
-class StoredVersion(msgspec.Struct, frozen=True):
-    """A version: what it was fitted to, and the hash of its model.
-
-    ``rows`` is the number of decisions that it learned from, ``active`` are the indices of the
-    choices that were active, and ``ahead`` is how many decisions were expected before the next
-    version. ``base`` is the version that this one is an update of; 0 if it was fitted from scratch.
-    ``kept``: its model is still in the store.
-    """
-
-    version: int
-    at: float
-    policy: str | dict[str, Any]
-    rows: int
-    seed: int
-    active: ChoiceIndices
-    ahead: int
-    base: int
-    model: str
-    kept: bool
 
 
 def _row(version: ActiveVersion, request: CheckedRequest, decision: DrawnDecision) -> DecisionRow:

@@ -425,7 +425,7 @@ def _report(
     return LiftReport(
         against=against,
         action=action,
-        estimate=_finite(lift.estimate),
+        estimate=_estimate(tally.means, lift),
         low=_finite(lift.low) if enough else None,
         high=_finite(lift.high) if enough else None,
         exact=lift.exact and settings.reward_wait > 0,
@@ -437,6 +437,17 @@ def _report(
         aa_test=aa_test,
         alarm=alarm,
         cautions=[*_cautions(settings, tally, enough), *_alarms(ratio, aa_test, alarm)],
+    )
+
+
+def _estimate(means: tuple[float, float], lift: Lift) -> float | None:
+    """The difference of the means that the report shows, within the interval.
+
+    It varies less than the estimate on which the interval is built, and people check it.
+    """
+    difference = means[0] - means[1]
+    return _finite(
+        min(max(difference, lift.low), lift.high) if difference == difference else difference
     )
 
 

@@ -17,8 +17,21 @@ WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 """Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C."""
 
 
+SHORT = ("bandit", "store")
+"""Groups whose names can be left out: ``submax create`` is ``submax bandit create``."""
+
+
 class Commands(click.Group):
     """A group whose commands print errors that a user can correct as one sentence."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Find a command by its name, also inside the groups whose names can be left out."""
+        found = super().get_command(ctx, name)
+        groups = [self.commands[group] for group in SHORT if found is None]
+        for group in groups:
+            if isinstance(group, click.Group):
+                found = found or group.get_command(ctx, name)
+        return found
 
     def invoke(self, context: click.Context) -> Any:
         """Run the command; exit with a different status for each kind of error."""
@@ -68,7 +81,7 @@ VARIABLE = "SUBMAX_STORE"
 """The variable that names the store, as for ``submax serve``."""
 
 
-class StoreArgument(click.Argument):
+class StoreOption(click.Option):
     """A store that is read from ``SUBMAX_STORE`` or ``SUBMAX_STORE_FILE`` if it is not given.
 
     The address of a database contains its password, which a command line would show to every user
@@ -80,8 +93,7 @@ class StoreArgument(click.Argument):
         return variable_text(VARIABLE, os.environ)[1]
 
 
-PURPOSE = """Decide now, hear the reward later, lose nothing: bandits as a library, a command and a
-server.
+PURPOSE = """Multi-armed bandits for Python and HTTP. Rewards can arrive late, and nothing is lost.
 
 Serve live decisions, learn from logs, simulate policies, reproduce the paper.
 """

@@ -7,8 +7,10 @@ import random
 import time
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from threading import Condition, Lock, Thread
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -74,6 +76,11 @@ class Exchanges:
         self._servers, self.headers, self._current = servers, headers, 0
         self._timeout, self._attempts, self._deadline = timeout, attempts, deadline
 
+    @property
+    def server(self) -> Server:
+        """The server that answered last."""
+        return self._servers[self._current]
+
     def exchange(self, call: Call[Answer]) -> Generator[Attempt, tuple[int, bytes], Answer]:
         """Make a call; return the answer or raise the error that it reports.
 
@@ -81,7 +88,8 @@ class Exchanges:
         """
         until = None if self._deadline is None else time.monotonic() + self._deadline
         timeout, pause, reason = call.timeout or self._timeout, FIRST_PAUSE, "nothing was sent yet"
-        for made in range(1, self._attempts + 1):
+        attempts = call.attempts or self._attempts
+        for made in range(1, attempts + 1):
             position = self._current
             server = self._servers[position]
             left = self._seconds_left(until, server, made - 1, reason)
@@ -93,7 +101,7 @@ class Exchanges:
             except httpx.TransportError as error:
                 reason = f"{type(error).__name__}: {str(error) or 'timed out'}"
             self._current = (position + 1) % len(self._servers)
-            if made < self._attempts:
+            if made < attempts:
                 # A random factor, so that clients that failed together do not retry together.
                 seconds = pause * (0.5 + random.random())
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -116,7 +124,7 @@ class Exchanges:
 
 
 class Operations:
-    """The operations of a server on one bandit, each written once for both clients.
+    """The operations of a server and of one of its bandits, each written once for both clients.
 
     They return what ``send`` returns: the answer in a ``Client``, an awaitable of it in an
     ``AsyncClient``.
@@ -226,14 +234,36 @@ class Operations:
         """Let the version before the current one decide."""
         return self.send(self._post("/roll-back", Table))
 
-    def alarms(self) -> list[Table]:
-        """Return the last 100 alarms, newest first."""
-        return self.send(Call("GET", f"{self._path}/alarms", list[Table], field="alarms"))
+    def erase(self, unit: str, *, anonymous: bool = False) -> int:
+        """Delete the decisions and rewards of a unit, or make them anonymous; return how many."""
+        body = encoded({"unit": unit, "anonymous": anonymous})
+        return self.send(self._post("/erase", int, body, "decisions"))
 
-    def acknowledge_alarms(self) -> list[Table]:
-        """Confirm that all alarms were seen, and return them."""
-        call = self._post("/alarms/acknowledge", list[Table], field="alarms")
-        return self.send(call)
+    def audit(self, count: int = 100) -> list[Table]:
+        """Return the last changes of the bandit, or of the whole server, newest first."""
+        query = f"?limit={count}" + ("" if self._bandit is None else f"&subject={self._bandit}")
+        return self.send(Call("GET", f"/audit{query}", list[Table], field="changes"))
+
+    def bandits(self) -> list[str]:
+        """Return the names of the bandits that the key may see."""
+        return self.send(Call("GET", "/bandits", list[str], field="bandits"))
+
+    def keys(self) -> list[Table]:
+        """Return all keys, without their secrets."""
+        return self.send(Call("GET", "/keys", list[Table], field="keys"))
+
+    def add_key(self, /, scopes: Sequence[str], **options: Any) -> Table:
+        """Make a key, and return its ``id`` and its text, ``key``, which is not shown again.
+
+        ``options`` are ``bandits``, ``rate``, ``name``, ``expires`` and ``browser``.
+        """
+        body = encoded({"scopes": list(scopes), **options})
+        # Repeated after an answer that was lost, the request would make a second key.
+        return self.send(Call("POST", "/keys", Table, body, attempts=1))
+
+    def revoke_key(self, id: str) -> Any:  # noqa: A002 - as in decide
+        """Revoke a key: the server refuses it from now on."""
+        return self.send(Call("DELETE", f"/keys/{quote(id, safe='')}", Any))
 
     def _post(
         self, path: str, kind: type[Answer], body: bytes | None = None, field: str | None = None
@@ -296,6 +326,24 @@ class Client(Operations):
         """
         return self._queue.put(reward_body(id, value, key, name, slot))
 
+    def export(self, path: str | Path) -> int:
+        """Write the decisions of the bandit to a Parquet file; return its number of bytes."""
+        call, partial = Call("GET", f"{self._path}/export", bytes), Path(f"{path}.partial")
+        url = self._exchanges.server.url + call.path
+        try:
+            with self._connected().stream(call.method, url, timeout=SLOW_SECONDS) as answer:
+                if answer.status_code != 200:
+                    understood(answer.status_code, answer.read(), call)
+                with open(partial, "xb", opener=_private) as file:
+                    for part in answer.iter_bytes():
+                        file.write(part)
+            partial.replace(path)
+        except httpx.TransportError as error:
+            raise StoreError(f"the export was broken off ({error}): try again") from error
+        finally:
+            partial.unlink(missing_ok=True)
+        return Path(path).stat().st_size
+
     def flush(self) -> None:
         """Wait until all queued rewards are answered; an error says how many were not stored."""
         self._queue.flush()
@@ -309,6 +357,11 @@ class Client(Operations):
                 if self._process == os.getpid():
                     self._http.close()
                 self._process = 0
+
+    @property
+    def bandit(self) -> str | None:
+        """The name of the bandit."""
+        return self._bandit
 
     def __enter__(self) -> Self:
         return self
@@ -358,6 +411,11 @@ class Client(Operations):
         except StopIteration as end:
             answered: Answer = end.value
             return answered
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read: decisions may be about persons."""
+    return os.open(path, flags, 0o600)
 
 
 def awaited(
@@ -416,8 +474,12 @@ class AsyncClient:
     versions = awaited(Operations.versions)
     publish = awaited(Operations.publish)
     roll_back = awaited(Operations.roll_back)
-    alarms = awaited(Operations.alarms)
-    acknowledge_alarms = awaited(Operations.acknowledge_alarms)
+    erase = awaited(Operations.erase)
+    audit = awaited(Operations.audit)
+    bandits = awaited(Operations.bandits)
+    keys = awaited(Operations.keys)
+    add_key = awaited(Operations.add_key)
+    revoke_key = awaited(Operations.revoke_key)
     _post, _change, _pause = Operations._post, Operations._change, Operations._pause
 
     async def close(self) -> None:

@@ -36,7 +36,7 @@ class Call(NamedTuple, Generic[Answer]):
     """One request to a server.
 
     ``path`` starts at the root of the server. The answer, or the ``field`` of it if one is named,
-    is decoded as ``kind``. ``timeout`` replaces the one of the client.
+    is decoded as ``kind``. ``timeout`` and ``attempts`` replace those of the client.
     """
 
     method: str
@@ -45,6 +45,7 @@ class Call(NamedTuple, Generic[Answer]):
     body: bytes | None = None
     field: str | None = None
     timeout: float | None = None
+    attempts: int | None = None
 
 
 class Server(NamedTuple):

@@ -63,8 +63,13 @@ class Summary:
     def _table(self) -> list[str]:
         table = [list(self.columns), *self._visible_rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > NARROWEST:
-            widths[widths.index(max(widths))] -= 1
+        # Names are cut before numbers, which cannot be read without all their digits.
+        for columns in (range(self.texts), range(len(widths))):
+            while sum(widths) + 2 * len(widths) > WIDTH:
+                widest = max(columns, key=lambda place: widths[place])
+                if widths[widest] <= NARROWEST:
+                    break
+                widths[widest] -= 1
         return [self._line(row, widths) for row in table]
 
     def _line(self, row: list[str], widths: list[int]) -> str:

@@ -217,31 +217,35 @@ def read_log(
         return opened(path, schema=schema, skip_bad_rows=skip_bad_rows, **options)
 
 
+POSTGRES = ("postgres://", "postgresql://")
 SQLITE = b"SQLite format 3\0"
 """The beginning of every SQLite file."""
 _EXPORTS: list[TemporaryFolder] = []
 """The folders of exported logs, which are removed when the process ends."""
 
 
-def is_store(path: Path) -> bool:
-    """Whether a file is the store of bandits, whose log is exported before it is read."""
-    if not path.is_file():
+def is_store(path: str | Path) -> bool:
+    """Whether this is a store of bandits, whose decisions are exported before they are read."""
+    if str(path).startswith(POSTGRES):
+        return True
+    if not Path(path).is_file():
         return False
-    with path.open("rb") as file:
+    with Path(path).open("rb") as file:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def exported(store: Path, bandit: str | None) -> Path:
-    """Write the log of a bandit to a temporary file, as ``submax export`` does."""
-    from submax.cli.operating import chosen_bandit, opened_for_reading
-    from submax.live.log.bandits import bandit_names
-    from submax.live.log.export import Export
+def exported(store: str | Path, bandit: str | None) -> Path:
+    """Write the decisions of a bandit to a temporary file, as ``submax export`` does."""
+    from submax.bandit.declaring import bandit_names
+    from submax.bandit.export import export
+    from submax.bandit.store import open_store
+    from submax.cli.places import chosen
 
     _EXPORTS.append(TemporaryFolder())
-    with opened_for_reading(str(store)) as opened:
-        name = chosen_bandit(bandit_names(opened), bandit)
+    with open_store(store, read_only=True) as opened:
+        name = chosen(bandit_names(opened), bandit)
         path = _EXPORTS[-1].path / f"{name}.parquet"
-        Export(opened, name).write(path)
+        export(opened, name, path)
     return path
 
 

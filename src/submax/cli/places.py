@@ -1,0 +1,394 @@
+"""Bandits in a store and bandits of a server, with the same methods for commands.
+
+``StoredBandit`` opens a store, and ``Client`` asks a server. Both answer with plain tables, which
+``--json`` prints.
+"""
+
+import importlib
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from submax.bandit import declaring, export
+from submax.bandit.decision import Decision, LiftReport, Receipt
+from submax.bandit.declaration import new_settings
+from submax.bandit.declaring import DeclaredBandit
+from submax.bandit.durable import POSTGRES, DurableBandit, is_new_file
+from submax.bandit.reading import BanditReader
+from submax.bandit.rewards import LateRewardWarning
+from submax.bandit.settings import Settings
+from submax.bandit.store import Store, open_store
+from submax.client.client import Client
+from submax.client.messages import Server
+from submax.core.checks import one_of
+from submax.core.errors import ContextIgnoredWarning, InputError
+from submax.core.processes import variable_text
+from submax.schema.actions import Change, clean_features
+
+COMMAND_LINE = "command line"
+"""Who made a change, in the audit."""
+KEY = "SUBMAX_KEY"
+"""The variable with the key of a server."""
+SERVERS = ("http://", "https://")
+ATTEMPTS = 3
+"""How often a request is sent if there is no answer: a person who waits can repeat the command."""
+Table = dict[str, Any]
+
+
+def time_text(seconds: float) -> str:
+    """A time in UTC, to the second.
+
+    >>> time_text(0.0)
+    '1970-01-01T00:00:00Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def without_password(path_or_url: str) -> str:
+    """A store as it may be printed.
+
+    >>> without_password("postgresql://shop:secret@db:5432/shop"), without_password("shop.db")
+    ('postgresql://db:5432/shop', 'shop.db')
+    """
+    if not path_or_url.startswith(POSTGRES):
+        return path_or_url
+    parts = urlsplit(path_or_url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+class StoredBandit:
+    """A bandit in a store, or, without a name, the whole store.
+
+    Methods that read also work while a server writes to the file. Those that change something open
+    the store for writing, which fails if another process has the SQLite file open. Code that a
+    stored policy names is run only by ``decide`` and ``reward`` with ``trust``.
+    """
+
+    def __init__(self, store: str, name: str | None, *, trust: bool = False) -> None:
+        self._store, self._name, self._trust = store, name, trust
+
+    @contextmanager
+    def _reading(self) -> Iterator[Store]:
+        with open_store(self._store, read_only=True) as store:
+            yield store
+
+    @contextmanager
+    def _writing(self, *, create: bool = False) -> Iterator[Store]:
+        # Opening a store for writing would create it, so one that does not exist is refused here.
+        if not create:
+            with self._reading():
+                pass
+        with open_store(self._store) as store, warnings.catch_warnings():
+            # The commands say these in their answers.
+            for known in (ContextIgnoredWarning, LateRewardWarning):
+                warnings.simplefilter("ignore", known)
+            yield store
+
+    def _bandit(self, store: Store) -> str:
+        """The name; the only bandit of the store if none was given."""
+        return chosen(declaring.bandit_names(store), self._name)
+
+    def _changed(self, change: Callable[[Store, str], object]) -> Table:
+        """Change the bandit; its name and status afterwards."""
+        with self._writing() as store:
+            name = self._bandit(store)
+            change(store, name)
+            declared = declaring.find_bandit(store, name)
+        status = "deleted" if declared is None else declared.settings.status
+        return {"name": name, "status": status}
+
+    def bandits(self) -> list[str]:
+        """The names of all bandits."""
+        with self._reading() as store:
+            return declaring.bandit_names(store)
+
+    def create(self, /, actions: Any, **options: Any) -> Table:
+        """Declare the bandit; a store that does not exist is created."""
+        declaration = {"actions": actions, **options}
+        if is_new_file(self._store):
+            # Checked before a file is created.
+            new_settings(str(self._name), declaration)
+        with self._writing(create=True) as store:
+            name = str(self._name)
+            declared = declaring.declare(store, name, declaration, new=True, who=COMMAND_LINE)
+            return _details(store, declared)
+
+    def show(self) -> Table:
+        """The bandit with its choices, counts, and notices."""
+        with self._reading() as store:
+            return _details(store, declaring.read_bandit(store, self._bandit(store)))
+
+    def lift(self) -> list[LiftReport]:
+        """The lift over the holdout and over the control."""
+        with self._reading() as store:
+            return BanditReader.of(store, self._bandit(store)).lift()
+
+    def set(self, /, **changes: Any) -> Table:
+        """Change settings, all or none, and return the bandit as ``show`` does."""
+        with self._writing() as store:
+            name = self._bandit(store)
+            return _details(
+                store, declaring.change_settings(store, name, changes, who=COMMAND_LINE)
+            )
+
+    def add(self, /, choice: str, slot: str = "", **options: Any) -> Table:
+        """Add an arm, or a choice to a slot."""
+        features = clean_features(choice, options.get("features") or {})
+        return self._choice(Change("add", choice, slot, features, options.get("ramp")))
+
+    def pause(self, choice: str | None = None, *, slot: str = "") -> Table:
+        """Pause a choice; without one, the whole bandit."""
+        return self._status("pause", "paused", choice, slot)
+
+    def resume(self, choice: str | None = None, *, slot: str = "") -> Table:
+        """Resume a choice; without one, the whole bandit."""
+        return self._status("resume", "active", choice, slot)
+
+    def retire(self, choice: str, *, slot: str = "") -> Table:
+        """Make a choice ineligible forever."""
+        return self._choice(Change("retire", choice, slot))
+
+    def archive(self) -> Table:
+        """Refuse decisions and rewards until ``resume``."""
+        return self._status("archive", "archived", None, "")
+
+    def _status(self, verb: Any, status: str, choice: str | None, slot: str) -> Table:
+        if choice is not None:
+            return self._choice(Change(verb, choice, slot))
+        return self._changed(
+            lambda store, name: declaring.change_settings(
+                store, name, {"status": status}, who=COMMAND_LINE, action=verb, detail=""
+            )
+        )
+
+    def _choice(self, change: Change) -> Table:
+        return self._changed(
+            lambda store, name: declaring.change_choice(store, name, change, who=COMMAND_LINE)
+        )
+
+    def delete(self) -> Table:
+        """Delete the bandit with its decisions; this cannot be undone."""
+        return self._changed(
+            lambda store, name: declaring.delete_bandit(store, name, who=COMMAND_LINE)
+        )
+
+    def versions(self) -> Table:
+        """The versions, the one that decides, and whether it is held."""
+        with self._reading() as store:
+            declared = declaring.read_bandit(store, self._bandit(store))
+            versions = [
+                {**msgspec.to_builtins(one), "at": time_text(one.at)}
+                for one in declaring.versions(store, declared.n)
+            ]
+        return {"versions": versions, "deciding": declared.published, "held": declared.held}
+
+    def publish(self, version: int | None = None) -> Table:
+        """Let a version decide and hold it; without one, the newest and all later ones."""
+        with self._writing() as store:
+            name = self._bandit(store)
+            return {"version": declaring.publish(store, name, version, who=COMMAND_LINE)}
+
+    def roll_back(self) -> Table:
+        """Let the version before the current one decide."""
+        with self._writing() as store:
+            return {"version": declaring.roll_back(store, self._bandit(store), who=COMMAND_LINE)}
+
+    def decide(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - as in DurableBandit.decide
+        unit: str | None = None,
+    ) -> Decision:
+        """Make a decision."""
+        with self._deciding() as bandit:
+            return bandit.decide(context, id=id, unit=unit)
+
+    def reward(self, id: str, value: Any, **which: str | None) -> Receipt:  # noqa: A002 - as above
+        """Record a reward; ``which`` has its key, its name and its slot."""
+        with self._deciding() as bandit:
+            return bandit.reward(id, value, **which)
+
+    @contextmanager
+    def _deciding(self) -> Iterator[DurableBandit]:
+        with self._writing() as store:
+            yield DurableBandit(store, self._bandit(store), background=False, trust=self._trust)
+
+    def erase(self, unit: str, *, anonymous: bool = False) -> int:
+        """Delete the decisions of a unit, or make them anonymous; return how many."""
+        with self._writing() as store:
+            return export.erase(
+                store, self._bandit(store), unit, anonymous=anonymous, who=COMMAND_LINE
+            )
+
+    def export(
+        self, path: Path | None, *, before: float | None = None, delete: bool = False
+    ) -> Table:
+        """Write decisions to a file; with ``delete``, delete them when the file was verified."""
+        opened = self._writing() if delete else self._reading()
+        with opened as store:
+            name = self._bandit(store)
+            path = path or Path(f"{name}.parquet")
+            options: Any = {"before": before, "delete": delete, "who": COMMAND_LINE}
+            return {"path": str(path), "decisions": export.export(store, name, path, **options)}
+
+    def export_rewards(self, path: Path) -> int:
+        """Write every reward as it came to a file; return their number."""
+        with self._reading() as store:
+            return export.export_rewards(store, self._bandit(store), path)
+
+    def audit(self, count: int = 100) -> list[Table]:
+        """The last changes of the bandit, or of the whole store, newest first."""
+        with self._reading() as store:
+            lines = declaring.audit_lines(store, count, self._name)
+        return [
+            {
+                "at": time_text(one.at),
+                "key": one.key,
+                "name": one.name,
+                "operation": one.action,
+                "subject": one.subject,
+                "detail": one.detail,
+            }
+            for one in lines
+        ]
+
+    def keys(self) -> list[Table]:
+        """All keys, without their secrets."""
+        with self._reading() as store:
+            found = _key_module().Keys(store)
+            used = found.last_uses()
+        return [
+            {
+                "id": key.id,
+                "name": key.name,
+                "scopes": list(key.scopes),
+                "bandits": None if key.bandits is None else list(key.bandits),
+                "rate": key.rate,
+                "expires": None if key.expires is None else time_text(key.expires),
+                "last_used": time_text(used[key.id]) if key.id in used else None,
+                "browser": key.browser,
+                "origins": None if key.origins is None else list(key.origins),
+            }
+            for key in found
+        ]
+
+    def add_key(
+        self, /, scopes: Sequence[str], *, expires: str | None = None, **options: Any
+    ) -> Table:
+        """Make a key, and return its ``id`` and its text, ``key``.
+
+        A store that does not exist is created: a server that is started later needs its keys.
+        """
+        module = _key_module()
+        until = None if expires is None else module.parsed_time(expires, time.time())
+        with self._writing(create=True) as store:
+            made = module.Keys(store).add(scopes, expires=until, who=COMMAND_LINE, **options)
+        return {"id": made.id, "key": made.key}
+
+    def revoke_key(self, id: str) -> Any:  # noqa: A002 - as above
+        """Revoke a key."""
+        with self._writing() as store:
+            _key_module().Keys(store).revoke(id, who=COMMAND_LINE)
+
+    def close(self) -> None:
+        """Do nothing: every call opens the store and closes it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _key_module() -> Any:
+    return importlib.import_module("submax.server.keys")
+
+
+def _details(store: Store, declared: DeclaredBandit) -> Table:
+    """A bandit as a server describes it."""
+    reader, settings = BanditReader(store, declared), declared.settings
+    if declared.references_user_code:
+        arms, ignored = reader.arms(), False
+    else:
+        bandit = DurableBandit(store, declared.name, background=False)
+        arms = bandit.arms()
+        ignored = bool(settings.context.width) and not bandit.policy.traits.uses_context
+    return {
+        "name": declared.name,
+        **_declaration(settings),
+        "context_ignored": ignored,
+        "version": declared.published,
+        "held": declared.held,
+        "counts": reader.counts(),
+        "arms": msgspec.to_builtins(arms),
+        "notices": reader.notices(),
+        "conditions": msgspec.to_builtins(reader.conditions()),
+    }
+
+
+def _declaration(settings: Settings) -> Table:
+    """The settings as plain values."""
+    table: Table = msgspec.to_builtins(settings)
+    names, fields = settings.context.names, table["context"]["fields"]
+    return {
+        **{word: value for word, value in table.items() if word not in ("menu", "learn_share")},
+        "actions": settings.menu.declaration,
+        "context": dict(zip(names, fields, strict=True)),
+    }
+
+
+def chosen(names: Sequence[str], name: str | None) -> str:
+    """The bandit of this name, or the only one if no name is given."""
+    if name is not None:
+        one_of("bandit", name, names)
+        return name
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError("the store has no bandits: check its name, or create one")
+    raise InputError(f"there are several bandits: name one of them: {', '.join(names)}")
+
+
+def opened(place: str, name: str | None = None, *, trust: bool = False) -> StoredBandit | Client:
+    """A bandit of a store, or of a server; without a name, the whole store or server."""
+    if not place.startswith(SERVERS):
+        return StoredBandit(place, name, trust=trust)
+    address, (_, key) = Server.of(place).url, variable_text(KEY, os.environ)
+    return Client(address, name, key=key, attempts=ATTEMPTS)
+
+
+@contextmanager
+def the_bandit(
+    place: str, name: str | None, *, trust: bool = False
+) -> Iterator[StoredBandit | Client]:
+    """Open a bandit; the only one if no name is given."""
+    if name is None and place.startswith(SERVERS):
+        with opened(place) as server:
+            name = chosen(server.bandits(), None)
+    with opened(place, name, trust=trust) as bandit:
+        yield bandit
+
+
+def parsed_date(text: str) -> float:
+    """The Unix time of a date or time in ISO 8601; without a zone it is in UTC.
+
+    >>> parsed_date("1970-01-02"), parsed_date("1970-01-01T01:00+01:00")
+    (86400.0, 0.0)
+    """
+    try:
+        date = datetime.fromisoformat(text)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"the date was {text!r:.60}, and a date or a time is allowed: give one such as "
+            "2030-01-31 or 2030-01-31T12:00:00Z"
+        ) from error
