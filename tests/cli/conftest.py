@@ -14,9 +14,6 @@ from waiting import wait_until
 
 import submax
 from submax.cli import main
-from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.alarms.alarm_records import Alarm
-from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
 
 Rows = list[dict[str, str]]
@@ -126,10 +123,10 @@ def log_folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory) -> bytes:
-    """The file of a bandit with guard rails, a version, and an alarm."""
+    """The file of a bandit with guard rails and a version."""
     path, clock = tmp_path_factory.mktemp("shop") / "shop.db", ManualClock()
     with submax.open(
-        SQLiteStore(path, clock=clock),
+        path,
         name="shop",
         actions=["A", "B"],
         guard_rails=RAILS,
@@ -141,9 +138,9 @@ def shop(tmp_path_factory) -> bytes:
         bandit.reward_many([{"id": one.id, "value": float(one.action == "B")} for one in made])
         clock.now += 11
         bandit.refit()
-        alarm = Alarm("reward-rate", "it has fallen", {"now": 0.1})
-        AlarmLog(bandit.store, "shop").raise_alarm(alarm, None)
-    return path.read_bytes()
+        copy = path.with_name("copy.db")
+        bandit.store.backup(copy)
+    return copy.read_bytes()
 
 
 @pytest.fixture

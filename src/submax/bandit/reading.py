@@ -1103,13 +1103,20 @@ class BanditReader:
 
     def conditions(self, failed_refits: int = 0, reason: str = "") -> list[Condition]:
         """What is wrong now; ``failed_refits`` is how many fits in a row have failed."""
-        return [
+        found = [
             *self._drops(),
             *self._contexts_outside(),
             *self._small_propensities(),
             *self._silent_arms(),
             *(_late_arm(one) for one in self.delays() if one.notable),
             *_failed(failed_refits, reason),
+        ]
+        # Numbers of NumPy cannot be written as JSON.
+        return [
+            msgspec.structs.replace(
+                one, values={name: float(value) for name, value in one.values.items()}
+            )
+            for one in found
         ]
 
     def _drops(self) -> Iterator[Condition]:

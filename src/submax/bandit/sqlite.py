@@ -529,8 +529,14 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
 def check_length(path: Path) -> None:
     """Refuse a file that ends before its last page, unless a log may still complete it."""
     log = Path(f"{path}-wal")
-    with path.open("rb") as file:
-        header = file.read(100)
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read ({error.strerror}): give the file of a store, and see that you "
+            "may read it"
+        ) from error
     if not header.startswith(b"SQLite format 3\0") or (log.exists() and log.stat().st_size > 0):
         return
     page = int.from_bytes(header[16:18])
@@ -540,7 +546,7 @@ def check_length(path: Path) -> None:
         raise InputError(
             f"{path} was cut off: {path.stat().st_size} of {expected} bytes are there, and the "
             "rest of its decisions and rewards is lost: put a backup in its place"
-        )
+        ) from sqlite3.DatabaseError("the file is too short")
 
 
 class store_errors:  # noqa: N801 - used as a function; a generator would cost more

@@ -19,7 +19,7 @@ import msgspec
 
 from submax.bandit import declaring, export
 from submax.bandit.decision import Decision, LiftReport, Receipt
-from submax.bandit.declaration import new_settings
+from submax.bandit.declaration import check_options, new_settings
 from submax.bandit.declaring import DeclaredBandit
 from submax.bandit.durable import POSTGRES, DurableBandit, is_new_file
 from submax.bandit.reading import BanditReader
@@ -28,7 +28,6 @@ from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
 from submax.client.client import Client
 from submax.client.messages import Server
-from submax.core.checks import one_of
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.processes import variable_text
 from submax.schema.actions import Change, clean_features
@@ -113,6 +112,7 @@ class StoredBandit:
     def create(self, /, actions: Any, **options: Any) -> Table:
         """Declare the bandit; a store that does not exist is created."""
         declaration = {"actions": actions, **options}
+        check_options(declaration)
         if is_new_file(self._store):
             # Checked before a file is created.
             new_settings(str(self._name), declaration)
@@ -347,9 +347,8 @@ def _declaration(settings: Settings) -> Table:
 
 
 def chosen(names: Sequence[str], name: str | None) -> str:
-    """The bandit of this name, or the only one if no name is given."""
+    """The name if there is one, or that of the only bandit."""
     if name is not None:
-        one_of("bandit", name, names)
         return name
     if len(names) == 1:
         return names[0]
