@@ -45,7 +45,8 @@ def test_slots_and_prices_are_created(tmp_path, done):
     actions = ("--actions", "title=A,B", "--actions", "price=1:9.5")
     done("create", "page", *actions, "policy=random", "--store", store)
     made = json.loads(done("status", "page", "--json", "--store", store))
-    assert made["actions"] == {"title": ["A", "B"], "price": [1.0, 9.5]}
+    assert [one["choice"] for one in made["actions"]["title"]] == ["A", "B"]
+    assert made["actions"]["price"] == [1.0, 9.5]
 
 
 def test_a_wrong_declaration_makes_no_file(tmp_path, refused):

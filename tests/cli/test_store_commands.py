@@ -198,3 +198,26 @@ def test_a_store_of_an_earlier_version_is_refused_with_what_to_do(tmp_path, refu
         connection.execute("create table submax_schema (version integer)")
         connection.commit()
     assert "(old-store)" in refused("doctor", old)
+
+
+def test_keys_are_added_listed_and_revoked(tmp_path, done, refused, invoke, monkeypatch):
+    monkeypatch.setenv("SUBMAX_STORE", str(tmp_path / "page.db"))
+    added = invoke("keys", "add", "--scope", "decide", "--scope", "read", "--bandit", "page")
+    _, number, secret = added.stdout.strip().split(".")
+    assert number in added.stderr
+    # Until then no key could create a bandit.
+    assert "--scope admin" in added.stderr
+    assert "--scope admin" not in invoke("keys", "add", "--scope", "admin").stderr
+    lines = sorted(done("keys", "list").splitlines(), key=lambda line: "admin" in line)
+    assert lines[0].startswith(f"{number}  decide, read  page")
+    assert "  admin  " in lines[1]
+    assert secret not in "".join(lines)
+    done("keys", "revoke", number)
+    assert done("keys", "list").splitlines() == lines[1:]
+    assert "(not-found)" in refused("keys", "revoke", number)
+
+
+def test_a_wrong_key_is_not_made_and_no_file_either(tmp_path, refused):
+    for options in ("--scope root", "--scope read --rate nan", "--scope read --expires soon"):
+        refused("keys", "add", *options.split(), "--store", tmp_path / "new.db")
+    assert files(tmp_path) == []

@@ -431,12 +431,14 @@ def versions(name: str | None, place: str, as_json: bool) -> None:
 
 
 def _version_lines(known: Table) -> Iterator[str]:
+    from submax.server.keys import time_text
+
     total = len(known["versions"])
     held = ", held by an operator" if known["held"] else ""
     yield f"Version {known['deciding']} is live ({total:,} so far){held}."
     for one in known["versions"]:
         mark = "*" if one["version"] == known["deciding"] else " "
-        when = f"{one['at']}  " if "at" in one else ""
+        when = f"{time_text(one['at'])}  "
         policy = one["policy"]
         shown = policy if isinstance(policy, str) else policy.get("name", policy.get("kind", ""))
         yield f"{mark} {one['version']:>5}  {when}{one['rows']:>9,} rows  {shown}"
@@ -623,7 +625,7 @@ def audit(name: str | None, last: int, place: str, as_json: bool) -> None:
     from submax.cli.places import opened
 
     with opened(place, name) as found:
-        changes = found.audit(last)
+        changes = [one for one in found.audit() if name in (None, one["subject"])][:last]
     lines = []
     for one in changes:
         who = f"{one['name']} ({one['key']})".strip() if one["key"] else one["name"]
@@ -698,14 +700,22 @@ def add_key(
 
     The store has only a hash of the text, so it cannot be printed again.
     """
-    from submax.cli.places import opened
+    from submax.cli.places import StoredBandit, opened
 
     options: Table = {"rate": rate, "name": name, "expires": expires, "browser": browser}
     if origins:
         options["origins"] = list(origins)
     with opened(place) as found:
         made = found.add_key(scopes, bandits=list(bandits) or None, **options)
+        known = found.keys() if isinstance(found, StoredBandit) else []
+    administered = not known or any("admin" in key["scopes"] for key in known)
     answer(made, [made["key"]], as_json=as_json)
+    if not administered:
+        click.echo(
+            "Every request needs a key from now on, and no key has the scope admin, which creates "
+            "bandits: make one in the same way, with --scope admin.",
+            err=True,
+        )
     note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."
     click.echo(note, err=True)
 

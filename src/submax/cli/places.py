@@ -4,7 +4,6 @@
 ``--json`` prints.
 """
 
-import importlib
 import os
 import time
 import warnings
@@ -24,13 +23,15 @@ from submax.bandit.declaring import DeclaredBandit
 from submax.bandit.durable import POSTGRES, DurableBandit, is_new_file
 from submax.bandit.reading import BanditReader
 from submax.bandit.rewards import LateRewardWarning
-from submax.bandit.settings import Settings
 from submax.bandit.store import Store, open_store
 from submax.client.client import Client
 from submax.client.messages import Server
 from submax.core.errors import ContextIgnoredWarning, InputError
 from submax.core.processes import variable_text
+from submax.policies.epsilon_greedy import Random
 from submax.schema.actions import Change, clean_features
+from submax.server import messages
+from submax.server.keys import Keys, check_key, parsed_time
 
 COMMAND_LINE = "command line"
 """Who made a change, in the audit."""
@@ -40,15 +41,6 @@ SERVERS = ("http://", "https://")
 ATTEMPTS = 3
 """How often a request is sent if there is no answer: a person who waits can repeat the command."""
 Table = dict[str, Any]
-
-
-def time_text(seconds: float) -> str:
-    """A time in UTC, to the second.
-
-    >>> time_text(0.0)
-    '1970-01-01T00:00:00Z'
-    """
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def without_password(path_or_url: str) -> str:
@@ -184,11 +176,8 @@ class StoredBandit:
         """The versions, the one that decides, and whether it is held."""
         with self._reading() as store:
             declared = declaring.read_bandit(store, self._bandit(store))
-            versions = [
-                {**msgspec.to_builtins(one), "at": time_text(one.at)}
-                for one in declaring.versions(store, declared.n)
-            ]
-        return {"versions": versions, "deciding": declared.published, "held": declared.held}
+            versions = declaring.versions(store, declared.n)
+        return plain(messages.Versions(versions, declared.published, declared.held))
 
     def publish(self, version: int | None = None) -> Table:
         """Let a version decide and hold it; without one, the newest and all later ones."""
@@ -245,41 +234,18 @@ class StoredBandit:
         with self._reading() as store:
             return export.export_rewards(store, self._bandit(store), path)
 
-    def audit(self, count: int = 100) -> list[Table]:
-        """The last changes of the bandit, or of the whole store, newest first."""
+    def audit(self) -> list[Table]:
+        """The last 1,000 changes of the whole store, newest first."""
         with self._reading() as store:
-            lines = declaring.audit_lines(store, count, self._name)
-        return [
-            {
-                "at": time_text(one.at),
-                "key": one.key,
-                "name": one.name,
-                "operation": one.action,
-                "subject": one.subject,
-                "detail": one.detail,
-            }
-            for one in lines
-        ]
+            lines = declaring.audit_lines(store)
+        return [plain(messages.AuditedChange.of(one)) for one in lines]
 
     def keys(self) -> list[Table]:
         """All keys, without their secrets."""
         with self._reading() as store:
-            found = _key_module().Keys(store)
+            found = Keys(store)
             used = found.last_uses()
-        return [
-            {
-                "id": key.id,
-                "name": key.name,
-                "scopes": list(key.scopes),
-                "bandits": None if key.bandits is None else list(key.bandits),
-                "rate": key.rate,
-                "expires": None if key.expires is None else time_text(key.expires),
-                "last_used": time_text(used[key.id]) if key.id in used else None,
-                "browser": key.browser,
-                "origins": None if key.origins is None else list(key.origins),
-            }
-            for key in found
-        ]
+        return [plain(messages.KeyDetails.of(key, used.get(key.id))) for key in found]
 
     def add_key(
         self, /, scopes: Sequence[str], *, expires: str | None = None, **options: Any
@@ -288,16 +254,17 @@ class StoredBandit:
 
         A store that does not exist is created: a server that is started later needs its keys.
         """
-        module = _key_module()
-        until = None if expires is None else module.parsed_time(expires, time.time())
+        # Checked before a file is created.
+        check_key(scopes, **options)
+        until = None if expires is None else parsed_time(expires, time.time())
         with self._writing(create=True) as store:
-            made = module.Keys(store).add(scopes, expires=until, who=COMMAND_LINE, **options)
+            made = Keys(store).add(scopes, expires=until, who=COMMAND_LINE, **options)
         return {"id": made.id, "key": made.key}
 
     def revoke_key(self, id: str) -> Any:  # noqa: A002 - as above
         """Revoke a key."""
         with self._writing() as store:
-            _key_module().Keys(store).revoke(id, who=COMMAND_LINE)
+            Keys(store).revoke(id, who=COMMAND_LINE)
 
     def close(self) -> None:
         """Do nothing: every call opens the store and closes it."""
@@ -309,41 +276,30 @@ class StoredBandit:
         self.close()
 
 
-def _key_module() -> Any:
-    return importlib.import_module("submax.server.keys")
+def plain(message: msgspec.Struct) -> Table:
+    """A message as a server sends it."""
+    table: Table = msgspec.to_builtins(message)
+    return table
 
 
 def _details(store: Store, declared: DeclaredBandit) -> Table:
-    """A bandit as a server describes it."""
-    reader, settings = BanditReader(store, declared), declared.settings
+    """A bandit as a server describes it; no code that its policy names is run."""
     if declared.references_user_code:
-        arms, ignored = reader.arms(), False
-    else:
-        bandit = DurableBandit(store, declared.name, background=False)
-        arms = bandit.arms()
-        ignored = bool(settings.context.width) and not bandit.policy.traits.uses_context
-    return {
-        "name": declared.name,
-        **_declaration(settings),
-        "context_ignored": ignored,
-        "version": declared.published,
-        "held": declared.held,
-        "counts": reader.counts(),
-        "arms": msgspec.to_builtins(arms),
-        "notices": reader.notices(),
-        "conditions": msgspec.to_builtins(reader.conditions()),
-    }
+        unopened: Any = UnopenedBandit(BanditReader(store, declared))
+        return {**plain(messages.BanditDetails.of(unopened)), "context_ignored": False}
+    return plain(messages.BanditDetails.of(DurableBandit(store, declared.name, background=False)))
 
 
-def _declaration(settings: Settings) -> Table:
-    """The settings as plain values."""
-    table: Table = msgspec.to_builtins(settings)
-    names, fields = settings.context.names, table["context"]["fields"]
-    return {
-        **{word: value for word, value in table.items() if word not in ("menu", "learn_share")},
-        "actions": settings.menu.declaration,
-        "context": dict(zip(names, fields, strict=True)),
-    }
+class UnopenedBandit:
+    """What is known of a bandit without its policy, with the names of a ``DurableBandit``."""
+
+    def __init__(self, reader: BanditReader) -> None:
+        declared = reader.declared
+        self.name, self.settings, self.menu = declared.name, declared.settings, declared.menu
+        self.version, self.held, self.policy = declared.published, declared.held, Random()
+        self.failures: dict[str, int] = {}
+        self.counts, self.arms = reader.counts, reader.arms
+        self.notices, self.conditions = reader.notices, reader.conditions
 
 
 def chosen(names: Sequence[str], name: str | None) -> str:

@@ -239,10 +239,9 @@ class Operations:
         body = encoded({"unit": unit, "anonymous": anonymous})
         return self.send(self._post("/erase", int, body, "decisions"))
 
-    def audit(self, count: int = 100) -> list[Table]:
-        """Return the last changes of the bandit, or of the whole server, newest first."""
-        query = f"?limit={count}" + ("" if self._bandit is None else f"&subject={self._bandit}")
-        return self.send(Call("GET", f"/audit{query}", list[Table], field="changes"))
+    def audit(self) -> list[Table]:
+        """Return the last 1,000 changes of the whole server, newest first."""
+        return self.send(Call("GET", "/audit", list[Table], field="changes"))
 
     def bandits(self) -> list[str]:
         """Return the names of the bandits that the key may see."""

@@ -6,12 +6,15 @@ import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.types import Receive
 
 from submax.core.errors import Error, InputError
+
+if TYPE_CHECKING:
+    # Commands use the messages without a server.
+    from starlette.types import Receive
 
 LARGEST_BODY = 1_000_000
 """Bytes in a body: a thousand decisions with large contexts fit."""
@@ -68,7 +71,7 @@ class Bodies:
         self._bytes = 0
 
     async def read(
-        self, headers: Mapping[str, str], receive: Receive, most: int = SMALL_BODY
+        self, headers: Mapping[str, str], receive: "Receive", most: int = SMALL_BODY
     ) -> bytes:
         """The body of a request; reading stops as soon as it is too long or too slow."""
         length = headers.get("content-length", "")

@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, UnsetType, inspect
 
 from submax.bandit.arms import ArmStatus
 from submax.bandit.decision import Decision, LiftReport, Receipt
-from submax.bandit.declaring import AuditLine
-from submax.bandit.durable import MAX_REQUESTS_PER_CALL, DurableBandit, StoredVersion
+from submax.bandit.declaring import AuditLine, StoredVersion
+from submax.bandit.durable import MAX_REQUESTS_PER_CALL, DurableBandit
 from submax.bandit.guard_rails import LONGEST_RAMP, GuardRails
 from submax.bandit.reading import Condition, ListedDecision
 from submax.bandit.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name

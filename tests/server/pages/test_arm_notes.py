@@ -1,10 +1,10 @@
 """Arms that seem broken and arms whose rewards come late are named, and others are not."""
 
 import pytest
+from submax.testing.stores import ManualClock
 
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
-from submax.testing.stores import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 ARMS = ["A", "B", "C"]

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from submax.testing.stores import ManualClock
 
 from submax.live.archive.compacting.compaction import Compaction
 from submax.live.bandits.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
-from submax.testing.stores import ManualClock
 
 
 @pytest.fixture
