@@ -161,10 +161,12 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
 
     def probabilities(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         state.problem.check_context(context)
+        if context.shape[:2] == (1, 1):
+            return self._alone(state, context)[None, None]
         replicas, rows, _ = context.shape
         size = state.problem.space.size
         found = np.full((replicas, rows, size), 1 / size)
-        share = min(self.width / (1 + state.problem.context_width), WIDEST)
+        share = self._share(state)
         for replica, belief in enumerate(state.beliefs):
             if belief.draws is None:
                 continue
@@ -176,6 +178,23 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
                 value -= value.mean(axis=-1, keepdims=True)
                 found[replica, part] = mean_submax_of(value, self.depth)
         return found
+
+    def _alone(self, state: LogisticSubMaxState, context: Floats) -> Floats:
+        """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
+        belief = state.beliefs[0]
+        if belief.draws is None:
+            size = state.problem.space.size
+            return np.full(size, 1 / size)
+        score, deviation = belief.scores(context[0])
+        deviation = deviation[0]
+        deviation *= self._share(state)
+        deviation += score
+        value = scipy.special.expit(deviation, out=deviation)
+        value -= np.add.reduce(value, axis=-1, keepdims=True) * (1 / value.shape[-1])
+        return mean_submax_of(value, self.depth)
+
+    def _share(self, state: LogisticSubMaxState) -> float:
+        return min(self.width / (1 + state.problem.context_width), WIDEST)
 
     def expected_rewards(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -227,7 +246,9 @@ class PredictiveMixtureState(NamedTuple):
     weights and ``reward [R]`` that of their weighted rewards. All these sums but the number of rows
     fade as rows are added. ``shares [R, m]`` are the policies' weights.
     ``pending`` are rows that no policy has learned from or predicted yet, and ``backlogs`` those
-    that each policy has predicted, but not learned from; None if there are none.
+    that each policy has predicted, but not learned from; None if there are none. ``alike
+    [R, 1, M]`` is the part of the mixture that is the same in all contexts: Σ_m w_m π_m over the
+    policies that ignore the context. It is computed with each update, and not for each decision.
     """
 
     problem: Problem
@@ -239,6 +260,7 @@ class PredictiveMixtureState(NamedTuple):
     shares: Floats
     pending: Feedback | None
     backlogs: tuple[Feedback | None, ...]
+    alike: Floats | None = None
 
     def for_deciding(self) -> Self:
         """Return the state without what only further learning needs."""
@@ -292,14 +314,30 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     def probabilities(self, state: PredictiveMixtureState, context: Floats) -> Floats:
         state.problem.check_context(context)
-        parts = [
-            share[:, None, None] * policy.probabilities(member, context)
-            for policy, member, share in zip(
-                self.policies, state.members, state.shares.T, strict=True
-            )
-            if share.any()
-        ]
-        return parts[0] if len(parts) == 1 else reduce(np.add, parts)
+        parts = [] if state.alike is None else [state.alike]
+        for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
+            share = state.shares[:, number, None, None]
+            if (state.alike is None or self._uses_context[number]) and np.count_nonzero(share):
+                parts.append(share * policy.probabilities(member, context))
+        mixed = reduce(np.add, parts)
+        # If no policy that decides looks at the context, there is one row for all of them.
+        rows = (len(mixed), context.shape[1], mixed.shape[2])
+        return mixed if mixed.shape == rows else np.broadcast_to(mixed, rows)
+
+    def _with_alike(self, state: PredictiveMixtureState) -> PredictiveMixtureState:
+        """Store the part of the mixture that is the same in all contexts."""
+        replicas, size = len(state.rows), state.problem.space.size
+        context = np.zeros((replicas, 1, state.problem.context_width))
+        alike = np.zeros((replicas, 1, size))
+        for number, (policy, member) in enumerate(zip(self.policies, state.members, strict=True)):
+            share = state.shares[:, number, None, None]
+            if not self._uses_context[number] and share.any():
+                alike += share * policy.probabilities(member, context)
+        return state._replace(alike=alike)
+
+    @cached_property
+    def _uses_context(self) -> tuple[bool, ...]:
+        return tuple(policy.traits.uses_context for policy in self.policies)
 
     def expected_rewards(self, state: PredictiveMixtureState, context: Floats) -> Floats:
         """Return the mean of what the policies expect, by their weights."""
@@ -394,14 +432,16 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             lesson, backlogs[number] = _split(backlog, due)
             if lesson is not None:
                 members[number] = policy.update(members[number], lesson, rng)
-        return state._replace(
-            members=tuple(members),
-            backlogs=tuple(backlogs),
-            loss=loss,
-            rows=rows,
-            weight=total,
-            reward=state.reward * faded + (weight * reward).sum(axis=1),
-            shares=_shares(behind),
+        return self._with_alike(
+            state._replace(
+                members=tuple(members),
+                backlogs=tuple(backlogs),
+                loss=loss,
+                rows=rows,
+                weight=total,
+                reward=state.reward * faded + (weight * reward).sum(axis=1),
+                shares=_shares(behind),
+            )
         )
 
     def restricted(
@@ -414,7 +454,7 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         if any(member is None for member in members):
             return None
         restricted = state.for_deciding()._replace(problem=state.problem.restricted(choices))
-        return restricted._replace(members=tuple(members))
+        return self._with_alike(restricted._replace(members=tuple(members)))
 
     def record(
         self,
@@ -427,7 +467,9 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             policy.record(member, action, upcoming=upcoming)
             for policy, member in zip(self.policies, state.members, strict=True)
         ]
-        return state._replace(members=tuple(members))
+        if upcoming is None or state.alike is None:
+            return state._replace(members=tuple(members))
+        return self._with_alike(state._replace(members=tuple(members)))
 
 
 def _joined(first: Feedback | None, second: Feedback) -> Feedback:

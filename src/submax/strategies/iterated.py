@@ -114,7 +114,8 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
         if np.count_nonzero(gained) < len(gained):
             # A policy without a better action does not change.
             stays = gained == 0
-            gain[stays], gained[stays] = mass[stays], total[stays]
+            np.copyto(gain, mass, where=stays[:, None])
+            np.copyto(gained, total, where=stays)
         mass, total = gain, gained
     share = 1.0 / (rows * total)
     if not tables:

@@ -520,9 +520,9 @@ def _coupling(structure: PriorStructure, prior: Prior, inverse: Inverse) -> tupl
     change = variance_change(structure, prior)
     system = coupled_system(structure, inverse, change)
     # The transpose has the same determinant, and LAPACK need not copy it.
-    factor, pivots, _ = _checked(scipy.linalg.lapack.dgetrf(system.T, overwrite_a=1))
+    factor, pivots, _ = checked(scipy.linalg.lapack.dgetrf(system.T, overwrite_a=1))
     log_det = float(np.log(np.abs(np.diag(factor))).sum())
-    inverted, _ = _checked(scipy.linalg.lapack.dgetri(factor, pivots, overwrite_lu=1))
+    inverted, _ = checked(scipy.linalg.lapack.dgetri(factor, pivots, overwrite_lu=1))
     coupling = change[:, None] * inverted.T
     return (coupling + coupling.T) / 2, log_det
 
@@ -560,9 +560,9 @@ def _inverses(gram: Floats) -> tuple[Floats, float]:
     for number, matrix in enumerate(gram):
         precision = matrix.copy(order="F")
         precision.flat[:: len(precision) + 1] += 1.0
-        factor, _ = _checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1))
+        factor, _ = checked(scipy.linalg.lapack.dpotrf(precision, lower=1, overwrite_a=1))
         log_det += 2.0 * float(np.log(np.diag(factor)).sum())
-        lower, _ = _checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
+        lower, _ = checked(scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1))
         # The other triangle is zero.
         np.add(lower, lower.T, out=inverse[number])
         inverse[number].flat[:: len(lower) + 1] *= 0.5
@@ -580,11 +580,11 @@ def _half(rows: Floats) -> tuple[Floats, float]:
     inner.flat[:: len(inner) + 1] += 1.0
     root = np.linalg.cholesky(inner)
     # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
-    inverse_root, _ = _checked(scipy.linalg.lapack.dtrtri(root.T, lower=0))
+    inverse_root, _ = checked(scipy.linalg.lapack.dtrtri(root.T, lower=0))
     return inverse_root.T @ rows, 2.0 * float(np.log(np.diag(root)).sum())
 
 
-def _checked(result: Any) -> Any:
+def checked(result: Any) -> Any:
     """Return the result of a LAPACK routine, or raise if the matrix was not positive definite."""
     if result[-1] != 0:
         raise np.linalg.LinAlgError("a precision matrix is not positive definite")

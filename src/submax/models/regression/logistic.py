@@ -7,7 +7,7 @@ import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
-from submax.models.regression.bayesian import in_one_thread
+from submax.models.regression.bayesian import checked, in_one_thread
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 
@@ -250,15 +250,13 @@ class _Regression(NamedTuple):
             chance = scipy.special.expit(score)
             hessian = bend + (self.x * (self.weight * chance * (1 - chance))[:, None]).T @ self.x
             slope = (self.weight * (self.success - chance)) @ self.x + pull - bend @ point
-            root = scipy.linalg.cholesky(hessian, lower=True, check_finite=False)
-            step = scipy.linalg.cho_solve((root, True), slope, check_finite=False)
+            root = _root(hessian)
+            step = _solved(root, slope)
             target = point + step
             if np.abs(self.x @ step).max(initial=0.0) < CLOSE:
                 break
-        draws = scipy.linalg.solve_triangular(
-            root, normal.T, lower=True, trans="T", check_finite=False
-        ).T
-        return point + step, draws
+        draws, _ = checked(scipy.linalg.lapack.dtrtrs(root, normal.T, lower=1, trans=1))
+        return point + step, draws.T
 
     def _dual(
         self, start: Floats, normal: Floats, rng: np.random.Generator
@@ -288,15 +286,29 @@ class _Regression(NamedTuple):
             bend = np.sqrt(np.maximum(self.weight * chance * (1 - chance), 1e-12))
             matrix = bend[:, None] * gram * bend
             matrix.flat[:: count + 1] += 1.0
-            root = scipy.linalg.cholesky(matrix, lower=True, check_finite=False)
+            root = _root(matrix)
             sought = bend**2 * (score - base) + self.weight * (self.success - chance)
-            solved = scipy.linalg.cho_solve((root, True), bend * (gram @ sought))
+            solved = _solved(root, bend * (gram @ sought))
             target = sought - bend * solved
         mode = self.prior_mean + (target @ spread) * deviation
         seen = (prior_draws @ self.x.T) * bend + rng.standard_normal((DRAWS, count))
-        away = scipy.linalg.cho_solve((root, True), seen.T).T * bend
+        away = _solved(root, seen.T).T * bend
         return mode, prior_draws - (away @ spread) * deviation
 
     def _loss(self, score: Floats) -> float:
         """−Σ w (r log p + (1 − r) log(1 − p)) of the rows that are here."""
         return float(self.weight @ (np.logaddexp(0.0, score) - self.success * score))
+
+
+def _root(matrix: Floats) -> Floats:
+    """Return the lower Cholesky factor. For few numbers, SciPy's own functions take longer."""
+    root: Floats
+    root, _ = checked(scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1))
+    return root
+
+
+def _solved(root: Floats, right: Floats) -> Floats:
+    """Return x with (root rootᵀ) x = ``right``."""
+    solution: Floats
+    solution, _ = checked(scipy.linalg.lapack.dpotrs(root, right, lower=1))
+    return solution
