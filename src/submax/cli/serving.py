@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from submax.cli.main import Command, Option, main, with_all
-from submax.web.server.running.serve_options import OPTIONS
-from submax.web.server.running.server_option import ServerOption
+from submax.server.options import OPTIONS, ServerOption
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -40,7 +39,7 @@ def _option(one: ServerOption) -> Option:
     )
 
 
-SERVER_MODULES = ("starlette", "uvicorn", "prometheus_client", "jinja2", "pyarrow")
+SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
 """What a server imports of its extra."""
 
 
@@ -63,11 +62,11 @@ def serve(**given: Any) -> None:
     the value.
     """
     from submax.core.optional import require_extra
-    from submax.web.server.running.serve_options import ServeOptions
+    from submax.server.options import ServeOptions
 
     options = ServeOptions.of(given, os.environ)
     require_extra("server", "the server", *SERVER_MODULES)
-    from submax.web.server.run import serve as run
+    from submax.server.run import serve as run
 
     run(options)
 
@@ -101,7 +100,7 @@ def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
     from submax.core.optional import require_extra
 
     require_extra("server", "the demo", *SERVER_MODULES)
-    from submax.web.server.demo.run import run_demo
+    from submax.server.demo import run_demo
 
     run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
 
