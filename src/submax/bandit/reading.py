@@ -1103,12 +1103,15 @@ class BanditReader:
 
     def conditions(self, failed_refits: int = 0, reason: str = "") -> list[Condition]:
         """What is wrong now; ``failed_refits`` is how many fits in a row have failed."""
+        late = [_late_arm(one) for one in self.delays() if one.notable]
+        # All rewards of an arm may be late: then the arm is late, and not broken.
+        named = {one.subject for one in late}
         found = [
             *self._drops(),
             *self._contexts_outside(),
             *self._small_propensities(),
-            *self._silent_arms(),
-            *(_late_arm(one) for one in self.delays() if one.notable),
+            *(one for one in self._silent_arms() if one.subject not in named),
+            *late,
             *_failed(failed_refits, reason),
         ]
         # Numbers of NumPy cannot be written as JSON.

@@ -4,16 +4,11 @@ TERMS = {
     "arm": "An action from a plain list, without slots.",
     "baseline action": "The action that decisions of the holdout get.",
     "burn-in": "A guard rail: the first decisions of a bandit are uniform.",
-    "confidence interval": (
-        "A range that contains the true value 95 times out of 100. If it is valid at any time, "
-        "that holds however often one looks."
-    ),
     "context": "The numbers and categories that are known before a decision.",
     "control": "A guard rail: an action that always gets a fixed share of the decisions.",
-    "decision": "One choice of an action by a bandit, with its probability.",
     "effective sample size": (
-        "How many decisions with equal propensities would tell as much: (Σ w)² / Σ w² with "
-        "w = 1 / propensity."
+        "How many decisions with equal propensities would tell as much: (Σ w)² / Σ w² with w = 1 "
+        "/ propensity."
     ),
     "held out": "A decision of the holdout gets the baseline action and is not learned from.",
     "holdout": (
@@ -26,10 +21,6 @@ TERMS = {
     "lift": (
         "How much more a decision of the bandit earns than one of the holdout or of the control, "
         "with an interval that is valid at every look."
-    ),
-    "matured": (
-        "A decision matures when its reward becomes final: after the reward wait, or, if the wait "
-        "is 0, when the reward arrives."
     ),
     "minimum": "A guard rail: the least probability of every eligible action.",
     "policy": "What decides: hyper-parameters, and pure functions between states.",
@@ -45,8 +36,8 @@ TERMS = {
     ),
     "reward wait": "How long a decision waits for its reward before it matures.",
     "sample ratio": (
-        "The share of decisions, or of units, that are in a group. If it is not the share that was "
-        "declared, decisions of one group are lost."
+        "The share of decisions, or of units, that are in a group. If it is not the share that "
+        "was declared, decisions of one group are lost."
     ),
     "segment": "All decisions whose context has the same values of one or two fields.",
     "share": "Of an arm: the part of all decisions that got it.",

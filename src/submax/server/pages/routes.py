@@ -60,6 +60,7 @@ TABS = {
 }
 FAILED_TITLES = {
     400: "This address is not valid",
+    401: "You are not signed in",
     403: "Your key does not allow this",
     404: "There is nothing here",
     405: "This address is not a page",
@@ -281,7 +282,7 @@ class Pages:
 
     async def failure(self, request: Request, error: Error, status: int) -> Response:
         """The page that says what failed; without a key one is sent to sign in."""
-        if status == 401:
+        if status == 401 and request.method in ("GET", "HEAD"):
             # Quoted, so a & in the address does not begin a parameter of the login.
             wanted = quote(request.url.path, safe="/")
             return RedirectResponse(f"/login?next={wanted}", 303, HEADERS)

@@ -5,32 +5,27 @@ import re
 import pytest
 from waiting import wait_until
 
-from submax.live.declaring.declare import declare
-from submax.live.store.memory_store import MemoryStore
-from submax.web.server.access.key_registry import KeyRegistry
-from submax.web.server.access.sessions import COOKIE
+from submax.bandit.declaring import declare
+from submax.server.access import COOKIE
+from submax.server.keys import Keys
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+SCOPES = {"read": ["read"], "decide": ["decide"], "admin": ["admin"], "left": ["read"]}
 
 
 @pytest.fixture(scope="module")
-def store():
-    store = MemoryStore()
-    declare(store, "b", {"actions": ["A", "B"]})
-    return store
+def keys():
+    return {}
 
 
 @pytest.fixture(scope="module")
-def keys(store):
-    registry = KeyRegistry(store)
-    keys = {scope: registry.add([scope])[1] for scope in ("read", "decide", "admin")}
-    return {**keys, "left": registry.add(["read"])[1]}
+def http(keys, served):
+    def fill(store):
+        declare(store, "b", {"actions": ["A", "B"]})
+        for name, scopes in SCOPES.items():
+            keys[name] = Keys(store).add(scopes).key
 
-
-@pytest.fixture(scope="module")
-def http(keys, store, shared_serving):
-    # Keys that are there from the start are known at once.
-    return shared_serving(store)
+    return served(fill)
 
 
 @pytest.fixture
@@ -61,7 +56,12 @@ def test_without_a_cookie_one_is_sent_to_the_login(http):
 
 
 def test_the_login_leads_to_no_other_site(http):
-    for wanted in ("https://evil.example/", "//evil.example/", "/\\evil.example"):
+    for wanted in (
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example",
+        "/\t/evil.example",
+    ):
         page = http.get("/login", params={"next": wanted}, headers=BROWSER).text
         assert 'data-then="/"' in page
 
@@ -94,10 +94,10 @@ def test_an_operator_changes_with_the_token_and_not_without(http, sign_in):
     assert http.post("/bandits/b/choices", headers=sent, json=body).status_code == 200
 
 
-def test_a_session_ends_with_its_key(http, store, keys, sign_in):
+def test_a_session_ends_with_its_key(http, keys, sign_in):
     signed = sign_in("left")
     assert http.get("/", headers=signed).status_code == 200
-    KeyRegistry(store).revoke(keys["left"].split(".")[1])
+    http.service.keys.revoke(keys["left"].split(".")[1])
     wait_until(lambda: http.get("/", headers=signed).status_code == 303)
 
 
@@ -107,5 +107,19 @@ def test_a_made_up_cookie_is_worth_nothing(http, cookie):
     assert http.get("/", headers=headers).status_code == 303
 
 
-def test_signing_out_takes_the_cookie_away(http):
-    assert "Max-Age=0" in http.post("/logout").headers["set-cookie"]
+def test_signing_out_ends_the_session(http, sign_in):
+    signed = sign_in("read")
+    page = http.get("/bandits/b/overview", headers=signed).text
+    sent = {**signed, "x-csrf-token": token(page), "accept": "application/json"}
+    assert "Max-Age=0" in http.post("/logout", headers=sent).headers["set-cookie"]
+    # Whoever has copied the cookie is not signed in any more.
+    assert http.get("/bandits/b/overview", headers=signed).status_code == 303
+
+
+def test_the_page_of_keys_has_no_secret(http, keys, sign_in):
+    page = http.get("/keys", headers=sign_in("admin")).text
+    assert "Revoke" in page
+    for text in keys.values():
+        _, number, secret = text.split(".")
+        assert secret not in page
+        assert number in page or text == keys["left"]

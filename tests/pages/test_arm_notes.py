@@ -1,10 +1,10 @@
 """Arms that seem broken and arms whose rewards come late are named, and others are not."""
 
 import pytest
-from submax.testing.stores import ManualClock
 
-from submax.live.bandits.open import open_bandit
-from submax.live.store.memory_store import MemoryStore
+from submax.server.pages.arms import arms_page
+from submax.server.pages.operating import health
+from submax.server.pages.overview import overview
 
 pytestmark = pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
 ARMS = ["A", "B", "C"]
@@ -12,41 +12,29 @@ LIMITED = {"reward_wait": 10, "default_reward": 0.0}
 
 
 @pytest.fixture
-def opened():
-    """Open a bandit that decides uniformly, with a clock that is moved."""
-
-    def opened(**options):
-        clock = ManualClock()
-        given = {"actions": ARMS, "policy": "random", "clock": clock, "background": False}
-        return open_bandit(MemoryStore(clock), **given, **options), clock
-
-    return opened
-
-
-@pytest.fixture
-def play_by_the_hour(opened, rng, page_of):
+def play_by_the_hour(opened, rng, clock):
     """Play some hours with the chances of the arms, and then some with others."""
 
     def play_by_the_hour(*parts):
-        bandit, clock = opened(reward_wait=60, default_reward=0.0)
+        bandit = opened(policy="random", reward_wait=60, default_reward=0.0)
         for chances, hours in parts:
             for _ in range(hours):
-                for one in bandit.decide_many([{}] * 60):
-                    if rng.random() < chances[ARMS.index(one.action)]:
-                        bandit.reward(one.id, 1.0)
+                made = bandit.decide_many([{}] * 60)
+                sold = [one for one in made if rng.random() < chances[ARMS.index(one.action)]]
+                bandit.reward_many([{"id": one.id, "value": 1.0} for one in sold])
                 clock.now += 3600
                 bandit.decide()
-        return page_of(bandit)
+        return bandit
 
     return play_by_the_hour
 
 
 @pytest.fixture
-def play_with_delays(opened, rng, page_of):
+def play_with_delays(opened, rng, clock):
     """Play with rewards that come after 1 s, and those of the last arm later."""
 
     def play_with_delays(chance, delay, **options):
-        bandit, clock = opened(**options)
+        bandit = opened(policy="random", **options)
         coming = []
         for _ in range(100):
             for one in bandit.decide_many([{}] * 9):
@@ -58,13 +46,13 @@ def play_with_delays(opened, rng, page_of):
             coming = [one for one in coming if one[0] > clock.now]
             if due:
                 bandit.reward_many([{"id": one, "value": 1.0} for _, one in due])
-        return page_of(bandit)
+        return bandit
 
     return play_with_delays
 
 
-def notes(page):
-    return [(one["choice"], one["words"]) for one in page("arms")["notes"]]
+def notes(bandit):
+    return [(one.choice, one.words) for one in arms_page(bandit).notes]
 
 
 @pytest.mark.parametrize(
@@ -73,10 +61,9 @@ def notes(page):
     ids=["never earned", "breaks"],
 )
 def test_an_arm_without_rewards_is_named(play_by_the_hour, parts):
-    page = play_by_the_hour(*parts)
-    assert notes(page) == [("C", "no rewards")]
-    (alert,) = page("overview")["alerts"]
-    assert "C" in alert
+    bandit = play_by_the_hour(*parts)
+    assert notes(bandit) == [("C", "no rewards")]
+    assert any("'C'" in alert for alert in overview(bandit).alerts)
 
 
 def test_an_arm_that_is_only_worse_is_not_named(play_by_the_hour):
@@ -92,21 +79,19 @@ def test_an_arm_that_is_only_worse_is_not_named(play_by_the_hour):
 def test_an_arm_with_late_rewards_is_named_and_not_called_broken(
     play_with_delays, chance, delay, options
 ):
-    page = play_with_delays(chance, delay, **options)
-    assert notes(page) == [("C", "rewards late")]
-    (alert,) = page("overview")["alerts"]
-    assert "C" in alert
-    slowest, *others = page("health")["arm_delays"]
-    assert (slowest["choice"], slowest["notable"]) == ("C", True)
-    assert not any(one["notable"] for one in others)
-    assert delay / 3 < slowest["median"] < 2 * delay
+    bandit = play_with_delays(chance, delay, **options)
+    assert notes(bandit) == [("C", "late rewards")]
+    assert any("'C'" in alert for alert in overview(bandit).alerts)
+    slowest, *others = health(bandit).delays
+    assert (slowest.choice, slowest.notable) == ("C", True)
+    assert not any(one.notable for one in others)
+    assert delay / 3 < slowest.median < 2 * delay
     if options is LIMITED:
-        assert (slowest["late"] > 0.9) == (delay == 60.0)
+        assert (slowest.late > 0.9) == (delay == 60.0)
 
 
 @pytest.mark.parametrize("options", [LIMITED, {"reward_wait": 0}])
 def test_arms_that_are_equally_quick_are_not_named(play_with_delays, options):
-    page = play_with_delays(0.5, 1.0, **options)
-    assert notes(page) == []
-    assert page("overview")["alerts"] == []
-    assert len(page("health")["arm_delays"]) == 3
+    bandit = play_with_delays(0.5, 1.0, **options)
+    assert notes(bandit) == []
+    assert len(health(bandit).delays) == 3

@@ -1,0 +1,339 @@
+"""What pages say of a bandit: now and over the whole time, segments, single decisions, learning."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusals import raises_code
+
+from submax.core.errors import InputError, NotFoundError
+from submax.server.pages.arms import arms_page
+from submax.server.pages.charts import OTHERS, as_csv, cells_of, lift_chart, marks, share_chart
+from submax.server.pages.decisions import decisions_page
+from submax.server.pages.glossary import TERMS
+from submax.server.pages.operating import health, settings_page
+from submax.server.pages.overview import bandit_row, overview
+from submax.server.pages.segments import crossed
+
+GLOSSARY = Path(__file__).parents[2] / "docs/reference/glossary.md"
+TEMPLATES = Path(__file__).parents[2] / "src/submax/server/templates"
+CONTEXTS = {"device": ["phone", "desk"], "country": ["de", "fr"]}
+
+
+@pytest.fixture
+def play(rng, clock):
+    """Let a bandit decide once a minute, with a chance of a reward for each arm and context."""
+
+    def play(bandit, minutes, chance, decisions=40, contexts=None):
+        for _ in range(minutes):
+            known = [contexts(rng) if contexts else {} for _ in range(decisions)]
+            made = bandit.decide_many(
+                [{"context": one} for one in known] if contexts else [{}] * decisions
+            )
+            bandit.reward_many(
+                [
+                    {"id": one.id, "value": float(rng.random() < chance(one.action, context))}
+                    for one, context in zip(made, known, strict=True)
+                ]
+            )
+            clock.now += 60
+            bandit.refit()
+
+    return play
+
+
+FORGETTING = {
+    "kind": "reward-conditioned",
+    "strategy": "submax",
+    "estimator": {"kind": "counting", "memory": {"discount": 0.99}},
+}
+QUICK = {"reward_wait": 5, "default_reward": 0.0}
+
+
+def test_after_a_change_of_taste_the_overview_says_what_is_best_now(opened, play):
+    bandit = opened(policy=FORGETTING, guard_rails={"minimum": 0.05}, **QUICK)
+    play(bandit, 150, lambda arm, _: {"A": 0.6, "B": 0.1, "C": 0.2}[arm])
+    page = overview(bandit)
+    assert page.arms[0].name == "A"
+    assert page.sentences[0].startswith("Now: 'A'")
+    play(bandit, 40, lambda arm, _: {"A": 0.1, "B": 0.7, "C": 0.2}[arm])
+    page = overview(bandit)
+    now = page.arms[0]
+    assert now.name == "B"
+    assert now.share_now > 0.5 > now.share
+    assert page.sentences[0].startswith("Now: 'B'")
+    assert "'A' earned most" in page.sentences[-1]
+    # A colour is that of the arm, whatever is shown first.
+    assert {one.name: one.colour for one in page.arms} == {"A": 0, "B": 1, "C": 2}
+    assert {line.name: line.colour for line in page.shares.lines} == {"A": 0, "B": 1, "C": 2}
+
+
+def test_a_bandit_says_from_the_first_minute_how_many_wait_and_when_it_learns(opened, clock):
+    bandit = opened(reward_wait=600)
+    assert "600" in overview(bandit).waiting
+    bandit.decide_many([{}] * 7)
+    clock.now += 100
+    page = overview(bandit)
+    assert page.waiting.startswith("7 decisions wait")
+    assert "500 seconds" in page.waiting
+    assert page.facts["wait for rewards"] == 7
+    assert bandit_row(bandit).waiting == page.waiting
+    assert page.waiting not in page.alerts
+
+
+LIKED = {("phone", "de"): "A", ("phone", "fr"): "B", ("desk", "de"): "B", ("desk", "fr"): "B"}
+
+
+def test_a_personalised_bandit_says_who_gets_what(opened, play):
+    bandit = opened(actions=["A", "B"], context=CONTEXTS, guard_rails={"minimum": 0.1}, **QUICK)
+
+    def visitor(rng):
+        return {name: str(rng.choice(values)) for name, values in CONTEXTS.items()}
+
+    def chance(arm, context):
+        return 0.8 if arm == LIKED[context["device"], context["country"]] else 0.1
+
+    play(bandit, 12, chance, 120, visitor)
+    sentence = overview(bandit).sentences[0]
+    assert sentence.startswith("Different visitors get different arms: ")
+    assert "ahead" not in " ".join(overview(bandit).sentences)
+    # Which field comes first depends on chance; both are needed to tell who gets A.
+    assert re.search(r"'A' for (phone, de|de, phone) \(", sentence)
+    page = arms_page(bandit)
+    assert page.personalised
+    assert page.leader == ""
+    assert {page.first, page.second} == {"device", "country"}
+    table = crossed(bandit, "device", "country")
+    found = {
+        (row.name, column): cell
+        for row in table.rows
+        for column, cell in zip(table.columns, row.cells, strict=True)
+    }
+    assert {place: cell.choice for place, cell in found.items()} == LIKED
+    assert all(cell.clear and cell.winner == cell.choice for cell in found.values())
+    assert sum(cell.decisions for cell in found.values()) == 12 * 120
+    one = found["phone", "de"]
+    assert sum(arm.share for arm in one.arms) == pytest.approx(1)
+    assert one.arms[0].low < one.arms[0].rate < one.arms[0].high
+    assert crossed(bandit, "device", None).columns == []
+    with pytest.raises(NotFoundError):
+        arms_page(bandit, first="nothing")
+    with raises_code("invalid-input", "second"):
+        arms_page(bandit, first="device", second="device")
+
+
+def test_numbers_of_a_context_are_in_bins_in_their_order(opened, play):
+    bandit = opened(context={"age": float}, **QUICK)
+    play(bandit, 5, lambda arm, _: 0.5, 100, lambda rng: {"age": float(rng.normal(40, 20))})
+    rows = crossed(bandit, "age", None).rows
+    assert len(rows) == 5
+    edges = [float(re.findall(r"-?\d[\d.]*", row.name)[0]) for row in rows[1:]]
+    assert rows[0].name.startswith("below")
+    assert edges == sorted(edges)
+
+
+@pytest.mark.parametrize("span", [None, "hour", "day", "week", "month", "year", "all"])
+def test_charts_of_every_range_have_all_decisions_and_shares_of_one(opened, play, span):
+    rails = {"holdout": 0.3, "baseline": "A"}
+    bandit = opened(policy="random", guard_rails=rails, **QUICK)
+    play(bandit, 20, lambda arm, _: 0.5)
+    times = cells_of(bandit, span)
+    assert sum(cell.sums.decisions for cell in times.cells) == 20 * 40
+    chart = share_chart(times, ["A", "B", "C"])
+    for column in zip(*(line.values for line in chart.lines), strict=True):
+        assert None in column or sum(column) == pytest.approx(1)
+    written = list(csv.DictReader(io.StringIO(as_csv(times))))
+    assert sum(int(row["decisions"]) for row in written) == 20 * 40
+    rewards = sum(float(row["reward"]) for row in written)
+    assert rewards == pytest.approx(sum(one.reward for one in bandit.read.totals().values()))
+
+
+def test_the_lift_over_time_ends_with_the_lift(opened, play):
+    rails = {"holdout": 0.3, "baseline": "A", "control": "C", "control_share": 0.2}
+    bandit = opened(guard_rails=rails, **QUICK)
+    play(bandit, 90, lambda arm, _: 0.2 if arm == "A" else 0.6)
+    chart, reports = lift_chart(bandit), bandit.lift()
+    for line, report in zip(chart.lines, reports, strict=True):
+        assert line.name.endswith(report.against)
+        assert line.values[-1] == pytest.approx(report.estimate, abs=0.02)
+        assert line.low[-1] < line.values[-1] < line.high[-1]
+
+
+def test_changes_are_marked(opened, play):
+    bandit = opened(**QUICK)
+    play(bandit, 3, lambda arm, _: 0.5)
+    bandit.set(guard_rails={"minimum": 0.1})
+    bandit.pause("A")
+    play(bandit, 3, lambda arm, _: 0.5)
+    page = overview(bandit)
+    assert [one.number for one in page.marks] == [1, 2]
+    assert "minimum" in page.marks[0].what
+    assert "A" in page.marks[1].what
+    assert page.marks == marks(bandit, page.shares.at)
+    assert len(page.versions) == 6
+
+
+def test_of_many_arms_the_most_frequent_have_lines_and_all_have_pages(opened):
+    names = [f"arm {number}" for number in range(250)]
+    bandit = opened(actions=names, policy="random", reward_wait=0)
+    for _ in range(2):
+        bandit.decide_many([{}] * 1000)
+    chart = share_chart(cells_of(bandit, None), names)
+    assert len(chart.lines) == 9
+    assert chart.lines[-1].name == OTHERS
+    pages = [arms_page(bandit, page=page) for page in (None, "2", "3")]
+    assert [len(page.arms) for page in pages] == [100, 100, 50]
+    assert len({one.choice for page in pages for one in page.arms}) == 250
+    for wrong in ("0", "x", "-1"):
+        with pytest.raises(InputError):
+            arms_page(bandit, page=wrong)
+
+
+def test_names_of_arms_are_no_formulas_in_csv(opened):
+    bandit = opened(actions=["=1+1", "@x"], reward_wait=0)
+    bandit.decide_many([{}] * 30)
+    names = {row["choice"] for row in csv.DictReader(io.StringIO(as_csv(cells_of(bandit, None))))}
+    assert names == {"'=1+1", "'@x"}
+
+
+def test_slots_are_shown_one_by_one(opened):
+    bandit = opened(actions={"title": ["A", "B"], "colour": ["red", "blue"]}, reward_wait=0)
+    made = bandit.decide_many([{}] * 50)
+    bandit.reward_many([{"id": one.id, "value": 1.0} for one in made])
+    for slot, choices in (("title", {"A", "B"}), ("colour", {"red", "blue"})):
+        assert {one.choice for one in arms_page(bandit, slot).arms} == choices
+        assert {one.name for one in overview(bandit, None, slot).arms} == choices
+    with pytest.raises(NotFoundError):
+        arms_page(bandit, "none")
+    assert "title" in overview(bandit).sentences[0]
+
+
+# Single decisions
+
+
+@pytest.fixture
+def bandit(opened):
+    fields = {"age": float, "device": ["phone", "desk"]}
+    return opened(actions=["A", "B"], context=fields, reward_wait=60, quarantine=100, seed=1)
+
+
+def decided(bandit, count: int = 1, **more):
+    context = {"age": 3.0, "device": "desk"}
+    return bandit.decide_many([{"context": context, **more}] * count)
+
+
+@pytest.mark.filterwarnings("ignore::submax.LateRewardWarning")
+def test_a_decision_is_shown_with_context_rewards_and_what_actions_were_believed_to_earn(
+    bandit, clock
+):
+    first, *_ = early = decided(bandit, 200)
+    for one in early:
+        bandit.reward(one.id, float(one.action == "A"))
+    clock.now += 100
+    bandit.refit()
+    one = decided(bandit, id="visit-1", unit="ann")[0]
+    clock.now += 5
+    bandit.reward(one.id, 1.0)
+    bandit.reward(one.id, 0.0, key="own")
+    clock.now += 100
+    bandit.reward(one.id, 1.0, key="too-late")
+    shown = decisions_page(bandit, "visit-1").decision
+    assert shown.context == {"age": 3.0, "device": "desk"}
+    assert (shown.action, shown.version, shown.unit) == (one.action, 1, "ann")
+    assert [(each.key, each.value, round(each.seconds), each.late) for each in shown.rewards] == [
+        ("reward", 1.0, 5, False),
+        ("own", 0.0, 5, False),
+        ("too-late", 1.0, 105, True),
+    ]
+    assert sum(row.probability for row in shown.actions) == pytest.approx(1)
+    believed = {row.action: row.believed for row in shown.actions}
+    assert believed["A"] == pytest.approx(1, abs=0.2)
+    assert believed["B"] == pytest.approx(0, abs=0.2)
+    assert [row.action for row in shown.actions if row.taken] == [one.action]
+    assert "%" in shown.why
+    # Before anything was learned no belief is claimed.
+    shown = decisions_page(bandit, first.id).decision
+    assert all(row.believed is None for row in shown.actions)
+
+
+def test_decisions_of_a_unit_are_listed_newest_first(bandit):
+    decided(bandit, 30)
+    first = decided(bandit, unit="ann")[0]
+    second = decided(bandit, unit="ann")[0]
+    decided(bandit, 40)
+    assert [one.id for one in decisions_page(bandit, "", "ann").newest] == [second.id, first.id]
+    assert len(decisions_page(bandit).newest) == 25
+    assert decisions_page(bandit, "", "bob").code == "unknown"
+
+
+def test_an_id_that_is_not_there_is_told(bandit):
+    decided(bandit)
+    bandit.reward("later", 1.0)
+    for asked, code in {
+        "no-such-id": "unknown",
+        "two words": "malformed",
+        "x" * 200: "malformed",
+        "later": "quarantined",
+    }.items():
+        page = decisions_page(bandit, asked)
+        assert (page.code, page.decision) == (code, None)
+    assert [one.id for one in health(bandit).quarantined] == ["later"]
+
+
+# Settings and words
+
+
+def test_every_setting_that_may_change_has_a_field_with_its_value(opened):
+    rails = {"holdout": 0.1, "baseline": "A", "minimum": 0.05}
+    bandit = opened(guard_rails=rails, refit_rows=70)
+    bandit.decide()
+    page = settings_page(bandit)
+    fields = {field.name: field for group in page.groups for field in group.fields}
+    assert fields["refit_rows"].value == "70"
+    assert fields["guard_rails.holdout"].value == "0.1"
+    assert fields["guard_rails.baseline"].options == ["", "A", "B", "C"]
+    changes = {name: field.value for name, field in fields.items() if field.kind == "number"}
+    for name, value in changes.items():
+        table, _, key = name.partition(".")
+        number = None if value == "" else float(value)
+        whole = int(number) if number is not None and number.is_integer() else number
+        bandit.set(**{table: {key: whole} if key else whole})
+    # What a page shows can be sent back, and changes nothing.
+    assert settings_page(bandit).settings == page.settings
+    assert not set(page.fixed) & {name.partition(".")[0] for name in fields}
+
+
+def test_versions_say_what_they_earned(opened, play):
+    bandit = opened(**QUICK)
+    play(bandit, 4, lambda arm, _: 0.5)
+    page = settings_page(bandit)
+    assert [one.version for one in page.versions] == [4, 3, 2, 1]
+    assert [one.version for one in page.versions if one.deciding] == [4]
+    assert page.versions[1].decisions == 40
+    assert 0.2 < page.versions[1].mean < 0.8
+    assert page.changes[-1].action == "declare"
+
+
+def test_terms_of_templates_are_those_of_the_glossary():
+    used = set()
+    for template in TEMPLATES.glob("*.html"):
+        used |= set(re.findall(r'parts\.term\("([^"]+)"', template.read_text()))
+    assert used
+    assert used <= set(TERMS)
+    rows = dict(re.findall(r"^\| ([^|]+) \| (.+) \|$", GLOSSARY.read_text(), re.MULTILINE))
+    assert {word: rows.get(word) for word in TERMS} == TERMS
+
+
+def test_an_empty_bandit_has_all_pages(opened):
+    for declared in (
+        {},
+        {"context": CONTEXTS},
+        {"actions": {"price": [0.0, 1.0]}, "policy": "random"},
+    ):
+        bandit = opened(**declared)
+        for page in (overview, arms_page, decisions_page, health, settings_page, bandit_row):
+            assert page(bandit).name == "b"
+        assert np.isfinite(len(as_csv(cells_of(bandit, None))))
