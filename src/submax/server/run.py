@@ -32,6 +32,7 @@ from submax.server.access import is_loopback
 from submax.server.app import App
 from submax.server.observing import Telemetry, set_up_log
 from submax.server.options import ServeOptions, misspelt_variables
+from submax.server.pages.routes import Pages
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
@@ -71,7 +72,9 @@ def serve(options: ServeOptions) -> None:
     policy = None if learned is None else TrainedPolicy.read(learned, trust=options.trust)
     service, port = _opened(options, policy)
     set_up_log(options.log_format, options.log_level)
-    app = App(service, origins=options.origin, proxies=options.proxy, rate=options.rate)
+    app = App(
+        service, origins=options.origin, proxies=options.proxy, rate=options.rate, pages=Pages
+    )
     if options.telemetry:
         app.telemetry = Telemetry.of_environment()
     # What exists now stays until the end. Looking at all of it would stop all threads for 40
