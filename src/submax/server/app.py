@@ -84,7 +84,7 @@ class Pages(Protocol):
     def routes(self) -> Sequence[BaseRoute]:
         """The routes of pages and their files; for browsers they come before those of the API."""
 
-    async def failure(self, request: Request, error: Error, status: int | None = None) -> Response:
+    async def failure(self, request: Request, error: Error, status: int) -> Response:
         """The page that shows a failure."""
 
 
