@@ -5,49 +5,54 @@ from collections.abc import Callable
 import httpx
 import pytest
 from forked_command import start_command
-from forked_trial import ForkedTrial
 from in_process import InProcess
 from waiting import wait_until
 
-from submax.live.store.memory_store import MemoryStore
-from submax.web.server.access.key_registry import KeyRegistry
-from submax.web.server.app import make_app
-from submax.web.server.service import Service
+from submax.bandit.store import Store, open_store
+from submax.server.app import App
+from submax.server.keys import Keys
+from submax.server.service import Service
 
-Events = dict[str, list]
-
-
-@pytest.fixture
-def store():
-    return MemoryStore()
+WATCHED = ("bandit", "decision", "reward", "early_reward", "key", "publication", "audit")
+"""The tables of what requests may change."""
 
 
-@pytest.fixture(scope="session")
-def trial():
-    """One process for the trials of all tests, because it takes seconds to start one."""
-    trial = ForkedTrial()
-    yield trial
-    trial.close()
+def contents(store: Store) -> dict[str, list]:
+    """All rows of a store that requests may change."""
+    return {table: store.select(f"select * from {table}") for table in WATCHED}
 
 
 @pytest.fixture
-def serving(trial):
-    """An application over a store, or over a service that need not be ready."""
-    yield from _applications(trial)
+def store(tmp_path):
+    with open_store(tmp_path / "served.db") as store:
+        yield store
 
 
 @pytest.fixture(scope="module")
-def shared_serving(trial):
+def shared_store(tmp_path_factory):
+    """A store for all tests of a file, which must leave it as it was."""
+    with open_store(tmp_path_factory.mktemp("shared") / "served.db") as store:
+        yield store
+
+
+@pytest.fixture
+def serving(store):
+    """An application over a store, or over a service that need not be ready."""
+    yield from _applications()
+
+
+@pytest.fixture(scope="module")
+def shared_serving():
     """Like ``serving``, for all tests of a module."""
-    yield from _applications(trial)
+    yield from _applications()
 
 
-def _applications(trial):
+def _applications():
     opened = []
 
     def serving(store, **options) -> InProcess:
-        service = store if isinstance(store, Service) else Service(store, trial)
-        client = InProcess(make_app(service, **options))
+        service = store if isinstance(store, Service) else Service(store)
+        client = InProcess(App(service, **options))
         opened.append(client)
         if service is not store:
             wait_until(lambda: service.ready)
@@ -82,16 +87,29 @@ def key(store):
     """Make a key, and the header that shows it."""
 
     def key(*scopes, **limits):
-        _, text = KeyRegistry(store).add(scopes, **limits)
+        _, text = Keys(store).add(scopes, **limits)
         return {"authorization": f"Bearer {text}"}
 
     return key
 
 
 @pytest.fixture
-def events(store) -> Callable[[], Events]:
+def events(store) -> Callable[[], dict[str, list]]:
     """All that the store holds."""
-    return lambda: {stream: store.read(stream) for stream in store.streams()}
+    return lambda: contents(store)
+
+
+def done(response, status=200):
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def created(http, declaration):
+    return done(http.post("/bandits", json=declaration), 201)
+
+
+def decided(http, bandit="arms", **request):
+    return done(http.post(f"/bandits/{bandit}/decide", json=request))
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ class InProcess:
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
         self._client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-        self._lifespan = app.router.lifespan_context(app)
+        lifespan = getattr(app, "lifespan", None) or app.router.lifespan_context
+        self._lifespan = lifespan(app)
         self._wait(self._lifespan.__aenter__())
 
     def request(self, method: str, path: str, **options) -> httpx.Response:

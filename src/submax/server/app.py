@@ -128,7 +128,7 @@ class App:
         # Browsers get pages where there are some, and programs get the API.
         self._for_programs = _router(routes, _named("page", pages_only))
         self._for_browsers = _named("page", _router(shown, _router(routes, _not_found)))
-        self._lifespan_only = Router(lifespan=self._lifespan)
+        self._lifespan_only = Router(lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -193,6 +193,7 @@ class App:
             path: dict[str, str] = scope["path_params"]
             bandit = path.get("name")
             context.operation, context.bandit = operation.name, bandit or ""
+            context.for_pages = operation.for_pages
             caller = await self.access.caller(
                 scope, headers, operation.scope, bandit, partial=operation.partial
             )
@@ -276,7 +277,7 @@ class App:
     async def _preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Tell a browser whether a page may send a request."""
         headers, context = scope["submax"]
-        context.operation = "preflight"
+        context.operation, context.for_pages = "preflight", True
         if "origin" not in headers or "access-control-request-method" not in headers:
             raise HTTPException(405, headers={"Allow": "POST"})
         await Response(status_code=204, headers=self.access.preflight(headers))(
@@ -313,7 +314,8 @@ class App:
             await response(scope, receive, send)
 
     @asynccontextmanager
-    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+    async def lifespan(self, app: Any) -> AsyncIterator[None]:
+        """Open the bandits in the background, and close them at the end."""
         loop = asyncio.get_running_loop()
         starting = loop.run_in_executor(None, self.service.start)
         try:
@@ -345,7 +347,7 @@ class Sending:
             added = {}
             if self.status >= 500 or "x-request-id" in headers:
                 added["x-request-id"] = self._context.identifier
-            if "origin" in headers:
+            if self._context.for_pages and "origin" in headers:
                 added |= self._access.cors_headers(headers)
             if added:
                 raw = [(k.lower().encode(), v.encode("latin-1")) for k, v in added.items()]

@@ -34,12 +34,15 @@ class RequestContext:
     The id is that of the header X-Request-ID, or a new one, which is made when it is first needed.
     """
 
-    __slots__ = ("_identifier", "bandit", "code", "headers", "operation", "sentence")
+    __slots__ = (
+        "_identifier", "bandit", "code", "for_pages", "headers", "operation", "sentence",
+    )  # fmt: skip
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self.headers = headers
         self.operation, self.bandit = "none", ""
         self.code, self.sentence = "", ""
+        self.for_pages = False
         self._identifier: str | None = None
 
     @property

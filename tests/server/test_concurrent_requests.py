@@ -6,7 +6,6 @@ import pytest
 from waiting import wait_until
 
 from submax.core.errors import StoreError
-from submax.live.store.memory_store import MemoryStore
 from submax.web.server.deciding import durable_writes
 
 CALLERS = 32

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from waiting import wait_until
 
+from submax.bandit.durable import open_bandit
+from submax.bandit.store import open_store
 from submax.client import Client
-from submax.live.bandits.open import open_bandit
-from submax.live.store.sqlite_store import SQLiteStore
 
 POLICY = """
 import os
@@ -74,7 +74,7 @@ def ends(server):
     """The exit status after SIGTERM; the file must be free then."""
     server.signal(signal.SIGTERM)
     status = server.ended()
-    SQLiteStore(server.file).close()
+    open_store(server.file).close()
     return status
 
 

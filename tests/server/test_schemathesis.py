@@ -10,10 +10,9 @@ from forked_trial import ForkedTrial
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from submax.live.store.memory_store import MemoryStore
+from submax.server.service import Service
 from submax.web.server.access import failed_attempts
 from submax.web.server.app import make_app
-from submax.web.server.service import Service
 
 pytestmark = [
     pytest.mark.slow,

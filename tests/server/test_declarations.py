@@ -9,7 +9,6 @@ from forked_trial import ForkedTrial
 from refusals import raises_code
 
 from submax.estimators import ESTIMATORS
-from submax.live.store.memory_store import MemoryStore
 from submax.policies import POLICIES
 from submax.schema.rewards import SCALES
 from submax.strategies import STRATEGIES

@@ -10,8 +10,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from waiting import wait_until
 
 import submax.core.optional
+from submax.bandit.durable import open_bandit
 from submax.cli import main
-from submax.live.bandits.open import open_bandit
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

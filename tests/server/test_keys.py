@@ -2,17 +2,16 @@ import pytest
 from refusals import raises_code
 from waiting import wait_until
 
-from submax.live.store.memory_store import MemoryStore
-from submax.live.store.sqlite_store import SQLiteStore
-from submax.web.server import service as service_module
-from submax.web.server.access.key import SCOPES
-from submax.web.server.access.key_registry import KeyRegistry
-from submax.web.server.interface.operations.all_operations import operations
-from submax.web.server.pages.operations import page_operations
-from submax.web.server.run import check_address
-from submax.web.server.service import Service
+from submax.bandit.declaring import declare
+from submax.bandit.store import open_store
+from submax.server import service as service_module
+from submax.server.api import OPERATIONS
+from submax.server.keys import SCOPES, Keys
+from submax.server.run import check_address
 
-ALL = [*operations(), *page_operations()]
+from .conftest import contents
+
+ALL = [one for one in OPERATIONS if not one.hidden]
 ARMS = {"actions": ["A", "B"]}
 BODIES = {
     "decide": {},
@@ -25,6 +24,7 @@ BODIES = {
     "publish": {"version": 0},
     "add-key": {"scopes": ["read"]},
     "set": {"refit_rows": 10},
+    "erase": {"unit": "visitor"},
 }
 ALLOWED = {
     "decide": {"decide", "decide-many", "activate"},
@@ -32,20 +32,17 @@ ALLOWED = {
     "read": {one.name for one in ALL if one.scope == "read"} | {"metrics"},
     "admin": {one.name for one in ALL} | {"metrics"},
 }
-OPEN = {"health", "ready", "openapi", "login-page", "sign-out"}
-LISTING = {"list", "home", "sign-in"}
+OPEN = {"health", "ready", "openapi"}
+LISTING = {"list"}
 """What a key of some bandits may do without naming one."""
 ANSWERED = (200, 201, 400, 404, 409)
 """The key was accepted; the request may ask for what this bandit does not have."""
 
 
 @pytest.fixture
-def store(trial):
-    store = MemoryStore()
-    service = Service(store, trial)
+def store(store):
     for name in ("one", "two"):
-        service.create(name, ARMS)
-    service.close()
+        declare(store, name, ARMS)
     return store
 
 
@@ -90,26 +87,11 @@ def test_a_key_of_one_bandit_opens_no_other_and_nothing_common(serving, store, k
 def test_without_a_key_nothing_is_opened_where_there_is_one(serving, store, key):
     key("admin")
     http = serving(store)
-    before = {stream: store.read(stream) for stream in store.streams()}
+    before = contents(store)
     for name, method, path in routes(http):
         expected = 200 if name in OPEN else 401
         assert ask(http, name, method, path, {}) == expected, name
-    assert {stream: store.read(stream) for stream in store.streams()} == before
-
-
-def test_routes_that_are_not_described_need_a_key_as_well(serving, store, key):
-    """They are the data of pages; files and the page to log in are open to everybody."""
-    key("admin")
-    http = serving(store)
-    described = http.get("/openapi.json").json()["paths"]
-    for route in http.app.routes:
-        # Browsers ask by OPTIONS, before they send one of the described methods.
-        methods = route.methods - {"HEAD", "OPTIONS"}
-        if methods != {one.upper() for one in described.get(route.path, ())}:
-            assert methods == {"GET"}, route.path
-            status = http.get(route.path.replace("{name}", "one")).status_code
-            is_open = route.path.startswith(("/assets/", "/javascript/", "/login.json"))
-            assert is_open or status == 401, route.path
+    assert contents(store) == before
 
 
 def wrong_headers(text):
@@ -136,7 +118,7 @@ def wrong_headers(text):
 
 
 def test_a_wrong_key_is_refused_and_no_key_is_told(serving, store):
-    _, text = KeyRegistry(store).add(["admin"])
+    _, text = Keys(store).add(["admin"])
     http = serving(store)
     for number, (kind, header) in enumerate(wrong_headers(text).items()):
         if number == 8:
@@ -169,13 +151,13 @@ def test_a_key_that_another_process_revokes_opens_nothing_soon(serving, store, k
     headers, _ = key("read"), key("admin")
     http = serving(store)
     assert http.get("/bandits", headers=headers).status_code == 200
-    KeyRegistry(store).revoke(headers["authorization"].split(".")[1])
+    Keys(store).revoke(headers["authorization"].split(".")[1])
     wait_until(lambda: http.get("/bandits", headers=headers).status_code == 401)
 
 
 def test_a_key_made_over_http_is_told_once(serving, store, key):
-    http = serving(store)
     admin = key("admin")
+    http = serving(store)
     made = http.post("/keys", json={"scopes": ["read"], "rate": 9}, headers=admin).json()
     shown = http.get("/keys", headers=admin)
     assert made["key"].split(".")[2] not in shown.text
@@ -208,8 +190,8 @@ def test_each_key_has_its_own_rate(serving, store, key):
 
 
 def test_only_the_hash_of_a_key_is_in_the_file(tmp_path):
-    store = SQLiteStore(tmp_path / "a.db")
-    number, text = KeyRegistry(store).add(["admin"])
+    store = open_store(tmp_path / "a.db")
+    number, text = Keys(store).add(["admin"])
     store.close()
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert number.encode() in held
@@ -218,7 +200,7 @@ def test_only_the_hash_of_a_key_is_in_the_file(tmp_path):
 
 
 def test_the_secret_is_not_in_what_is_logged(serving, store, caplog):
-    _, text = KeyRegistry(store).add(["read"])
+    _, text = Keys(store).add(["read"])
     http = serving(store)
     http.get("/bandits", headers={"authorization": f"Bearer {text}"})
     http.post("/bandits", json={}, headers={"authorization": f"Bearer {text}"})
@@ -238,8 +220,8 @@ def test_the_secret_is_not_in_what_is_logged(serving, store, caplog):
 )
 def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, parameter):
     with raises_code("invalid-input", parameter):
-        KeyRegistry(store).add(scopes, **limits)
-    assert store.read("keys") == []
+        Keys(store).add(scopes, **limits)
+    assert len(Keys(store)) == 0
 
 
 def test_without_keys_pages_of_other_sites_are_refused(serving, store):

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from refusals import raises_code
 
 from submax.cli import main
-from submax.web.server.running.serve_options import OPTIONS, STORE, ServeOptions
+from submax.server.options import OPTIONS, STORE, ServeOptions
 
 WRONG = {
     "port": ["abc", "65536"],

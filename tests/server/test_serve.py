@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from waiting import wait_until
 
 import submax.client.client
+from submax.bandit.durable import open_bandit
+from submax.bandit.store import open_store
 from submax.cli import main
 from submax.client import Client
 from submax.core.errors import StoreError
-from submax.live.bandits.open import open_bandit
 from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
-from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.actions import ActionSpec
 
 ACTIONS = ["A", "B", "C"]
@@ -69,7 +69,7 @@ class Load:
 
 def stored(file):
     """The decisions by id with their actions, and the ids with a reward, as often as they are."""
-    store = SQLiteStore(file, read_only=True)
+    store = open_store(file, read_only=True)
     events, page = [], store.read("page/log")
     while page:
         events += page
@@ -152,7 +152,7 @@ def test_sigterm_while_starting_ends_in_order(serve, file, pause):
     server.signal(signal.SIGTERM)
     assert server.ended() == 0
     assert "Traceback" not in server.said
-    SQLiteStore(file).close()
+    open_store(file).close()
 
 
 def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
@@ -198,7 +198,7 @@ def test_options_that_cannot_be_are_refused(file, option, value):
     status, said = refusal(file, "--port", "0", option, value)
     assert status == 2
     assert ("submax keys add" if option == "--host" else option) in said
-    SQLiteStore(file).close()
+    open_store(file).close()
 
 
 def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, monkeypatch):

@@ -7,10 +7,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_until
 
+from submax.bandit.store import open_store
 from submax.live.log.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
-from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.actions import ActionSpec
-from submax.web.server.service import Service
+from submax.server.service import Service
 
 from .conftest import created, decided, done
 
@@ -153,11 +153,11 @@ def test_the_export_holds_what_was_decided_and_rewarded(http):
 
 
 def test_bandits_are_there_again_after_a_restart(tmp_path, serving):
-    first = serving(SQLiteStore(tmp_path / "a.db"))
+    first = serving(open_store(tmp_path / "a.db"))
     created(first, ARMS)
     decision = decided(first, id="d1")
     first.close()
-    second = serving(SQLiteStore(tmp_path / "a.db"))
+    second = serving(open_store(tmp_path / "a.db"))
     assert decided(second, id="d1") == {**decision, "repeated": True}
 
 

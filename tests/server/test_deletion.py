@@ -7,11 +7,10 @@ from click.testing import CliRunner
 from refusals import raises_code
 from waiting import wait_until
 
+from submax.bandit.durable import open_bandit, open_store
 from submax.cli import main
-from submax.live.bandits.open import open_bandit, open_store
 from submax.live.log.records import DECLARED, TICK
 from submax.live.operating.audit_log import AuditLog
-from submax.live.store.memory_store import MemoryStore
 from submax.policies.epsilon_greedy import Random
 
 ARMS = {"name": "arms", "actions": ["A", "B"], "reward_wait": 0, "refit_rows": 1}

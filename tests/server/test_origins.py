@@ -2,8 +2,7 @@
 
 import pytest
 
-from submax.live.declaring.declare import declare
-from submax.web.server.access.origins import Origins
+from submax.bandit.declaring import declare
 
 SHOP, EVIL = "https://shop.example", "https://evil.example"
 ALLOWED = "access-control-allow-origin"
@@ -24,7 +23,7 @@ def keys(store, key):
 
 @pytest.fixture
 def http(serving, store, keys):
-    return serving(store, origins=Origins([SHOP]))
+    return serving(store, origins=[SHOP])
 
 
 def preflight(http, path, origin, method="POST"):
@@ -37,9 +36,9 @@ def test_a_page_of_a_declared_site_rewards_and_reads_the_answer(http, keys):
     assert (asked.status_code, asked.headers[ALLOWED]) == (204, SHOP)
     assert "POST" in asked.headers["access-control-allow-methods"]
     assert "authorization" in asked.headers["access-control-allow-headers"]
-    answer = http.post(
-        REWARD, json={"id": "d1", "value": 1}, headers={**keys["reward"], "origin": SHOP}
-    )
+    given = http.post(DECIDE, json={}, headers={**keys["decide"], "origin": SHOP}).json()
+    body = {"id": given["id"], "value": 1}
+    answer = http.post(REWARD, json=body, headers={**keys["reward"], "origin": SHOP})
     assert (answer.status_code, answer.headers[ALLOWED]) == (200, SHOP)
     assert answer.headers["vary"] == "Origin"
     # Errors can be read as well.
@@ -78,7 +77,8 @@ def test_pages_decide_only_if_their_key_may_and_own_pages_need_no_declaration(ht
 def test_a_beacon_has_its_key_in_the_path_and_plain_text(http, keys):
     text = keys["reward"]["authorization"].partition(" ")[2]
     headers = {"origin": SHOP, "content-type": "text/plain;charset=UTF-8"}
-    body = '{"id": "d1", "value": 1}'
+    given = http.post(DECIDE, json={}, headers=keys["decide"]).json()
+    body = f'{{"id": "{given["id"]}", "value": 1}}'
     sent = http.post(f"{REWARD}?key={text}", content=body, headers=headers)
     assert sent.status_code == 200
     secret = keys["admin"]["authorization"].partition(" ")[2]
@@ -99,7 +99,7 @@ def test_other_operations_are_not_for_pages(http):
 
 def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
     declare(store, "page", {"actions": ["A", "B"]})
-    http = serving(store, origins=Origins(["http://localhost:3000"]))
+    http = serving(store, origins=["http://localhost:3000"])
     page = {"origin": "http://localhost:3000"}
     assert http.post(DECIDE, json={}, headers=page).status_code == 200
     assert http.get("/bandits", headers=page).status_code == 403

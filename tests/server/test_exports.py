@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from waiting import wait_until
 
-from submax.live.bandits.open import open_bandit
-from submax.live.store.sqlite_store import SQLiteStore
+from submax.bandit.durable import open_bandit
+from submax.bandit.store import open_store
+from submax.server.service import Service
 from submax.web.server.exports import export_runner
-from submax.web.server.service import Service
 
 DECISIONS = 50
 EXPORT = "/bandits/page/export"
@@ -40,18 +40,18 @@ SERVER = """
 import pathlib, sys
 folder = pathlib.Path(sys.argv[1])
 sys.path.insert(0, sys.argv[1])
-from submax.live.store.sqlite_store import SQLiteStore
+from submax.bandit.store import open_store
 from submax.web.server.exports import export_runner
 
 export_runner.MODULE = "waiting_export"
-export_runner.ExportRunner(SQLiteStore(folder / "page.db")).write("page", folder / "out.parquet")
+export_runner.ExportRunner(open_store(folder / "page.db")).write("page", folder / "out.parquet")
 """
 
 
 @pytest.fixture
 def store(tmp_path):
     (tmp_path / "waiting_export.py").write_text(WAITING)
-    store = SQLiteStore(tmp_path / "page.db")
+    store = open_store(tmp_path / "page.db")
     bandit = open_bandit(store, name="page", actions=["A", "B"], background=False)
     for made in bandit.decide_many([{"id": f"d{number}"} for number in range(DECISIONS)]):
         bandit.reward(made.id, 1.0)

@@ -6,10 +6,9 @@ from threading import Event
 import msgspec
 from waiting import wait_until
 
-from submax.live.bandits.open import open_bandit
-from submax.live.store.memory_store import MemoryStore
-from submax.live.store.sqlite_store import SQLiteStore
-from submax.web.server import service as service_module
+from submax.bandit.durable import open_bandit
+from submax.bandit.store import open_store
+from submax.server import service as service_module
 
 BANDITS = 30
 
@@ -46,7 +45,7 @@ def decided(http, name):
 
 
 def test_many_bandits_learn_with_the_threads_of_one(tmp_path, serving):
-    few, many = SQLiteStore(tmp_path / "few.db"), SQLiteStore(tmp_path / "many.db")
+    few, many = open_store(tmp_path / "few.db"), open_store(tmp_path / "many.db")
     names = [f"b{number}" for number in range(BANDITS)]
     declared(few, "page")
     declared(many, *names)

@@ -7,11 +7,10 @@ import signal
 
 import pytest
 
-from submax.live.bandits.open import open_bandit
-from submax.web.server.observing.json_formatter import JsonFormatter
-from submax.web.server.observing.text_formatter import TextFormatter
-from submax.web.server.run import announce
-from submax.web.server.running.serve_options import ServeOptions
+from submax.bandit.durable import open_bandit
+from submax.server.observing import JsonFormatter, TextFormatter
+from submax.server.options import ServeOptions
+from submax.server.run import announce
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from waiting import wait_until
 
-from submax.live.bandits.open import open_bandit
+from submax.bandit.durable import open_bandit
 from submax.web.server.deciding import timed_draws
 
 ENDLESS = {

@@ -7,9 +7,8 @@ from threading import Event
 import pytest
 from waiting import wait_until
 
+from submax.bandit.store import open_store
 from submax.core.errors import StoreError
-from submax.live.store.memory_store import MemoryStore
-from submax.live.store.sqlite_store import SQLiteStore
 from submax.web.server import write_probe
 
 
@@ -76,7 +75,7 @@ def test_a_store_that_hangs_is_not_ready(serving, asked_anew):
 
 def test_a_file_that_another_program_locks_is_not_ready(serving, tmp_path, asked_anew):
     path = tmp_path / "page.db"
-    http = serving(SQLiteStore(path))
+    http = serving(open_store(path))
     http.post("/bandits", json={"name": "page", "actions": ["A", "B"]})
     wait_until(lambda: readiness(http) == 200)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

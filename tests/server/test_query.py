@@ -2,18 +2,14 @@
 
 import pytest
 
-from submax.web.server.interface.operations.all_operations import operations
-from submax.web.server.pages.operations import page_operations
+from submax.server.api import OPERATIONS
 
-ARMS = "/bandits/b/arms"
+from .conftest import contents
+
+DECISIONS = "/bandits/b/decisions"
 ABOUT_THE_SERVER = [("openapi", "GET", "/openapi.json"), ("metrics", "GET", "/metrics")]
-ALL = [(one.name, one.method, one.path) for one in (*operations(), *page_operations())]
+ALL = [(one.name, one.method, one.path) for one in OPERATIONS if not one.hidden]
 ALL += ABOUT_THE_SERVER
-TWINS = [
-    (one.name, one.method, "/index.json" if one.path == "/" else f"{one.path}.json")
-    for one in (*operations(), *page_operations())
-    if one.page is not None
-]
 
 
 @pytest.fixture(scope="module")
@@ -51,39 +47,37 @@ def test_these_are_all_operations_of_the_description(described):
 
 
 def test_every_operation_refuses_an_unknown_parameter(http, shared_store):
-    before = {stream: shared_store.read(stream) for stream in shared_store.streams()}
-    for name, method, path in ALL + TWINS:
+    before = contents(shared_store)
+    for name, method, path in ALL:
         answer = http.request(method, f"{place(path)}?limt=5")
         assert is_refused(answer), name
         assert "limt" in answer.json()["error"], name
-    assert {stream: shared_store.read(stream) for stream in shared_store.streams()} == before
+    assert contents(shared_store) == before
 
 
 def test_no_operation_refuses_a_parameter_that_it_declares(http, described):
     tried = set()
-    for name, method, path in ALL + TWINS:
+    for name, method, path in ALL:
         for parameter in declared(described[name]):
             answer = http.request(method, place(path), params={parameter: "x"})
             assert "unknown query parameter" not in answer.text, (name, parameter)
             tried.add(parameter)
-    assert tried == {"field", "id", "key", "next", "page", "slot", "span", "unit"}
+    assert tried == {"key", "unit"}
 
 
-@pytest.mark.parametrize("query", ["=x", "Slot=s", "slot%00=s", "%ff=1", "a;b", "slot[]=s"])
+@pytest.mark.parametrize("query", ["=x", "Unit=s", "unit%00=s", "%ff=1", "a;b", "unit[]=s"])
 def test_names_must_be_the_same_to_the_letter(http, query):
-    assert is_refused(http.get(f"{ARMS}?{query}"))
+    assert is_refused(http.get(f"{DECISIONS}?{query}"))
 
 
 def test_a_query_may_have_no_name_and_of_two_values_the_last_one_counts(http):
     assert http.get("/healthz?&&").status_code == 200
-    assert http.get(f"{ARMS}?slot=s&slot=p").json()["slot"] == "p"
+    assert http.get(f"{DECISIONS}?unit=a b&unit=c").status_code == 200
 
 
-def test_head_is_checked_as_get_is_and_files_are_not(http):
-    assert http.request("HEAD", ARMS).status_code == 200
-    assert http.request("HEAD", f"{ARMS}?limt=5").status_code == 400
-    for path in ("/javascript/index.js", "/assets/old/dashboard.css"):
-        assert http.get(f"{path}?v=2").status_code == 200
+def test_head_is_checked_as_get_is(http):
+    assert http.request("HEAD", DECISIONS).status_code == 200
+    assert http.request("HEAD", f"{DECISIONS}?limt=5").status_code == 400
 
 
 def test_without_a_key_nothing_is_said_about_parameters(serving, store, key):
