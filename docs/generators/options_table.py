@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from submax.web.server.running.serve_options import OPTIONS, STORE
+from submax.server.options import OPTIONS, STORE
 
 PAGE = Path(__file__).parents[1] / "how-to" / "server.md"
 HEAD = "| option | variable | default | what it does |\n|---|---|---|---|\n"

@@ -11,9 +11,9 @@ import submax
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.schema.trained_policy import TrainedPolicy
+from submax.server.service import check_over_http
 from submax.simulation.experiment import cells, parse
 from submax.simulation.runner import run_cell
-from submax.web.server.service import refuse_files
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "any-classifier.md"
 TREE = {
@@ -43,8 +43,8 @@ def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):
         TrainedPolicy.read(tmp_path / "policy.safetensors")
     assert TrainedPolicy.read(tmp_path / "policy.safetensors", trust=True).specification == policy
     with raises_code("invalid-input"):
-        refuse_files(policy)
-    refuse_files(POLICY)
+        check_over_http({"policy": policy})
+    check_over_http({"policy": POLICY})
 
 
 def test_the_experiment_of_the_guide_runs():

@@ -22,10 +22,10 @@ from in_process import InProcess
 from waiting import wait_until
 
 import submax
+from submax.bandit.store import open_store
 from submax.cli import main
-from submax.live.store.memory_store import MemoryStore
-from submax.web.server.app import make_app
-from submax.web.server.service import Service
+from submax.server.app import App
+from submax.server.service import Service
 
 FILE = Path(__file__).with_name("sentences.txt")
 LOG = "id,action,reward,propensity,age\n1,A,1,0.5,30\n2,B,0,0.5,40\n3,A,0,0.5,50\n4,B,1,0.5,20\n"
@@ -87,8 +87,8 @@ class User:
             ),
         }
 
-        service = Service(MemoryStore())
-        self._client = InProcess(make_app(service))
+        service = Service(open_store(folder / "served.db"))
+        self._client = InProcess(App(service))
         wait_until(lambda: service.ready)
         self._client.post("/bandits", json=SHOP)
 

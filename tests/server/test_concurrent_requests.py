@@ -6,28 +6,34 @@ import pytest
 from waiting import wait_until
 
 from submax.core.errors import StoreError
-from submax.web.server.deciding import durable_writes
+from submax.server import deciding
 
 CALLERS = 32
 
 
-class Troubled(MemoryStore):
-    """A store that writes, and then does what ``trouble`` says about keys with the word bad."""
+class Trouble:
+    """Lets the store write, and then does what ``kind`` says about ids with the word bad."""
 
-    trouble = ""
+    kind = ""
 
-    def append(self, stream, entries):
-        written = super().append(stream, entries)
-        if self.trouble and any("bad" in (entry.key or "") for entry in entries):
-            if self.trouble == "silent":
+    def __init__(self, write):
+        self._write = write
+
+    def __call__(self, bandit, rows):
+        written = self._write(bandit, rows)
+        if self.kind and any("bad" in row.id for row in rows):
+            written.result()
+            if self.kind == "silent":
                 return Future()
             raise StoreError("the disk is full")
         return written
 
 
 @pytest.fixture
-def store():
-    return Troubled()
+def trouble(store, monkeypatch):
+    trouble = Trouble(store.write_decisions)
+    monkeypatch.setattr(store, "write_decisions", trouble)
+    return trouble
 
 
 @pytest.fixture
@@ -50,8 +56,7 @@ def decide(http):
 
 def decisions(store):
     """The ids of all decisions that are stored."""
-    events = [one for one in store.read("page/log") if one.kind == "decision"]
-    return sorted(one.key.removeprefix("d ") for one in events)
+    return [identifier for (identifier,) in store.select("select id from decision order by id")]
 
 
 def test_each_has_its_own_answer_and_a_wrong_one_fails_alone(decide, store):
@@ -70,20 +75,20 @@ def test_the_same_id_is_one_decision(decide, store):
 
 
 def test_a_decision_that_was_written_and_not_acknowledged_is_sent_again_and_stored_once(
-    decide, store
+    decide, store, trouble
 ):
-    store.trouble = "full"
+    trouble.kind = "full"
     (failed,) = decide("bad")
     assert (failed.status_code, failed.json()["code"]) == (503, "store-unavailable")
-    store.trouble = ""
+    trouble.kind = ""
     (again,) = decide("bad")
     assert again.json()["repeated"]
     assert decisions(store) == ["bad"]
 
 
-def test_a_store_that_does_not_answer_is_given_up(decide, store, monkeypatch):
-    monkeypatch.setattr(durable_writes, "WRITE_TIMEOUT_SECONDS", 0.2)
-    store.trouble = "silent"
+def test_a_store_that_does_not_answer_is_given_up(decide, trouble, monkeypatch):
+    monkeypatch.setattr(deciding, "WRITE_TIMEOUT_SECONDS", 0.2)
+    trouble.kind = "silent"
     (failed,) = decide("bad")
     assert (failed.status_code, failed.json()["code"]) == (503, "store-unavailable")
     wait_until(lambda: decide("d1")[0].status_code == 200)

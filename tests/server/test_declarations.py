@@ -5,20 +5,19 @@ import typing
 from types import UnionType
 
 import pytest
-from forked_trial import ForkedTrial
 from refusals import raises_code
 
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES
 from submax.schema.rewards import SCALES
-from submax.strategies import STRATEGIES
-from submax.web.server.declaring.parameter_limits import (
+from submax.server.limits import (
     CLASSIFIER,
     FREE,
     LIMITS,
     OTHERS,
     check_parameters,
 )
+from submax.strategies import STRATEGIES
 
 ARMS = {"actions": ["A", "B"]}
 FEATURES = {"A": {"price": 3.0, "genre": "rock"}, "B": {"price": 2, "genre": "jazz"}}
@@ -31,8 +30,8 @@ ADD = {"verb": "add", "choice": "C", "features": {"price": 1.5, "genre": "folk"}
 
 
 @pytest.fixture(scope="module")
-def server(shared_serving):
-    return shared_serving(MemoryStore())
+def server(shared_serving, shared_store):
+    return shared_serving(shared_store)
 
 
 @pytest.fixture
@@ -69,42 +68,6 @@ def test_a_good_declaration_is_taken_decides_and_gets_rewards(server, shown, dec
     made = server.post(f"/bandits/{name}/decide", json={"context": context}).json()
     reward = {"id": made["id"], "value": value}
     assert server.post(f"/bandits/{name}/reward", json=reward).json()["status"] == "accepted"
-
-
-POLICY = """
-import os
-import time
-from submax.policies.epsilon_greedy import Random
-
-class Fine(Random):
-    pass
-
-class Slow(Random):
-    def probabilities(self, state, context):
-        time.sleep(60)
-
-class Large(Random):
-    def update(self, state, feedback, rng):
-        return bytearray(10**13)
-
-class Ending(Random):
-    def update(self, state, feedback, rng):
-        os._exit(3)
-"""
-
-
-@pytest.mark.parametrize("name", ["Slow", "Large", "Ending"])
-def test_a_trial_refuses_what_is_slow_or_large_and_the_next_one_works(name, tmp_path):
-    (tmp_path / "policy.py").write_text(POLICY)
-    # A burn-in does not hide a policy that is slow to decide.
-    given = {**ARMS, "guard_rails": {"burn_in": 10**6}}
-    trial = ForkedTrial(seconds=4.0)
-    with raises_code("invalid-input"):
-        trial.check("page", {**given, "policy": f"{tmp_path / 'policy.py'}:{name}"})
-    trial.check("page", {**given, "policy": f"{tmp_path / 'policy.py'}:Fine"})
-    trial.close()
-    with raises_code("store-unavailable"):
-        trial.check("page", ARMS)
 
 
 def nested(path, value):

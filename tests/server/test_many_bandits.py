@@ -3,41 +3,19 @@
 import threading
 from threading import Event
 
-import msgspec
 from waiting import wait_until
 
-from submax.bandit.durable import open_bandit
+from submax.bandit import durable
+from submax.bandit.declaring import declare, read_bandit
 from submax.bandit.store import open_store
 from submax.server import service as service_module
 
 BANDITS = 30
 
 
-class Difficult(MemoryStore):
-    """A store that reads ``slow`` only when the test says so, and ``bad`` is damaged."""
-
-    def __init__(self):
-        super().__init__()
-        self.go, self.is_difficult = Event(), False
-
-    def find(self, stream, key):
-        found = super().find(stream, key)
-        return found and self._event(stream, found)
-
-    def read(self, stream, after=0, limit=10_000):
-        if self.is_difficult and stream.startswith("slow/"):
-            self.go.wait(60)
-        return [self._event(stream, one) for one in super().read(stream, after, limit)]
-
-    def _event(self, stream, event):
-        if self.is_difficult and stream == "bad/settings":
-            return msgspec.structs.replace(event, body=b"no settings")
-        return event
-
-
 def declared(store, *names):
     for name in names:
-        open_bandit(store, name=name, actions=["A", "B"], reward_wait=0, background=False)
+        declare(store, name, {"actions": ["A", "B"], "reward_wait": 0})
 
 
 def decided(http, name):
@@ -64,15 +42,24 @@ def test_many_bandits_learn_with_the_threads_of_one(tmp_path, serving):
         wait_until(lambda name=name: http.get(f"/bandits/{name}").json()["version"] >= 1)
 
 
-def test_bandits_that_are_slow_or_damaged_do_not_stop_the_others(serving, monkeypatch, caplog):
+def test_bandits_that_are_slow_or_damaged_do_not_stop_the_others(
+    serving, store, monkeypatch, caplog
+):
     monkeypatch.setattr(service_module, "SLOW_OPENING_SECONDS", 0.1)
-    store = Difficult()
     declared(store, "a", "bad", "slow", "z")
-    store.is_difficult = True
+    store.execute([("update bandit set settings = '{}' where name = 'bad'", {})])
+    go = Event()
+
+    def slow(store, name):
+        if name == "slow":
+            go.wait(60)
+        return read_bandit(store, name)
+
+    monkeypatch.setattr(durable, "read_bandit", slow)
     http = serving(store)
     wait_until(lambda: decided(http, "a") == decided(http, "z") == 200)
     assert decided(http, "slow") == 503
     wait_until(lambda: "the bandit bad" in caplog.text)
     assert decided(http, "bad") == 400
-    store.go.set()
+    go.set()
     wait_until(lambda: decided(http, "slow") == 200)

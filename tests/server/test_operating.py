@@ -2,9 +2,9 @@ import pytest
 from waiting import wait_until
 
 import submax
+from submax.bandit.durable import DurableBandit
+from submax.bandit.reading import Condition
 from submax.client import Client
-from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.alarms.alarm_records import Alarm
 
 from .conftest import created, decided, done
 
@@ -32,11 +32,9 @@ def test_units_keep_their_actions_and_groups_over_http(http):
 
 def test_settings_are_changed_and_audited(http):
     created(http, ARMS)
-    shown = changed(
-        http, refit_rows=7, sticky="none", archive_after=None, guard_rails={"minimum": 0.1}
-    )
+    shown = changed(http, refit_rows=7, sticky="none", guard_rails={"minimum": 0.1})
     assert shown == done(http.get("/bandits/arms"))
-    assert (shown["refit_rows"], shown["sticky"], shown["archive_after"]) == (7, "none", None)
+    assert (shown["refit_rows"], shown["sticky"]) == (7, "none")
     assert shown["guard_rails"]["minimum"] == 0.1
     shown = changed(http, refit_rows=None, guard_rails=HOLDOUT)
     assert shown["refit_rows"] == 100
@@ -47,7 +45,7 @@ def test_settings_are_changed_and_audited(http):
     assert "refit_rows" in changes[1]["detail"]
 
 
-def test_another_policy_is_tried_before_it_decides(http):
+def test_another_policy_is_checked_before_it_decides(http):
     created(http, ARMS)
     assert changed(http, policy="rcp-submax")["policy"] == "rcp-submax"
     for wrong in ("my_policy.py:Mine", {"kind": "thompson", "alpha": 1e9}):
@@ -72,7 +70,7 @@ def test_a_contradiction_is_refused_and_changes_nothing(http, changes, code):
     refused = changed(http, 400, **changes)
     assert refused["code"] == code
     assert done(http.get("/bandits/arms")) == before
-    assert [one["operation"] for one in done(http.get("/audit"))["changes"]] == ["create"]
+    assert [one["operation"] for one in done(http.get("/audit"))["changes"]] == ["declare"]
     decided(http)
 
 
@@ -90,7 +88,7 @@ def test_a_bandit_is_paused_archived_and_resumed(http):
     assert done(http.post("/bandits/arms/resume"))["status"] == "active"
     assert not decided(http)["paused"]
     changes = done(http.get("/audit"))["changes"]
-    assert [one["operation"] for one in changes] == ["resume", "archive", "pause", "create"]
+    assert [one["operation"] for one in changes] == ["resume", "archive", "pause", "declare"]
 
 
 def test_arms_and_lift_are_shown(http):
@@ -123,21 +121,34 @@ def test_pausing_the_baseline_is_shown_and_without_groups_there_is_no_lift(http)
     assert "'A'" in shown["notices"][0]
 
 
-def test_alarms_are_listed_measured_and_acknowledged(http, store):
-    created(http, ARMS)
-    assert done(http.get("/bandits/arms/alarms")) == {"alarms": []}
-    AlarmLog(store, "arms").raise_alarm(
-        Alarm("reward-rate", "the mean reward has fallen", {"before": 0.5, "now": 0.1}), None
-    )
-    (alarm,) = done(http.get("/bandits/arms/alarms"))["alarms"]
-    assert (alarm["kind"], alarm["active"], alarm["values"]["now"]) == ("reward-rate", True, 0.1)
-    assert done(http.get("/bandits/arms"))["alarms"] == {"reward-rate": 1}
-    line = 'submax_alarms{bandit="arms",kind="reward-rate"} 1.0'
+def test_conditions_are_shown_and_measured(http, monkeypatch):
+    found = Condition("reward-rate", "the mean reward has fallen", {"before": 0.5, "now": 0.1})
+    monkeypatch.setattr(DurableBandit, "conditions", lambda self: [found])
+    (shown,) = created(http, ARMS)["conditions"]
+    assert (shown["kind"], shown["values"]["now"]) == ("reward-rate", 0.1)
+    line = 'submax_conditions{bandit="arms",kind="reward-rate"} 1.0'
     assert line in http.get("/metrics").text
-    (alarm,) = done(http.post("/bandits/arms/alarms/acknowledge"))["alarms"]
-    assert not alarm["active"]
-    assert done(http.get("/bandits/arms"))["alarms"] == {}
-    assert done(http.get("/audit"))["changes"][0]["operation"] == "acknowledge-alarms"
+
+
+def test_a_unit_is_erased_and_this_is_recorded(http):
+    created(http, ARMS)
+    for _ in range(3):
+        decided(http, unit="visitor")
+    decided(http, unit="another")
+    assert done(http.post("/bandits/arms/erase", json={"unit": "visitor"})) == {"decisions": 3}
+    left = done(http.get("/bandits/arms/decisions"))["decisions"]
+    assert [one["unit"] for one in left] == ["another"]
+    assert done(http.get("/audit"))["changes"][0]["operation"] == "erase"
+
+
+def test_a_decision_is_found_with_its_rewards(http):
+    created(http, ARMS)
+    made = decided(http, unit="visitor")
+    done(http.post("/bandits/arms/reward", json={"id": made["id"], "value": 1}))
+    found = done(http.get(f"/bandits/arms/decisions/{made['id']}"))
+    assert (found["unit"], found["action"]) == ("visitor", made["action"])
+    assert [one["value"] for one in found["rewards"]] == [1.0]
+    done(http.get("/bandits/arms/decisions/none"), 404)
 
 
 def test_the_client_operates_a_bandit(serve, tmp_path):

@@ -9,30 +9,35 @@ from waiting import wait_until
 
 from submax.bandit.store import open_store
 from submax.core.errors import StoreError
-from submax.web.server import write_probe
+from submax.server import service as service_module
 
 
-class Broken(MemoryStore):
-    """A store that cannot write while it has a ``failure``, or until it ``goes_on``."""
+class Broken:
+    """What a store does that cannot write while it has a ``failure``, or until it ``goes_on``."""
 
     def __init__(self):
-        super().__init__()
         self.failure, self.written, self.goes_on = None, 0, Event()
         self.goes_on.set()
 
-    def put_blob(self, name, data):
+    def __call__(self):
         self.written += 1
         self.goes_on.wait(60)
         if self.failure is not None:
             raise self.failure
-        super().put_blob(name, data)
+
+
+@pytest.fixture
+def broken(store, monkeypatch):
+    broken = Broken()
+    monkeypatch.setattr(store, "check_writable", broken)
+    return broken
 
 
 @pytest.fixture
 def asked_anew(monkeypatch):
     """What a probe of the store has found is not used again, and a probe takes a moment."""
-    monkeypatch.setattr(write_probe, "FRESH_SECONDS", 0.0)
-    monkeypatch.setattr(write_probe, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(service_module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(service_module, "PROBE_SECONDS", 0.1)
 
 
 def readiness(http):
@@ -43,33 +48,28 @@ def readiness(http):
 
 
 @pytest.mark.parametrize("failure", [StoreError("the disk is full"), ValueError("no database")])
-def test_a_store_that_cannot_write_is_not_ready_until_it_can(serving, asked_anew, failure):
-    store = Broken()
-    http = serving(store)
+def test_a_store_that_cannot_write_is_not_ready_until_it_can(http, broken, asked_anew, failure):
     wait_until(lambda: readiness(http) == 200)
-    store.failure = failure
+    broken.failure = failure
     assert readiness(http) == 503
     assert http.get("/healthz").status_code == 200
-    store.failure = None
+    broken.failure = None
     wait_until(lambda: readiness(http) == 200)
 
 
-def test_many_questions_cost_one_write(serving, monkeypatch):
-    monkeypatch.setattr(write_probe, "FRESH_SECONDS", 600.0)
-    store = Broken()
-    http = serving(store)
+def test_many_questions_cost_one_write(http, broken, monkeypatch):
+    monkeypatch.setattr(service_module, "FRESH_SECONDS", 600.0)
     for _ in range(50):
         assert readiness(http) == 200
-    assert store.written == 1
+    assert broken.written == 1
 
 
-def test_a_store_that_hangs_is_not_ready(serving, asked_anew):
-    store = Broken()
-    store.goes_on.clear()
-    http = serving(store)
+def test_a_store_that_hangs_is_not_ready(http, broken, asked_anew):
+    wait_until(lambda: readiness(http) == 200)
+    broken.goes_on.clear()
     for _ in range(3):
         assert readiness(http) == 503
-    store.goes_on.set()
+    broken.goes_on.set()
     wait_until(lambda: readiness(http) == 200)
 
 

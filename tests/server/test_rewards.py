@@ -3,8 +3,7 @@
 import pytest
 from waiting import wait_until
 
-from submax.live.log.collecting import quarantine
-from submax.live.log.records import RewardGiven, body_of
+from submax.bandit import sqlite
 
 NAMED = {"name": "page", "actions": ["A", "B"], "rewards": {"click": 1, "purchase": 20}}
 SLOTS = {"name": "page", "actions": {"title": ["a", "b"], "image": ["x", "y"]}, "rewards": "slots"}
@@ -55,8 +54,8 @@ DROPPED = 'submax_events_total{bandit="page",kind="dropped_from_quarantine"} 400
 
 
 def test_rewards_of_unknown_decisions_are_bounded_for_each_key(serving, store, key, monkeypatch):
-    monkeypatch.setattr(quarantine, "MAX_WAITING", 1500)
-    monkeypatch.setattr(quarantine, "MAX_WAITING_OF_KEY", 1000)
+    monkeypatch.setattr(sqlite, "MAX_EARLY", 1500)
+    monkeypatch.setattr(sqlite, "MAX_EARLY_OF_SOURCE", 1000)
     admin, good, bad = key("admin"), key("reward"), key("reward")
     http = serving(store)
     http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=admin)
@@ -81,5 +80,4 @@ def test_a_reward_names_the_key_that_sent_it(serving, store, key, has_keys):
     http = serving(store)
     http.post("/bandits", json={"name": "page", "actions": ["A"]}, headers=headers)
     http.post("/bandits/page/reward", json={"id": "one", "value": 1}, headers=headers)
-    (event,) = store.read("page/log")
-    assert body_of(event, RewardGiven) == RewardGiven(1.0, number)
+    assert store.select("select value, source from early_reward") == [(1.0, number)]

@@ -2,21 +2,23 @@
 
 import copy
 import os
+import tempfile
 from functools import partial
+from pathlib import Path
 
 import pytest
 import schemathesis
-from forked_trial import ForkedTrial
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from submax.bandit.store import open_store
+from submax.server import access
+from submax.server.app import App
 from submax.server.service import Service
-from submax.web.server.access import failed_attempts
-from submax.web.server.app import make_app
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning"),
+    pytest.mark.filterwarnings("ignore::submax.core.errors.ContextIgnoredWarning"),
 ]
 
 SOAK = "SUBMAX_SOAK" in os.environ
@@ -25,9 +27,8 @@ EXAMPLES = 400 if SOAK else 4
 CONFIGURATION = schemathesis.Config.from_dict({"phases": {"coverage": {"enabled": SOAK}}})
 # What fits the description can still make no sense, such as a reward beyond the scale.
 LEFT_OUT = [positive_data_acceptance]
-TRIAL = ForkedTrial()
-SERVICE = Service(MemoryStore(), TRIAL)
-APP = make_app(SERVICE, rate=1e9)
+SERVICE = Service(open_store(Path(tempfile.mkdtemp()) / "served.db"))
+APP = App(SERVICE, rate=1e9)
 
 
 async def app(scope, receive, send):
@@ -41,6 +42,7 @@ async def app(scope, receive, send):
 
 
 SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", app, config=CONFIGURATION)
+MIXED = {"actions": {"s": ["A"], "p": [0.0, 1.0]}, "policy": "random"}
 NAMES = ["mixed", "page"]
 DIFFERENT = ("decide", "decide-many", "reward", "reward-many", "change")
 """Operations that depend on the actions and the context of a bandit; others are tried for one
@@ -75,15 +77,15 @@ def key():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("requests.sessions.get_environ_proxies", lambda url, no_proxy=None: {})
-        patch.setattr(failed_attempts, "MAX_FAILURES", 10**9)
+        patch.setattr(access, "MAX_FAILURES", 10**9)
         _, text = SERVICE.keys.add(["admin"])
-        SERVICE.create("mixed", {"actions": {"s": ["A"], "p": [0.0, 1.0]}, "policy": "random"})
+        SERVICE.create("mixed", MIXED, who="test")
         fields = {"age": {"default": 1.0}, "country": {"values": ["fr", "de"], "default": "fr"}}
-        SERVICE.create("page", {"actions": {"s": ["A"]}, "context": fields, "policy": "linucb"})
+        page = {"actions": {"s": ["A"]}, "context": fields, "policy": "linucb"}
+        SERVICE.create("page", page, who="test")
         SERVICE.start()
         yield {"Authorization": f"Bearer {text}"}
         SERVICE.close()
-        TRIAL.close()
 
 
 SETTINGS = settings(

@@ -16,8 +16,6 @@ from submax.bandit.store import open_store
 from submax.cli import main
 from submax.client import Client
 from submax.core.errors import StoreError
-from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
-from submax.schema.actions import ActionSpec
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8
@@ -69,16 +67,10 @@ class Load:
 
 def stored(file):
     """The decisions by id with their actions, and the ids with a reward, as often as they are."""
-    store = open_store(file, read_only=True)
-    events, page = [], store.read("page/log")
-    while page:
-        events += page
-        page = store.read("page/log", page[-1].position)
-    store.close()
-    decisions = [event for event in events if event.kind == "decision"]
-    menu = ActionSpec.of(ACTIONS)
-    made = [(e.key, menu.action(body_of(e, DecisionMade).action)) for e in decisions]
-    return made, [event.key for event in events if event.kind == "reward"]
+    with open_store(file, read_only=True) as store:
+        made = store.select("select id, action from decision")
+        rewarded = store.select("select d.id from reward r join decision d on d.n = r.decision")
+    return made, [identifier for (identifier,) in rewarded]
 
 
 def check_kept(file, load):
@@ -86,9 +78,8 @@ def check_kept(file, load):
     made, rewarded = stored(file)
     assert len({key for key, _ in made}) == len(made)
     assert len(set(rewarded)) == len(rewarded)
-    told = {(decision_key(one), action) for one, action in load.decisions.items()}
-    assert told <= set(made)
-    assert {reward_key(one, "reward") for one in load.rewards} <= set(rewarded)
+    assert set(load.decisions.items()) <= set(made)
+    assert load.rewards <= set(rewarded)
     return made, rewarded
 
 
@@ -142,7 +133,7 @@ def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file)
         answer = slow.recv(65_536)
     assert answer.startswith(b"HTTP/1.1 200")
     assert server.ended() == 0
-    assert [key for key, _ in stored(file)[0]] == [decision_key("late")]
+    assert [key for key, _ in stored(file)[0]] == ["late"]
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.05])
@@ -231,7 +222,7 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
             answer = http.post("/decide", json={"id": str(number)})
             if answer.status_code != 200:
                 break
-            acknowledged.append(decision_key(str(number)))
+            acknowledged.append(str(number))
         assert answer.status_code == 503
         assert answer.json()["code"] == "store-unavailable"
         assert http.post("/reward", json={"id": "0", "value": 1}).status_code == 503
@@ -242,7 +233,7 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
         server.wait_ready()
         for number in range(5):
             assert http.post("/decide", json={"id": f"after-{number}"}).status_code == 200
-            acknowledged.append(decision_key(f"after-{number}"))
+            acknowledged.append(f"after-{number}")
     server.signal(signal.SIGTERM)
     assert server.ended() == 0
     assert sorted(key for key, _ in stored(file)[0]) == sorted(acknowledged)

@@ -12,13 +12,12 @@ PRELOADED = (
     "scipy.linalg",
     "scipy.sparse",
     "scipy.special",
-    "submax.cli.live",
-    "submax.live.bandits.open",
+    "submax.cli.serving",
+    "submax.bandit.durable",
     "submax.policies.epsilon_greedy",
-    "submax.web.server.declaring.trial_process",
-    "submax.web.server.run",
+    "submax.server.run",
 )
-"""What servers, trials of declarations, and processes that open bandits import."""
+"""What servers and processes that open bandits import."""
 
 
 def fork_context() -> Any:

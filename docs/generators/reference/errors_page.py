@@ -8,8 +8,7 @@ from docs.generators.reference.meanings import meanings
 
 from submax.client.messages import REFUSALS
 from submax.core import errors
-from submax.web.server.interface.request_pipeline import STATUS
-from submax.web.server.interface.responses import CODES
+from submax.server.app import CODES, STATUS
 
 PAGE = Path(__file__).parents[2] / "reference" / "errors.md"
 SOURCE = Path(__file__).parents[3] / "src" / "submax"

@@ -9,9 +9,9 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
-from submax.live.monitoring.alarms import alarm_records
-from submax.live.serving.live_state import DAMAGED
-from submax.web.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
+from submax.bandit.durable import DAMAGED, STEPS
+from submax.bandit.reading import Condition
+from submax.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
 
 PAGE = Path(__file__).parents[2] / "reference" / "metrics.md"
 INTRO = """# Metrics
@@ -28,15 +28,17 @@ LABELS = """## Labels
 - `bandit` is the name of the bandit.
 - `kind` of `submax_events_total` is {events}; and what the bandit counts besides.
 - `kind` of `submax_failures_total` is {failures}.
-- `kind` of `submax_alarms` is {alarms}.
+- `kind` of `submax_conditions` is {conditions}.
 - `le` of `submax_request_seconds_bucket` is an upper limit in seconds: {buckets}."""
-FAILURES = (SIMPLER, UNIFORM, LATE, DAMAGED)
-ALARMS = (
-    alarm_records.REWARD_RATE,
-    alarm_records.MISSING_REWARDS,
-    alarm_records.CONTEXT,
-    alarm_records.REFITS,
-    alarm_records.PROPENSITY,
+FAILURES = (SIMPLER, UNIFORM, LATE, DAMAGED, STEPS)
+CONDITIONS = (
+    "reward-rate",
+    "missing-rewards",
+    "context",
+    "refits",
+    "propensity",
+    "silent-arm",
+    "late-arm",
 )
 
 
@@ -46,7 +48,7 @@ def page() -> str:
     labels = LABELS.format(
         events=_named(ALWAYS_COUNTED),
         failures=_named(FAILURES),
-        alarms=_named(ALARMS),
+        conditions=_named(CONDITIONS),
         buckets=", ".join(f"{limit:g}" for limit in BUCKETS),
     )
     return "\n\n".join([INTRO, table(head, map(_row, _metrics())), labels]) + "\n"
@@ -56,7 +58,6 @@ def _metrics() -> list[Metric]:
     """Return the metrics of a server that has had one of everything."""
     metrics = Metrics(lambda: [_ExampleBandit()])
     metrics.count("decide", 200, 0.001)
-    metrics.count_closed("too slow")
     found = text_string_to_metric_families(metrics.text().decode())
     # Each counter also has the time at which it began, which Prometheus itself needs.
     own = [one for one in found if one.name.startswith("submax")]
@@ -69,9 +70,14 @@ class _ExampleBandit:
     name, version = "homepage", 1
     failures: ClassVar[dict[str, int]] = {UNIFORM: 1}
 
-    def active_alarms(self) -> dict[str, int]:
-        """One alarm."""
-        return {alarm_records.CONTEXT: 1}
+    @property
+    def read(self) -> "_ExampleBandit":
+        """What answers questions about the bandit."""
+        return self
+
+    def conditions(self) -> list[Condition]:
+        """One condition."""
+        return [Condition("context", "", {})]
 
     def smallest_propensity(self) -> float:
         """Any probability."""

@@ -19,8 +19,7 @@ from submax.bandit.settings import (
     Settings,
 )
 from submax.core.processes import BY_FILE
-from submax.web.server.running.serve_options import KEY, OPTIONS, STORE
-from submax.web.server.running.server_option import ServerOption
+from submax.server.options import KEY, OPTIONS, STORE, ServerOption
 
 PAGE = Path(__file__).parents[2] / "reference" / "settings.md"
 REFERENCE = "#/components/schemas/{name}"

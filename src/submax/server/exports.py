@@ -8,7 +8,7 @@ from threading import BoundedSemaphore
 from typing import IO
 
 from submax.bandit import export
-from submax.bandit.jobs import JobRunner
+from submax.bandit.jobs import JobError, JobRunner
 from submax.bandit.store import Store, open_store
 from submax.core.errors import InputError, StoreError
 
@@ -54,6 +54,10 @@ class Exports:
             raise StoreError(
                 f"the export cannot be written on the server ({error.strerror or error}): free "
                 "some space there and try again"
+            ) from error
+        except JobError as error:
+            raise StoreError(
+                "the export was broken off on the server: try again, or see its log"
             ) from error
         finally:
             self._slots.release()

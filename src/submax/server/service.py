@@ -196,13 +196,13 @@ class Service:
 
     def create(self, name: str, declaration: Mapping[str, Any], *, who: Who) -> DurableBandit:
         """Declare and open a new bandit; a name that exists is refused."""
-        _check_over_http(declaration)
+        check_over_http(declaration)
         declaring.declare(self.store, name, declaration, new=True, who=who)
         return self._open(name)
 
     def change(self, bandit: DurableBandit, changes: Mapping[str, Any], *, who: Who) -> None:
         """Change settings of a bandit, all or none."""
-        _check_over_http(changes)
+        check_over_http(changes)
         bandit.set_by(who, changes)
 
     def delete(self, name: str, *, who: Who) -> None:
@@ -237,7 +237,7 @@ class Service:
             return bandit
 
 
-def _check_over_http(declaration: Mapping[str, Any]) -> None:
+def check_over_http(declaration: Mapping[str, Any]) -> None:
     """Refuse code, and parameters that would occupy the server for long."""
     if references_user_code(declaration.get("policy")):
         raise InputError(

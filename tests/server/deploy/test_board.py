@@ -11,8 +11,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_until
 
-from submax.live.declaring.declare import declare
-from submax.live.store.memory_store import MemoryStore
+from submax.bandit.declaring import declare
 
 FOLDER = Path(__file__).parents[3] / "deploy"
 BOARD = json.loads((FOLDER / "grafana.json").read_text(encoding="utf-8"))
@@ -35,17 +34,16 @@ def queries():
 
 EMPTY = {
     "submax_failures_total": {"bandit", "kind"},
-    "submax_connections_closed_total": {"reason"},
+    "submax_conditions": {"bandit", "kind"},
 }
 """Metrics without a value while nothing has failed, and their labels."""
 
 
 @pytest.fixture(scope="module")
-def exported(shared_serving):
+def exported(shared_serving, shared_store):
     """The labels and their values, by metric, of a server that has decided and got rewards."""
-    store = MemoryStore()
-    declare(store, "page", {"actions": ["A"]})
-    http = shared_serving(store)
+    declare(shared_store, "page", {"actions": ["A"]})
+    http = shared_serving(shared_store)
     http.post("/bandits/page/decide", json={"id": "a"})
     http.post("/bandits/page/decide-many", json={"requests": [{}]})
     http.post("/bandits/page/reward", json={"id": "a", "value": 1})

@@ -16,7 +16,7 @@ import requirements
 import yaml
 from waiting import wait_until
 
-from submax.web.server.running.serve_options import OPTIONS, STORE
+from submax.server.options import OPTIONS, STORE
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "deploy"

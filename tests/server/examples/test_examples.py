@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 from waiting import wait_until
 
-from submax.live.bandits.open import open_bandit
-from submax.live.store.sqlite_store import SQLiteStore
-from submax.web.server.access.key_registry import KeyRegistry
+from submax.bandit.durable import open_bandit
+from submax.bandit.store import open_store
+from submax.server.keys import Keys
 
 FOLDER = Path(__file__).parents[3] / "examples"
 SITE = "http://localhost:3000"
@@ -25,8 +25,8 @@ def shop(start_server, tmp_path_factory):
     """A server with the bandit of the shops; its keys by name."""
     file = tmp_path_factory.mktemp("shop") / "shop.db"
     open_bandit(file, actions=["plain", "bold", "playful"], background=False).close()
-    store = SQLiteStore(file)
-    registry = KeyRegistry(store)
+    store = open_store(file)
+    registry = Keys(store)
     scopes = ["decide", "reward"]
     keys = {
         "web": registry.add(scopes)[1],
