@@ -14,9 +14,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +80,7 @@ def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
             "training_mb": children.megabytes(),
             "longest_wait_for_lock_ms": longest_wait(log, bandit),
         }
-        with turns_of_the_server():
-            quiet, during = decide_times(log, bandit)
+        quiet, during = decide_times(log, bandit)
     log.mature()
     return {
         **found,
@@ -129,20 +127,6 @@ def fitted(bandit: Any) -> None:
     result = bandit.refit()
     if not result:
         raise RuntimeError(f"nothing was measured, because no version was fitted: {result.reason}")
-
-
-@contextmanager
-def turns_of_the_server() -> Iterator[None]:
-    """Threads take turns as often as in the server."""
-    # Imported here, because the server must not count as memory of the bandit.
-    from submax.web.server.run import SWITCH_SECONDS
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def decide_times(log: GrowingLog, bandit: Any) -> tuple[list[float], list[float]]:

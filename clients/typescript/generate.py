@@ -165,10 +165,10 @@ def _camel(name: str) -> str:
 
 def generated() -> dict[str, str]:
     """The generated files by name, from the interface of this checkout."""
-    from submax.web.server.interface.description import description
-    from submax.web.server.interface.operations.all_operations import operations
+    from submax.server.api import OPERATIONS
+    from submax.server.openapi import description
 
-    found = description(operations())
+    found = description(OPERATIONS)
     return {"api.d.ts": types_file(found), "api.js": code_file(found)}
 
 

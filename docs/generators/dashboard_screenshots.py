@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from submax.web.server.demo.past import make_past
-from submax.web.server.demo.world import NAME, DemoWorld
+from submax.server.demo import NAME, DemoWorld, make_past
 
 FOLDER = Path(__file__).resolve().parents[1] / "how-to" / "dashboard"
 SIZE = {"width": 1180, "height": 860}

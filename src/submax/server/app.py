@@ -24,7 +24,7 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server import openapi
+from submax.server import javascript, openapi
 from submax.server.access import KEY_PARAMETER, RATE, Access, Caller, read_headers, read_query
 from submax.server.api import JSON, OPERATIONS, Call, Operation
 from submax.server.exports import TooManyExportsError
@@ -123,6 +123,7 @@ class App:
                 self._frequent[operation.path.rpartition("/")[2]] = endpoint
         self._pages = None if pages is None else pages(service, self.access)
         routes = [Route(path, _ByMethod(methods)) for path, methods in endpoints.items()]
+        routes.append(Route(javascript.PATH, javascript.JavaScriptClient().answer))
         shown = [] if self._pages is None else [*self._pages.routes()]
         pages_only = _router(shown, _not_found)
         # Browsers get pages where there are some, and programs get the API.

@@ -7,17 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 
 import psycopg
-import pyarrow.parquet as pq
 import pytest
 from refusals import raises_code
 from waiting import wait_until
 
 from submax.core.errors import StoreError
-from submax.live.bandits.open import open_bandit
 from submax.live.store.event import Entry
 from submax.live.store.migrations import POSTGRES, newest
 from submax.live.store.postgres_store import PostgresStore
-from submax.web.server.exports.export_runner import ExportRunner
 
 PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (3, 60)
 KEYS = PROCESSES * APPENDS // 2
@@ -248,23 +245,3 @@ def test_a_wrong_address_is_refused_without_telling_the_password(postgres, addre
     assert "\n" not in text
     assert password not in text
     assert not any(part in text for part in ("hidden@", "hid/", "hid ", "=hidden", "'hidden'"))
-
-
-def test_a_process_of_its_own_exports_and_its_arguments_hold_no_password(
-    postgres_address, tmp_path, monkeypatch
-):
-    started, arguments = subprocess.Popen, []
-
-    def watched(command, **options):
-        arguments.extend(command)
-        return started(command, **options)
-
-    monkeypatch.setattr(subprocess, "Popen", watched)
-    with closing(PostgresStore(postgres_address)) as store:
-        bandit = open_bandit(store, name="page", actions=["A"], background=False)
-        bandit.decide(id="d")
-        ExportRunner(store).write("page", tmp_path / "out.parquet")
-        store.check_writable()
-    assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == ["d"]
-    assert arguments
-    assert postgres_address not in arguments

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from waiting import wait_until
 
 from submax.cli import main
-from submax.web.server.demo.world import ACTIONS, AFTER, BEFORE, QUICK, SLOW, DemoWorld
+from submax.server.demo import ACTIONS, QUICK, SLOW, DemoWorld, Visitor
 
 DEMO = [sys.executable, "-u", "-m", "submax", "demo"]
 WORLD = DemoWorld(half_time=30.0)
@@ -67,20 +67,22 @@ def test_wrong_options_are_refused_before_anything_is_started(option):
     assert option.partition("=")[0] in result.stderr
 
 
-def test_the_best_headline_changes_at_half_time():
-    def best(seconds):
-        return max(ACTIONS, key=lambda action: WORLD.chance(action, seconds))
+def test_the_best_headline_depends_on_the_visitor_and_changes_at_half_time():
+    def best(visitor, seconds):
+        return max(ACTIONS, key=lambda action: WORLD.chance(action, visitor, seconds))
 
-    found = [best(seconds) for seconds in (0.0, 29.9, 30.0, 59.9, 60.0)]
-    assert found == ["bold", "bold", "playful", "playful", "bold"]
+    phone, other = Visitor("a", "phone", "de"), Visitor("b", "desk", "fr")
+    seconds = (0.0, 29.9, 30.0, 59.9, 60.0)
+    assert [best(phone, at) for at in seconds] == ["bold"] * 2 + ["playful"] * 2 + ["bold"]
+    assert [best(other, at) for at in seconds] == ["playful"] * 2 + ["bold"] * 2 + ["playful"]
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("seconds", [10.0, 40.0])
 def test_purchases_come_as_often_and_as_late_as_declared(action, seconds, seed):
-    rng = np.random.default_rng(seed)
-    found = [WORLD.outcome(action, seconds, rng) for _ in range(DRAWS)]
-    chance = (AFTER if seconds > 30 else BEFORE)[action]
+    rng, visitor = np.random.default_rng(seed), Visitor("a", "phone", "de")
+    found = [WORLD.outcome(action, visitor, seconds, rng) for _ in range(DRAWS)]
+    chance = WORLD.chance(action, visitor, seconds)
     sold = sum(one.reward is not None for one in found)
     # Five standard errors; none at all if nothing is ever sold.
     assert abs(sold - DRAWS * chance) <= 5 * np.sqrt(DRAWS * chance * (1 - chance))

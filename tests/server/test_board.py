@@ -13,7 +13,7 @@ from waiting import wait_until
 
 from submax.bandit.declaring import declare
 
-FOLDER = Path(__file__).parents[3] / "deploy"
+FOLDER = Path(__file__).parents[2] / "deploy"
 BOARD = json.loads((FOLDER / "grafana.json").read_text(encoding="utf-8"))
 ALERTS = yaml.safe_load((FOLDER / "alerts.yaml").read_text(encoding="utf-8"))
 BY_PROMETHEUS = {"up": {"job", "instance"}}

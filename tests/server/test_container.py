@@ -18,7 +18,7 @@ from waiting import wait_until
 
 from submax.server.options import OPTIONS, STORE
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy"
 NOBODY = 65_534
 VARIABLES = {one.variable for one in (STORE, *OPTIONS)}

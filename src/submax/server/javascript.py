@@ -1,4 +1,4 @@
-"""The client for web pages and Node, which a server gives to everybody who asks."""
+"""The client for web pages and Node, which a server gives to every program that asks."""
 
 import gzip
 import io
@@ -10,7 +10,7 @@ from importlib.resources import files
 from starlette.requests import Request
 from starlette.responses import Response
 
-from submax.web.server.interface.responses import failure
+from submax.server.limits import RefusedError
 
 PATH = "/javascript/{name}"
 ARCHIVE = "submax.tgz"
@@ -44,7 +44,7 @@ class JavaScriptClient:
         name = request.path_params["name"]
         content = self._package if name == ARCHIVE else self.files.get(name)
         if content is None:
-            return failure(404, f"there is no file {name!r:.80}: the client begins with index.js")
+            raise RefusedError(404, f"there is no file {name!r:.80}: it begins with index.js")
         return Response(content, headers=HEADERS, media_type=_ending(name))
 
     @cached_property

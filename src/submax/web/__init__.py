@@ -1,1 +1,0 @@
-"""What is served over HTTP: live decisions, result folders, and their pages."""

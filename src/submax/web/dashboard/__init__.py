@@ -1,1 +1,0 @@
-"""Pages that show what bandits and experiments do, rendered from plain data."""

@@ -1,1 +1,0 @@
-"""Bandits over HTTP, and a client for them."""

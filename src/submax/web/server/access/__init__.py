@@ -1,1 +1,0 @@
-"""Who may do what: keys, their limits, and the record of changes."""

@@ -1,1 +1,0 @@
-"""Connections: how many there may be, and how much and how slowly they may send."""

@@ -1,1 +1,0 @@
-"""Decisions within a deadline."""

@@ -1,1 +1,0 @@
-"""What may be declared over HTTP: limits on parameters, and a trial of every declaration."""

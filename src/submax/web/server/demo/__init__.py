@@ -1,1 +1,0 @@
-"""A server with simulated visitors, to look at."""

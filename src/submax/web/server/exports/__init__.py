@@ -1,1 +1,0 @@
-"""Exports of logs, written without delaying decisions."""

@@ -1,1 +1,0 @@
-"""The operations of the HTTP interface, their messages and their description."""

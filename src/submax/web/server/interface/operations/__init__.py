@@ -1,1 +1,0 @@
-"""The operations of the interface, from which routes, description and clients are made."""

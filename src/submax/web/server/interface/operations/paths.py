@@ -1,4 +1,0 @@
-"""Paths that several operations share."""
-
-BANDIT = "/bandits/{name}"
-"""The path of one bandit."""

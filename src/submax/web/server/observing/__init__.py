@@ -1,1 +1,0 @@
-"""The log of the server: its form, and which requests are written to it."""

@@ -1,1 +1,0 @@
-"""What pages say about single arms: which seem broken, and whose rewards come late."""

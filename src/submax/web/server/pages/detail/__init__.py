@@ -1,1 +1,0 @@
-"""Pages that look into one bandit more closely: its contexts, and single decisions."""

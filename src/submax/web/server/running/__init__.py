@@ -1,1 +1,0 @@
-"""Options of the server process, and how the process ends."""
