@@ -230,12 +230,20 @@ class PolicyWithFallback:
         self._failures[UNIFORM] += count
 
 
+UNKNOWN_CATEGORIES = "unknown categories"
+"""The beginning of the name under which decisions are counted whose context has a category that
+was not declared, by field."""
 LATE = "decisions after the deadline"
 """The name under which decisions are counted that were uniform because the policy took too long."""
 MAX_PROBABILITIES = 2**18
 """Probabilities that are computed at once for several decisions: 2 MB for each array of them."""
 MAX_CACHED_SETS = 256
 """The number of different sets of eligible choices whose ``ActionIndex`` are cached."""
+
+
+def ignores_context(policy: Policy[Any], model: Model) -> bool:
+    """Whether the probabilities of a model are the same in all contexts."""
+    return not policy.traits.uses_context or model.width == 0
 
 
 class ActiveVersion:
@@ -266,7 +274,7 @@ class ActiveVersion:
         self._failures = failures
         self._checked = PolicyWithFallback(policy, model, version, failures)
         self._lists = menu.can_list
-        self._same = not policy.traits.uses_context or settings.context.width == 0
+        self._same = ignores_context(policy, model)
         self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
         # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
         # so that one policy that takes for ever would stop all bandits.
@@ -309,8 +317,7 @@ class ActiveVersion:
     def with_model(self, policy: Policy[Any], model: Model, version: int) -> "ActiveVersion":
         """A copy with another model, of this policy."""
         new = copy(self)
-        if policy is not self._checked.policy:
-            new._same = not policy.traits.uses_context or self.settings.context.width == 0
+        new._same = ignores_context(policy, model)
         new._checked = PolicyWithFallback(policy, model, version, self._failures)
         new.version = version
         new._shared_sampler = new._shared_probabilities = None
@@ -387,6 +394,11 @@ class ActiveVersion:
         found = self._guarded(rows, eligible, uniform=False)
         return np.broadcast_to(found, (len(rows), found.shape[1]))
 
+    def count_unknown(self, names: Sequence[str]) -> None:
+        """Count decisions with categories of these fields that were not declared."""
+        for name in names:
+            self._failures[f"{UNKNOWN_CATEGORIES} of {name!r}"] += 1
+
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
         pairs = zip(eligible, self._baseline, strict=False)
@@ -417,7 +429,7 @@ class ActiveVersion:
 
     def _without_context(self, eligible: ChoiceIndices) -> Floats:
         """The policy's probabilities ``[1, M]``, if they do not depend on the context."""
-        return self._among(np.zeros((1, 1, self.settings.context.width)), eligible)
+        return self._among(np.zeros((1, 1, self.model.width)), eligible)
 
     def _among(self, context: Floats, eligible: ChoiceIndices) -> Floats:
         """The policy's probabilities of the eligible joint actions: ``[1, n, D] -> [n, M]``."""

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.bandit.active_version import ActiveVersion
+from submax.bandit.active_version import UNKNOWN_CATEGORIES, ActiveVersion
 from submax.bandit.guard_rails import GuardRails, Ramp, limits_at
 from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
@@ -299,6 +299,15 @@ def rail_notices(
     if isinstance(rails.control, str) and menu.plain:
         found += _capped_control(rails, rails.control, arm_statuses(settings, menu, tally, None))
     return found
+
+
+def unknown_notices(failures: Mapping[str, int]) -> list[str]:
+    """Which fields of contexts had categories that were not declared."""
+    return [
+        f"{count:,} decisions had {kind}, which are treated alike: add them by set(context=…)"
+        for kind, count in failures.items()
+        if kind.startswith(UNKNOWN_CATEGORIES)
+    ]
 
 
 def _ramped(menu: ActionSpec, ramps: Sequence[Ramp], decided: int) -> Iterator[str]:

@@ -19,6 +19,7 @@ from submax.bandit.arms import (
     bandit_summary,
     missing_rails,
     rail_notices,
+    unknown_notices,
 )
 from submax.bandit.assignment import CheckedRequest
 from submax.bandit.decision import Decision, LiftReport, Receipt, UnknownDecisionWarning
@@ -454,7 +455,8 @@ class Bandit:
         """Change settings while the bandit is in use, all or none, and return all settings.
 
         They are checked as in a declaration. None stands for a setting's default. A table of guard
-        rails changes those that it names.
+        rails changes those that it names. A table of a context adds fields, and categories to
+        fields; earlier decisions have the default of a new field.
         """
         with self._lock:
             self._check_open()
@@ -468,6 +470,8 @@ class Bandit:
             msgspec.structs.replace(settings, menu=self._menu).check(policy)
             if settings.groups != self._settings.groups:
                 self._groups_since += 1
+            if settings.context != self._settings.context:
+                self._decisions.use_context(settings.context)
             self._settings, self._policy = settings, policy
             self._renew()
             # The state of the policy that decided until now does not fit another policy.
@@ -506,6 +510,7 @@ class Bandit:
                 decisions.counts["decisions"],
                 decisions.tally,
             )
+            found += unknown_notices(self._failures)
             if rails.holdout or rails.control_share:
                 found += [f"{one.against}: {one.cautions[-1]}" for one in self.lift() if one.alarm]
             return found

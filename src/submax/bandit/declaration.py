@@ -107,9 +107,19 @@ def changed_settings(
         raise InputError("no setting was given: give at least one, such as seed=1")
     given = {word: _completed(settings, word, value) for word, value in changes.items()}
     again = Settings.of({"actions": settings.menu.declaration, **given})
-    for word in given:
+    return with_changes(settings, again, list(given), changeable)
+
+
+def with_changes(
+    settings: Settings, again: Settings, words: Sequence[str], changeable: Sequence[str] = ()
+) -> Settings:
+    """The settings with these words of another declaration, if all of them may change."""
+    for word in words:
         check_may_change(settings, again, word, changeable)
-    return msgspec.structs.replace(settings, **{word: getattr(again, word) for word in given})
+    changes = {word: getattr(again, word) for word in words}
+    if "context" in changes:
+        changes["context"] = settings.context.extended(again.context)
+    return msgspec.structs.replace(settings, **changes)
 
 
 def _completed(settings: Settings, word: str, value: Any) -> Any:
@@ -119,6 +129,8 @@ def _completed(settings: Settings, word: str, value: Any) -> Any:
         defaults = msgspec.structs.asdict(GuardRails())
         named = {rail: defaults.get(rail) if one is None else one for rail, one in value.items()}
         return {**before, **named}
+    if word == "context" and isinstance(value, Mapping):
+        return {**settings.context.table, **value}
     return _default(word) if value is None and not allows_none(word) else value
 
 

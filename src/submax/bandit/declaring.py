@@ -9,7 +9,6 @@ import msgspec
 from submax.bandit.declaration import (
     changed_choices,
     changed_settings,
-    check_may_change,
     check_options,
     check_propensities,
     check_start,
@@ -17,6 +16,7 @@ from submax.bandit.declaration import (
     new_settings,
     specification_of,
     warn_if_context_is_ignored,
+    with_changes,
     with_status_of,
     without_propensity,
 )
@@ -266,11 +266,7 @@ def settings_again(
         )
     names = [word for word in given if word not in ("actions", "action_features")]
     free = changeable(declared.settings, has_decided)
-    for word in names:
-        check_may_change(declared.settings, again, word, free)
-    settings = msgspec.structs.replace(
-        declared.settings, **{word: getattr(again, word) for word in names}
-    )
+    settings = with_changes(declared.settings, again, names, free)
     _check_wait(declared.settings, settings, has_decided)
     return _checked(declared, settings, custom, "policy" in given)
 

@@ -53,7 +53,10 @@ def checked_request(
     if unit is not None:
         check_identifier("the unit of a decision", unit)
         unit = str(unit)
-    values = version.settings.context.clean(context)
+    schema = version.settings.context
+    values = schema.clean(context)
+    if values:
+        version.count_unknown(schema.unknown(values))
     choices = version.active if eligible is None else version.menu.eligible(eligible)
     return CheckedRequest(identifier, values, choices, activate, unit)
 

@@ -20,7 +20,13 @@ import numpy as np
 
 from submax.bandit import declaring, export
 from submax.bandit.active_version import LATE, ActiveVersion
-from submax.bandit.arms import ArmStatus, arm_statuses, bandit_summary, missing_rails
+from submax.bandit.arms import (
+    ArmStatus,
+    arm_statuses,
+    bandit_summary,
+    missing_rails,
+    unknown_notices,
+)
 from submax.bandit.assignment import CheckedRequest
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaration import check_options, custom_policy, new_settings
@@ -775,8 +781,9 @@ class DurableBandit:
         """Change settings while the bandit is in use, all or none, and return all settings.
 
         They are checked as in a declaration. None stands for a setting's default. A table of guard
-        rails changes those that it names. The change is recorded in the audit, and holds in all
-        processes that have the bandit open within a second.
+        rails changes those that it names. A table of a context adds fields, and categories to
+        fields; earlier decisions have the default of a new field. The change is recorded in the
+        audit, and holds in all processes that have the bandit open within a second.
         """
         return self.set_by(PYTHON, changes)
 
@@ -859,7 +866,7 @@ class DurableBandit:
         encoded = np.zeros((0, schema.width))
         texts = self._reader.recent_contexts() if schema.width else []
         if texts:
-            rows = [schema.clean(one) for one in msgspec.json.decode(f"[{','.join(texts)}]")]
+            rows = [schema.stored(one) for one in msgspec.json.decode(f"[{','.join(texts)}]")]
             encoded = schema.encode_exactly(rows)
         return active.average_probabilities(encoded)
 
@@ -876,7 +883,7 @@ class DurableBandit:
 
         Until the first version they say how many decisions wait and when learning starts.
         """
-        return self._reader.notices()
+        return [*self._reader.notices(), *unknown_notices(self._failures)]
 
     def conditions(self) -> list[Condition]:
         """What is wrong now and deserves an alarm; empty if nothing is."""
@@ -937,7 +944,7 @@ class DurableBandit:
             return None
         policy, model = self._load(self._declared, found.version)
         schema = self.settings.context
-        encoded = schema.encode(schema.clean(found.context or None))[None]
+        encoded = schema.encode(schema.stored(found.context))[None]
         context = model.standardization.apply(encoded)[None]
         values = expected_rewards(policy, model.state, context)
         if values is None:

@@ -36,13 +36,17 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError, StoreError
 from submax.core.optional import require_extra
 from submax.schema.actions import ARMS
-from submax.schema.context import Number
+from submax.schema.context import Category, ContextSchema, Number
 from submax.schema.schema import METADATA
 
 END_OF_TIME = 1e18
 """A time after all others, which every database can compare."""
 ROWS_PER_GROUP = 10_000
 """Rows that are written as one group of rows, so that only some batches are in memory."""
+
+
+UNDECLARED = "(other)"
+"""The category, in the schema of an exported file, of values that were not declared."""
 
 
 class DecisionTables:
@@ -65,6 +69,8 @@ class DecisionTables:
         rule = self._settings.reward_parts
         self._parts = [] if rule is None else list(rule.names)
         self._contexts = _context_decoder(self._settings.context.names)
+        # Categories that were not declared, by field.
+        self._unknown: dict[str, set[str | None]] = {}
         self.schema = self._schema()
 
     def __iter__(self) -> Iterator[Any]:
@@ -129,7 +135,11 @@ class DecisionTables:
         if not context.names:
             return []
         decoded = self._contexts.decode(f"[{','.join(text or '{}' for text in texts)}]")
-        columns = zip(*map(msgspec.structs.astuple, decoded), strict=True)
+        columns = list(zip(*map(msgspec.structs.astuple, decoded), strict=True))
+        for name, field, column in zip(context.names, context.fields, columns, strict=True):
+            if isinstance(field, Category):
+                unknown = self._unknown.setdefault(name, set())
+                unknown |= set(column).difference(field.values, unknown)
         return [
             _with_nulls(np.array(column, np.float64))
             if isinstance(field, Number)
@@ -167,6 +177,23 @@ class DecisionTables:
             for slot, indices in zip(self._menu.slots, self._menu.active, strict=True)
         ]
 
+    @property
+    def metadata(self) -> dict[str, bytes]:
+        """What a reader of the file must know; complete after the last table.
+
+        If categories occurred that were not declared, or fields are missing in old rows, the schema
+        has one more category for them.
+        """
+        schema, fields = self._settings.schema(self._menu), {}
+        for name, field in schema.context.table.items():
+            if isinstance(field, Category) and self._unknown.get(name):
+                field = Category((*field.values, UNDECLARED), UNDECLARED)
+            elif isinstance(field, Category) and not field.default:
+                field = msgspec.structs.replace(field, default=None)
+            fields[name] = field
+        context = ContextSchema(tuple(fields), tuple(fields.values()))
+        return {METADATA: msgspec.json.encode(msgspec.structs.replace(schema, context=context))}
+
     def _schema(self) -> Any:
         import pyarrow as pa
 
@@ -180,7 +207,6 @@ class DecisionTables:
             (f"context_{name}", pa.float64() if isinstance(field, Number) else pa.string())
             for name, field in zip(context.names, context.fields, strict=True)
         ]
-        declared = self._settings.schema(menu)
         return pa.schema(
             [
                 ("id", pa.string()),
@@ -199,8 +225,7 @@ class DecisionTables:
                 ("reward", pa.float64()),
                 ("late_rewards", pa.int64()),
                 *((f"reward_{name}", pa.float64()) for name in self._parts),
-            ],
-            metadata={METADATA: msgspec.json.encode(declared)},
+            ]
         )
 
 
@@ -444,6 +469,8 @@ def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:
                 rest = rest.slice(ROWS_PER_GROUP)
         if count == 0 or rest.num_rows:
             writer.write_table(rest.combine_chunks())
+        if isinstance(tables, DecisionTables):
+            writer.add_key_value_metadata(tables.metadata)
     return count
 
 

@@ -13,6 +13,7 @@ from submax.bandit.settings import Settings
 from submax.core.errors import one_line
 from submax.core.policy import Policy
 from submax.core.serialization import serializable
+from submax.schema.context import ContextSchema
 from submax.schema.model import EXPECTED, Model
 from submax.schema.rows import Columns, ContextMoments
 from submax.schema.schema import Schema
@@ -120,11 +121,11 @@ class LearnedModel(NamedTuple):
     def must_fit(self, schema: Schema, rows: int) -> bool:
         """Whether a model of ``rows`` rows must be fitted from scratch, and not updated.
 
-        The active choices have changed, or the rows have doubled since the last fit and numbers of
-        the context are no longer standardized by it: a mean is a deviation away from 0, or a
-        deviation is twice or half as large as it was.
+        The active choices or the columns of the context have changed; or the rows have doubled
+        since the last fit and numbers of the context are no longer standardized by it: a mean is a
+        deviation away from 0, or a deviation is twice or half as large as it was.
         """
-        if self.model.active != schema.menu.active:
+        if self.model.active != schema.menu.active or self.model.width != schema.context.width:
             return True
         if not 2 * self.fitted_rows <= rows <= most_rows(schema.context.width):
             return False
@@ -160,6 +161,11 @@ class RecentRows:
             self.parts[-2:] = [Columns.joined(self.parts[-2:])]
         while self.count - len(self.parts[0].reward) >= self.most:
             self.count -= len(self.parts.pop(0).reward)
+
+    def widen(self, context: ContextSchema) -> None:
+        """Add the columns that were added to the contexts."""
+        self.most = most_rows(context.width)
+        self.parts = [one._replace(context=context.widened(one.context)) for one in self.parts]
 
     @staticmethod
     def _mergeable(before: Columns, last: Columns) -> bool:
@@ -206,6 +212,8 @@ class Learner:
         self, schema: Schema, policy: Policy[Any], seed: int, learn_share: float | None
     ) -> None:
         """Learn by these from now on; ``learn_share`` None stands for the policy's default."""
+        if hasattr(self, "recent"):
+            self.recent.widen(schema.context)
         self.schema, self.policy, self.seed = schema, policy, seed
         self._active = schema.menu.active
         self.share = self._default_share() if learn_share is None else learn_share
@@ -224,9 +232,11 @@ class Learner:
 
     @property
     def outdated(self) -> bool:
-        """Whether the model was made for other choices than the active ones, or another policy."""
+        """Whether the model was made for other choices, another context or another policy."""
         changed = self.policy is not self.fitted_policy
-        return changed or self.model.active != self._active
+        if changed or self.model.active != self._active:
+            return True
+        return self.model.width != self.schema.context.width
 
     def is_due(self, new: int) -> bool:
         """Whether to learn now from this number of new rows."""

@@ -15,6 +15,7 @@ from submax.bandit.rewards import CheckedReward, combined_reward
 from submax.bandit.settings import Settings
 from submax.core.errors import ConflictError, NotFoundError
 from submax.schema.actions import EncodedAction
+from submax.schema.context import ContextSchema
 from submax.schema.rewards import SLOTS
 from submax.schema.rows import Columns
 
@@ -118,6 +119,13 @@ class Decisions:
         self.tally = ActionTally.empty(len(menu.slots), len(menu.ranges))
         self._comparisons = GroupComparisons.of(settings)
         self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
+
+    def use_context(self, context: ContextSchema) -> None:
+        """Use a context to which fields or categories were added."""
+        self._context = context
+        for made in self._open.values():
+            made.values = context.with_missing(made.values)
+        self.rows = [row._replace(values=context.with_missing(row.values)) for row in self.rows]
 
     def advance(self, clock: float) -> float:
         """Let time pass up to what the clock shows; return the seconds that have passed."""

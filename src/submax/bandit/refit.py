@@ -269,9 +269,12 @@ class BanditLearner:
         schema, width = request.schema, request.settings.context.width
         most = min(TRAINED_ROWS, TRAINED_NUMBERS // max(1, width))
         cursor = newest.cursor if newest else 0.0
-        if self._recent is None or self._read_to != cursor:
+        is_wider = self._recent is not None and any(
+            part.context.shape[1] != width for part in self._recent.parts
+        )
+        if self._recent is None or self._read_to != cursor or is_wider:
             self._recent = RecentRows(most)
-            for part in chain(history_of(store, request.bandit), _rows(store, request, 0, cursor)):
+            for part in chain(_history(store, request), _rows(store, request, 0, cursor)):
                 self._recent.add(part)
         for part in new:
             self._recent.add(part)
@@ -293,7 +296,7 @@ class BanditLearner:
         """Update the newest version with the new rows, or fit a model to all rows."""
         schema, seed = request.schema, request.settings.seed
         if newest is None:
-            rows = chain(history_of(store, request.bandit), new)
+            rows = chain(_history(store, request), new)
             return self._fit_to(rows, schema, seed, ahead), 0
         state = None
         if not is_outdated(newest, request.settings, request.menu):
@@ -306,7 +309,7 @@ class BanditLearner:
         self, store: Store, request: FitRequest, until: float, seed: int, ahead: int
     ) -> LearnedModel:
         """The model that is fitted to all rows up to a tick."""
-        rows = chain(history_of(store, request.bandit), _rows(store, request, 0.0, until))
+        rows = chain(_history(store, request), _rows(store, request, 0.0, until))
         return self._fit_to(rows, request.schema, seed, ahead)
 
     def _fit_to(
@@ -375,6 +378,13 @@ class BanditLearner:
 def _rows(store: Store, request: FitRequest, after: float, until: float) -> Iterator[Columns]:
     rows = TrainingRows(store, request.bandit, request.settings, request.menu)
     return rows.learned(after, until)
+
+
+def _history(store: Store, request: FitRequest) -> Iterator[Columns]:
+    """The rows of a trained policy, with the columns that contexts have now."""
+    context = request.settings.context
+    for part in history_of(store, request.bandit):
+        yield part._replace(context=context.widened(part.context))
 
 
 def history_of(store: Store, bandit: int) -> Iterator[Columns]:

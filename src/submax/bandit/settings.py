@@ -43,7 +43,6 @@ ChoiceFeatures = dict[str, FeatureValue]
 """The numbers and categories that describe a choice."""
 
 FIXED = (
-    "context",
     "rewards",
     "combine",
     "reward_wait",
@@ -52,7 +51,7 @@ FIXED = (
     "quarantine",
 )
 """Settings that cannot change once the bandit decides: rewards that are in the log already would
-have to be understood in another way."""
+have to be understood in another way. To a context fields and categories can be added."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
 STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
@@ -510,11 +509,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class ContextField(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A field of a context: a category if it has ``values``, else a number.
 
-    ``default`` is used if the field is missing, or if its category is unknown.
+    ``default`` is used if the field is missing, or if its category is unknown. Without a default an
+    ``unknown`` category counts as "other", or "refuse" makes it an error.
     """
 
     values: Names | None = None
     default: str | float | None = None
+    unknown: Literal["other", "refuse"] | None = None
 
 
 PLAIN_FORMS: dict[str, Any] = {

@@ -400,7 +400,9 @@ def _rewarded_sql(settings: Settings, clock: str) -> str:
 
 
 class ContextDecoder:
-    """Encodes contexts that are JSON objects with all fields of a schema.
+    """Encodes contexts that are JSON objects of the fields of a schema.
+
+    A field that was added later has its default in earlier decisions.
 
     Many are decoded at once, by a decoder that is made for their fields: about three times as fast
     as dictionaries.
@@ -418,11 +420,16 @@ class ContextDecoder:
         ]
         context: Any = msgspec.defstruct(
             "Context",
-            list(zip(names, kinds, strict=True)),
+            [
+                (name, kind) if field.default is None else (name, kind, field.default)
+                for name, kind, field in zip(names, kinds, schema.fields, strict=True)
+            ],
+            kw_only=True,
             rename=dict(zip(names, schema.names, strict=True)),
             gc=False,
         )
         self._decoder = msgspec.json.Decoder(known_type(list[context]))
+        self._plain = not any(self._indices) and not schema.added
         self._packed = PackedFloats(f"{len(names)}d")
 
     def encoded(self, texts: Sequence[str | None]) -> NDArray[np.float32]:
@@ -439,13 +446,13 @@ class ContextDecoder:
                 code=DAMAGED,
             ) from error
         values = map(msgspec.structs.astuple, rows)
-        if not any(self._indices):
+        if self._plain:
             # Packing floats is faster than an array of tuples.
             pack = self._packed.pack
             packed = np.frombuffer(b"".join([pack(*row) for row in values]))
             return packed.reshape(len(texts), len(fields)).astype(np.float32)
         columns = [
-            column if index is None else [index[value] for value in column]
+            column if index is None else [index.get(value, -1) for value in column]
             for index, column in zip(self._indices, zip(*values, strict=True), strict=True)
         ]
         return self._schema.encode_rows(np.array(columns, np.float32).T)

@@ -194,19 +194,21 @@ def mostly_numbers(batch: Any) -> set[str]:
 
 
 def _from_parquet(path: Path) -> Source:
-    schema = parquet.read_schema(path)
+    with parquet.ParquetFile(path) as file:
+        # What a writer adds at the end is in the metadata of the file, and not in the schema.
+        schema, metadata = file.schema_arrow, file.metadata.metadata
 
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
         wanted = ", ".join(_quoted(name, '"') for name in columns)
         query = f"select {wanted} from read_parquet({_quoted(path)})"
         yield from _queried(duckdb.connect(), query, columns)
 
-    known = _schema_in_metadata(schema)
+    known = _schema_in_metadata(metadata)
     return Source(str(path), schema.names, numeric_columns(schema), batches, known)
 
 
-def _schema_in_metadata(schema: Any) -> Schema | None:
-    text = (schema.metadata or {}).get(METADATA.encode())
+def _schema_in_metadata(metadata: dict[bytes, bytes] | None) -> Schema | None:
+    text = (metadata or {}).get(METADATA.encode())
     if text is None:
         return None
     try:
@@ -479,7 +481,7 @@ def _from_table(source: Any) -> Source:
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
         yield from table.select(columns).to_batches(TABLE_BATCH_ROWS)
 
-    known = _schema_in_metadata(table.schema)
+    known = _schema_in_metadata(table.schema.metadata)
     return Source("the table", table.column_names, numeric, batches, known)
 
 

@@ -1,7 +1,7 @@
 """The declared fields of a context, and how their values are checked and encoded."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -70,14 +70,25 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         return (float(value),)
 
 
+OTHER = ""
+"""The value of a category that is missing although it was not declared as optional: fields that are
+added to a running bandit have it in all rows before."""
+LONGEST_CATEGORY = 200
+"""Characters of a category that was not declared: it is stored with each decision."""
+Unknown = Literal["other", "refuse"]
+
+
 class Category(msgspec.Struct, frozen=True, tag="category"):
     """A field with one of ``values``. A missing or unknown value is replaced by the ``default``.
 
-    Without a default, a missing or unknown value is an error.
+    Without a default, a missing value is an error. An ``unknown`` value is kept and encoded as none
+    of the values ("other"), so it is learned from as soon as it is declared, or it is an error
+    ("refuse").
     """
 
     values: tuple[str, ...]
     default: str | None = None
+    unknown: Unknown = "other"
 
     def check(self, name: str) -> None:
         """Raise an ``InputError`` unless the values are distinct names, the default among them."""
@@ -96,19 +107,22 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
             raise InputError(
                 f"a category of {name!r} is named twice: give every category once", parameter=name
             )
-        if self.default is not None and self.default not in self.values:
+        if self.default is not None and self.default not in (*self.values, OTHER):
             raise InputError(
                 f"the default of {name!r} must be one of its categories, not {self.default!r}",
                 parameter=name,
             )
+        one_of(f"unknown of context {name!r}:", str(self.unknown), get_args(Unknown))
 
     def clean(self, name: str, value: object) -> Value:
         """Return the category, or the default for another value, or raise an ``InputError``."""
         if isinstance(value, str) and value in self.values:
             # A numpy string becomes a plain one, which can be serialized.
             return str(value)
-        if self.default is not None:
+        if self.default:
             return self.default
+        if self.unknown == "other" and isinstance(value, str) and _is_printable(value):
+            return str(value)
         raise InputError(
             f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}",
             parameter=name,
@@ -120,20 +134,35 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
         return len(self.values)
 
     def encode(self, value: Value) -> Sequence[float]:
-        """Return the one-hot encoding of the category."""
+        """Return the one-hot encoding of the category; zeros if it was not declared."""
         row = [0.0] * len(self.values)
-        row[self.values.index(str(value))] = 1.0
+        if value in self.values:
+            row[self.values.index(str(value))] = 1.0
         return row
+
+    def index(self, value: Value) -> int:
+        """Return the index of the category; -1 if it was not declared."""
+        return self.values.index(str(value)) if value in self.values else -1
+
+
+def _is_printable(value: str) -> bool:
+    return 0 < len(value) <= LONGEST_CATEGORY and value.isprintable()
 
 
 Field = Number | Category
 
 
-class ContextSchema(msgspec.Struct, frozen=True):
-    """The fields of a context by name, in a fixed order."""
+class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The fields of a context by name, in a fixed order.
+
+    An encoded context has the columns of all fields in order, except those in ``added``: columns
+    that were added while a bandit was running come at the end. So a model that was fitted before
+    takes the first columns. An added column is given by its field and the index of its category.
+    """
 
     names: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
+    added: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(cls, context: object) -> "ContextSchema":
@@ -164,7 +193,100 @@ class ContextSchema(msgspec.Struct, frozen=True):
     @property
     def numeric(self) -> list[bool]:
         """For each column, whether it is a number and not a category."""
-        return [isinstance(field, Number) for field in self.fields for _ in range(field.width)]
+        found = [isinstance(field, Number) for field in self.fields for _ in range(field.width)]
+        return [found[place] for place in self._order] if self.added else found
+
+    @property
+    def _order(self) -> list[int]:
+        """For each column of the encoding, its place if columns were in the order of the fields."""
+        places = [
+            (number, index)
+            for number, field in enumerate(self.fields)
+            for index in range(field.width)
+        ]
+        place_of = {place: number for number, place in enumerate(places)}
+        added = set(self.added)
+        return [place_of[place] for place in places if place not in added] + [
+            place_of[place] for place in self.added
+        ]
+
+    @property
+    def table(self) -> dict[str, Field]:
+        """The fields by name."""
+        return dict(zip(self.names, self.fields, strict=True))
+
+    def extended(self, wanted: "ContextSchema") -> "ContextSchema":
+        """Return this schema with the categories and fields that ``wanted`` has in addition.
+
+        Nothing that was declared may be missing. A field that is new is missing in all rows so far:
+        a number without a default then counts as 0, and a category as none of its values.
+        """
+        after = wanted.table
+        fields, added = [], list(self.added)
+        for number, (name, field) in enumerate(self.table.items()):
+            now = after.pop(name, None)
+            if type(now) is not type(field):
+                raise InputError(
+                    f"the context field {name!r} was declared as a {_kind(field)}, and would be "
+                    f"{_kind(now) if now else 'removed'}: fields and categories can only be added",
+                    parameter="context",
+                )
+            if isinstance(now, Category) and isinstance(field, Category):
+                gone = [value for value in field.values if value not in now.values]
+                if gone:
+                    raise InputError(
+                        f"the category {gone[0]!r} of {name!r} was declared, and cannot be "
+                        "removed: give all categories, and new ones behind them",
+                        parameter="context",
+                    )
+                new = [value for value in now.values if value not in field.values]
+                added += [(number, len(field.values) + place) for place in range(len(new))]
+                now = msgspec.structs.replace(now, values=(*field.values, *new))
+                if now.default is None and field.default == OTHER:
+                    now = msgspec.structs.replace(now, default=OTHER)
+            elif isinstance(now, Number) and now.default is None:
+                now = field
+            fields.append(now)
+        for field in after.values():
+            field = msgspec.structs.replace(field, default=_default(field))
+            added += [(len(fields), index) for index in range(field.width)]
+            fields.append(field)
+        names = (*self.names, *after)
+        ContextSchema.of(dict(zip(names, fields, strict=True)))
+        return ContextSchema(names, tuple(fields), tuple(added))
+
+    def stored(self, context: Mapping[str, Value]) -> list[Value]:
+        """Return the values of a context that was clean when it was stored."""
+        defaults = self.with_missing([])
+        return [
+            context.get(name, default) for name, default in zip(self.names, defaults, strict=True)
+        ]
+
+    def with_missing(self, values: Sequence[Value]) -> list[Value]:
+        """Return the values of an earlier decision, with defaults for fields that were added."""
+        later = self.fields[len(values) :]
+        return [*values, *map(_default, later)]
+
+    def widened(self, encoded: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return contexts that were encoded earlier, with the columns that were added since."""
+        count, width = encoded.shape
+        if width == self.width:
+            return encoded
+        found = np.zeros((count, self.width), np.float32)
+        found[:, :width] = encoded
+        for column, (number, index) in enumerate(self.added, self.width - len(self.added)):
+            if column >= width:
+                field = self.fields[number]
+                found[:, column] = field.encode(_default(field))[index]
+        return found
+
+    def unknown(self, values: Sequence[Value]) -> list[str]:
+        """Return the names of the fields whose category was not declared."""
+        return [
+            name
+            for name, field, value in zip(self.names, self.fields, values, strict=True)
+            if type(field) is Category and value not in field.values and value != OTHER
+        ]
 
     def clean(self, context: object) -> list[Value]:
         """Return the values in the order of the fields, with defaults for missing ones.
@@ -251,16 +373,15 @@ class ContextSchema(msgspec.Struct, frozen=True):
         row: list[float] = []
         for field, value in zip(self.fields, values, strict=True):
             row.extend(field.encode(value))
-        return np.array(row)
+        encoded = np.array(row)
+        return encoded[self._order] if self.added else encoded
 
     def encode_many(self, rows: Sequence[Sequence[Value]]) -> NDArray[np.float32]:
         """Return the encoded contexts of many decisions, ``[n, D]``, as ``encode`` would."""
-        if all(isinstance(field, Number) for field in self.fields):
+        if not self.added and all(isinstance(field, Number) for field in self.fields):
             return np.array(rows, dtype=np.float32).reshape(len(rows), self.width)
         columns = [
-            [field.values.index(str(value)) for value in column]
-            if isinstance(field, Category)
-            else column
+            [field.index(value) for value in column] if isinstance(field, Category) else column
             for field, column in zip(self.fields, zip(*rows, strict=True), strict=True)
         ]
         return self.encode_rows(np.array(columns, dtype=np.float32).T)
@@ -270,24 +391,38 @@ class ContextSchema(msgspec.Struct, frozen=True):
 
         ``encode_many`` is for stored rows, which have single precision.
         """
-        if all(isinstance(field, Number) for field in self.fields):
+        if not self.added and all(isinstance(field, Number) for field in self.fields):
             return np.array(rows, dtype=np.float64).reshape(len(rows), self.width)
         return np.array([self.encode(values) for values in rows])
 
     def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the encoded contexts of many rows: ``[n, fields] -> [n, D]``.
 
-        ``values`` has one column for each field, in which a category is given by its index.
+        ``values`` has one column for each field, in which a category is given by its index; -1
+        stands for one that was not declared.
         """
         encoded = np.zeros((len(values), self.width), dtype=np.float32)
-        row, first = np.arange(len(values)), 0
+        first = 0
         for place, field in enumerate(self.fields):
             if isinstance(field, Category):
-                encoded[row, first + values[:, place].astype(np.int64)] = 1.0
+                index = values[:, place].astype(np.int64)
+                (row,) = np.nonzero(index >= 0)
+                encoded[row, first + index[row]] = 1.0
             else:
                 encoded[:, first] = values[:, place]
             first += field.width
-        return encoded
+        return encoded[:, self._order] if self.added else encoded
+
+
+def _default(field: Field) -> Value:
+    """The value of a field in rows that were made before it was added."""
+    if field.default is not None:
+        return field.default
+    return OTHER if isinstance(field, Category) else 0.0
+
+
+def _kind(field: Field) -> str:
+    return "number" if isinstance(field, Number) else "category"
 
 
 def _few(names: Sequence[object]) -> str:

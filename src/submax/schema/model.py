@@ -27,6 +27,11 @@ class Model(NamedTuple):
     standardization: Standardization
     state: Any
 
+    @property
+    def width(self) -> int:
+        """The number of columns of contexts that it was fitted to."""
+        return len(self.standardization.mean)
+
     @classmethod
     def fresh(cls, schema: Schema, policy: Policy[Any], seed: int) -> "Model":
         """Return the model before any data."""

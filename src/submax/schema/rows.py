@@ -105,7 +105,12 @@ class Standardization(NamedTuple):
         return cls(np.where(which, mean, 0.0), np.where(varies, deviation, 1.0))
 
     def apply(self, context: Floats) -> Floats:
-        """Return standardized contexts, ``[..., D]``."""
+        """Return standardized contexts, ``[..., D]``.
+
+        Columns of the context that were added later, at its end, are left out.
+        """
+        if context.shape[-1] > len(self.mean):
+            context = context[..., : len(self.mean)]
         applied: Floats = (context - self.mean) / self.scale
         return applied
 
