@@ -16,7 +16,7 @@ from submax.core.problem import Feedback
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.live.bandits.open import open_bandit
-from submax.live.store.memory_store import MemoryStore
+from submax.live.store.memory_store import new_store
 from submax.policies import make_policy
 from submax.policies.thompson import Thompson
 
@@ -81,7 +81,7 @@ def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
 def test_with_numbers_in_the_context_the_first_rows_are_fitted_as_a_version_is(clock):
     """After 64 rows it decides as a bandit with a store that is fitted to the same rows."""
     actions, propensities = [], []
-    for begin in (submax.Bandit, partial(open_bandit, MemoryStore(clock), background=False)):
+    for begin in (submax.Bandit, partial(open_bandit, new_store(clock), background=False)):
         bandit = begin(
             actions=ARMS,
             context={"x": float, "y": float},

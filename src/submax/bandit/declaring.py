@@ -428,7 +428,8 @@ def model_of(store: Store, declared: DeclaredBandit, version: int) -> tuple[byte
         bandit=declared.n,
         number=version,
     )
-    if not found:
+    # A database takes the text '1' for the number.
+    if not found or not isinstance(version, int):
         newest = newest_version(store, declared.n)
         raise NotFoundError(f"there is no version {version!r}: give 0 to {newest}, the newest")
     data, recorded, policy = found[0]

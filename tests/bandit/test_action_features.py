@@ -1,0 +1,142 @@
+"""Bandits whose choices have features."""
+
+import numpy as np
+import pytest
+from refusals import raises_code
+from stored import new_store
+
+from submax.bandit.durable import open_bandit
+from submax.bandit.export import export
+from submax.core.rewards import Continuous
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.schema.trained_policy import TrainedPolicy
+
+WAIT, ROWS = 10.0, 120
+POLICY = {"kind": "posterior-submax", "estimator": {"kind": "bayesian-features", "features": 24}}
+PRICES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 4.0, "E": 5.0}
+FEATURES = {name: {"price": price, "genre": "rock"} for name, price in PRICES.items()}
+NEW = {"price": 6.0, "genre": "jazz"}
+DECLARED = {
+    "actions": list(PRICES),
+    "context": {"x": float},
+    "policy": POLICY,
+    "rewards": Continuous(),
+    "guard_rails": {"burn_in": ROWS},
+}
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(**given):
+        usual = {"background": False, "clock": clock, "rng": np.random.default_rng(7)}
+        return open_bandit(store, **{**usual, "reward_wait": WAIT, **given})
+
+    return opened
+
+
+def fed(bandit, clock, rows=ROWS):
+    """With a version that was learned from uniform decisions: twice the price earns twice."""
+    for number in range(rows):
+        decision = bandit.decide({"x": number % 7})
+        bandit.reward(decision.id, PRICES[song(decision)] / 10 + 0.01 * (number % 3))
+    clock.now += WAIT + 1
+    assert bandit.refit()
+    return bandit
+
+
+def song(decision):
+    return decision.action if isinstance(decision.action, str) else decision.action["song"]
+
+
+def share_of(bandit, name, decisions=60):
+    return sum(song(bandit.decide({"x": n % 7})) == name for n in range(decisions)) / decisions
+
+
+@pytest.mark.parametrize(
+    ("kind", "slot"), [("posterior-submax", ""), ("adaptive", ""), ("posterior-submax", "song")]
+)
+def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock, kind, slot):
+    given = {**DECLARED, "policy": {**POLICY, "kind": kind}, "action_features": FEATURES}
+    if slot:
+        given["actions"] = {"song": list(PRICES), "layout": ["wide", "narrow"]}
+        given["action_features"] = {"song": FEATURES}
+        given["guard_rails"] = {"burn_in": 2 * ROWS}
+    bandit = fed(opened(**given), clock, 2 * ROWS if slot else ROWS)
+    bandit.add("F", features=NEW, ramp=0, **({"slot": slot} if slot else {}))
+    bandit.refit()
+    assert share_of(bandit, "F") > 0.5
+
+
+def test_without_features_nothing_is_expected_of_it(opened, clock):
+    bandit = fed(opened(**DECLARED), clock)
+    bandit.add("F")
+    bandit.refit()
+    assert share_of(bandit, "F") < 0.1
+
+
+def test_what_was_declared_and_added_stands_after_a_restart(tmp_path):
+    place = tmp_path / "shop.db"
+    given = {**DECLARED, "action_features": FEATURES, "background": False}
+    with open_bandit(place, **given) as bandit:
+        bandit.add("F", features=NEW)
+        before = bandit.menu
+    with open_bandit(place, background=False) as again:
+        assert again.menu == before
+        assert again.menu.features["F"] == NEW
+    with open_bandit(place, **given) as again:
+        assert again.menu == before
+    with raises_code("invalid-input", "action_features"):
+        open_bandit(place, background=False, action_features={**FEATURES, "A": NEW})
+
+
+def test_bad_features_are_refused_and_change_nothing(opened, tmp_path):
+    bandit = opened(**DECLARED, action_features=FEATURES)
+    before = bandit.menu
+    for features in ({"price": 1.0}, {"price": float("nan"), "genre": "rock"}, [1.0]):
+        with raises_code("invalid-input"):
+            bandit.add("F", features=features)
+    assert bandit.menu == before
+    with raises_code("invalid-input"):
+        open_bandit(tmp_path / "new.db", actions=["A"], action_features={"Z": {"price": 1.0}})
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize("policy", ["rcp-submax", "rcp-adaptive", "thompson-1-1"])
+def test_without_a_context_they_are_ignored(clock, policy):
+    found = []
+    for features in (None, FEATURES):
+        bandit = open_bandit(
+            new_store(clock),
+            actions=list(PRICES),
+            policy=policy,
+            action_features=features,
+            reward_wait=WAIT,
+            background=False,
+            clock=clock,
+        )
+        for number in range(40):
+            bandit.decide(eligible=[list(PRICES)[number % len(PRICES)]], id=str(number))
+            bandit.reward(str(number), float(number % 3 == 0))
+        clock.now += WAIT + 1
+        assert bandit.refit()
+        found.append([one.probability for one in bandit.arms()])
+    assert found[0] == found[1]
+
+
+def test_an_export_a_learned_policy_and_its_bandit_know_the_features(opened, clock, tmp_path):
+    bandit = fed(opened(**DECLARED, action_features=FEATURES), clock)
+    export(bandit.store, "default", tmp_path / "log.parquet")
+    log = Log.read(tmp_path / "log.parquet")
+    assert log.schema.menu.features == FEATURES
+    learn(log, POLICY).write(tmp_path / "policy.safetensors")
+    learned = TrainedPolicy.read(tmp_path / "policy.safetensors")
+    assert learned.schema == log.schema
+    with open_bandit(":memory:", learned=learned, background=False) as started:
+        assert started.menu == learned.schema.menu
+        started.add("F", features=NEW)
+        started.refit()
+        assert share_of(started, "F") > 0.5
+    other = {**FEATURES, "A": NEW}
+    with raises_code("invalid-input"):
+        open_bandit(":memory:", learned=learned, background=False, action_features=other)

@@ -1,0 +1,84 @@
+import math
+
+import numpy as np
+import pytest
+from stored import new_store
+
+import submax
+from submax.bandit.arms import ActionTally, weighted_rate
+from submax.core.rewards import Binary, Continuous
+from submax.testing import ManualClock
+
+RUNS = 1000
+
+
+def tallied(rewards, propensities):
+    tally = ActionTally.empty(1, 0)
+    rewards = np.array(rewards, float)
+    tally.learned(np.zeros((len(rewards), 1)), rewards, 1 / np.array(propensities))
+    return tally.choice(0, 0)
+
+
+def covered(seed, truth, scale, drawn):
+    """The share of runs whose interval holds the truth; weak arms are chosen where they pay."""
+    rng = np.random.default_rng([seed, 3])
+    hits = 0
+    for _ in range(RUNS):
+        good = rng.random(150) < 0.5
+        propensity = np.where(good, 0.9, 0.3)
+        chosen = rng.random(150) < propensity
+        rewards = drawn(rng, good)[chosen]
+        _, low, high = weighted_rate(tallied(rewards, propensity[chosen]), scale)
+        hits += low <= truth <= high
+    return hits / RUNS
+
+
+@pytest.mark.parametrize(
+    ("scale", "drawn"),
+    [
+        (Binary(), lambda rng, good: rng.random(150) < np.where(good, 0.6, 0.2)),
+        (Continuous(), lambda rng, good: rng.normal(np.where(good, 0.6, 0.2))),
+    ],
+)
+def test_the_interval_of_an_arm_holds_its_mean_over_all_contexts(seed, scale, drawn):
+    error = math.sqrt(0.95 * 0.05 / RUNS)
+    # The large-sample interval of 70 rows is somewhat too short: 1 % is allowed for this.
+    assert covered(seed, 0.4, scale, drawn) >= 0.95 - 0.01 - 4 * error
+
+
+def test_every_choice_is_shown_with_its_numbers(seed):
+    clock = ManualClock()
+    bandit = submax.open(
+        new_store(clock),
+        name="page",
+        background=False,
+        clock=clock,
+        actions={"title": ["A", "B"], "layout": ["wide", "narrow", "tall"]},
+        context={"age": float},
+        reward_wait=10,
+        seed=seed,
+    )
+    for number in range(80):
+        decision = bandit.decide({"age": number})
+        bandit.reward(decision.id, float(decision.action["title"] == "A"))
+    clock.now += 11
+    bandit.refit()
+    bandit.pause("tall", slot="layout")
+    arms = {(one.slot, one.choice): one for one in bandit.arms()}
+    assert arms["layout", "tall"].status == "paused"
+    assert arms["layout", "tall"].probability == 0.0
+    for slot, names in (("title", ["A", "B"]), ("layout", ["wide", "narrow", "tall"])):
+        own = [arms[slot, name] for name in names]
+        assert sum(one.decisions for one in own) == 80
+        assert sum(one.share for one in own) == pytest.approx(1.0)
+        assert sum(one.probability for one in own) == pytest.approx(1.0)
+    assert arms["title", "A"].reward_rate == 1.0
+    assert arms["title", "A"].probability > 0.5
+
+
+def test_before_any_decision_probabilities_are_known_without_a_context():
+    arms = submax.Bandit(["A", "B"], policy="thompson-1-1").arms()
+    assert [(one.decisions, one.share, one.probability) for one in arms] == [
+        (0, None, 0.5),
+        (0, None, 0.5),
+    ]

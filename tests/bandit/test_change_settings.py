@@ -1,0 +1,164 @@
+from threading import Thread
+
+import pytest
+from refusals import raises_code
+
+import submax
+from submax.bandit.declaring import PYTHON, audit_lines
+from submax.bandit.guard_rails import GuardRailWarning
+
+RAILS = {"control": "B", "control_share": 0.2}
+MINIMUM = {"minimum": 0.4, "control": None, "control_share": None}
+
+
+def opened(store, **settings):
+    given = {"actions": ["A", "B", "C"], "policy": "thompson-1-1", "reward_wait": 10, **settings}
+    return submax.open(store, name="shop", background=False, **given)
+
+
+def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, seed):
+    bandit = opened(store, guard_rails=RAILS)
+    # Another process that has the bandit open.
+    other = opened(store)
+    settings = bandit.set(
+        refit_rows=7, sticky=60, policy="rcp-submax", guard_rails={"minimum": 0.05}
+    )
+    assert (settings.refit_rows, settings.sticky, settings.policy) == (7, 60.0, "rcp-submax")
+    # Guard rails that are not named stay.
+    assert settings.guard_rails == submax.GuardRails(minimum=0.05, **RAILS)
+    other.follow()
+    assert other.settings == bandit.settings == settings
+    assert type(other.policy) is type(bandit.policy)
+    assert bandit.set(refit_rows=None).refit_rows == 100
+    assert bandit.set(guard_rails={"minimum": None}).guard_rails.minimum == 0.0
+    assert bandit.set(guard_rails=submax.GuardRails()).guard_rails == submax.GuardRails()
+
+
+def test_changes_are_recorded_with_who_and_when(store, clock):
+    bandit = opened(store)
+    bandit.set(refit_rows=7)
+    bandit.pause()
+    changes = audit_lines(store, 2)
+    assert [(one.action, one.subject, one.name) for one in changes] == [
+        ("pause", "shop", PYTHON),
+        ("set", "shop", PYTHON),
+    ]
+    assert [one.at for one in changes] == [clock.now] * 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "parameter"),
+    [
+        ({"guard_rails": MINIMUM}, "guard-rail", "minimum"),
+        ({"guard_rails": {"minimum": 0.3}}, "guard-rail", "control_share"),
+        ({"guard_rails": {"floor": 0.3}}, "invalid-input", None),
+        ({"combine": "sum"}, "invalid-input", "combine"),
+        ({"actions": ["A"]}, "invalid-input", "actions"),
+        ({"refit_rows": 0}, "invalid-input", "refit_rows"),
+        ({"colour": "red"}, "invalid-input", None),
+        ({"status": "asleep"}, "invalid-input", "status"),
+        ({"learn_share": 0.5}, "invalid-input", "learn_share"),
+        ({}, "invalid-input", None),
+    ],
+)
+def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, code, parameter):
+    bandit = opened(store, guard_rails=RAILS)
+    before = bandit.settings
+    with raises_code(code, parameter):
+        bandit.set(refit_seconds=5.0, **changes) if changes else bandit.set()
+    bandit.follow()
+    assert bandit.settings == before
+    assert [one.action for one in audit_lines(store)] == ["declare"]
+    assert bandit.decide().action in ("A", "B", "C")
+
+
+def test_changes_at_the_same_moment_are_all_kept(store):
+    bandit = opened(store)
+    words = ["refit_rows", "keep_versions", "seed"]
+    threads = [
+        Thread(target=bandit.set, kwargs={word: 50 + number}) for number, word in enumerate(words)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    settings = opened(store).settings
+    assert [getattr(settings, word) for word in words] == [50, 51, 52]
+
+
+def test_a_paused_bandit_answers_with_its_control_and_does_not_learn(store, clock):
+    bandit = opened(store, guard_rails=RAILS)
+    bandit.pause()
+    decisions = [bandit.decide() for _ in range(10)]
+    decisions += bandit.decide_many([{}, {"unit": "visitor-1"}])
+    assert {(one.action, one.propensity, one.paused) for one in decisions} == {("B", 1.0, True)}
+    clock.now += 11
+    counts = bandit.counts()
+    assert (counts["paused"], counts.get("learned", 0)) == (12, 0)
+    bandit.resume()
+    assert not bandit.decide().paused
+
+
+def test_without_a_control_a_paused_bandit_answers_with_the_baseline_or_uniformly(store):
+    bandit = opened(store, guard_rails={"holdout": 0.1, "baseline": "C"})
+    bandit.pause()
+    assert {bandit.decide().action for _ in range(20)} == {"C"}
+    # Uniform, where the baseline is not eligible; the same for the same unit.
+    limited = [bandit.decide(eligible=["A", "B"], unit=f"visitor-{n}") for n in range(40)]
+    assert {(one.action, one.propensity) for one in limited} == {("A", 0.5), ("B", 0.5)}
+    again = [bandit.decide(eligible=["A", "B"], unit=f"visitor-{n}") for n in range(40)]
+    assert [one.action for one in again] == [one.action for one in limited]
+
+
+def test_an_archived_bandit_refuses_calls_until_it_is_resumed(store):
+    bandit = opened(store)
+    decision = bandit.decide()
+    bandit.archive()
+    for call in (
+        bandit.decide,
+        lambda: bandit.reward(decision.id, 1.0),
+        lambda: bandit.activate(decision.id),
+        bandit.refit,
+    ):
+        with raises_code("archived"):
+            call()
+    assert bandit.counts()["decisions"] == 1
+    bandit.resume()
+    assert bandit.reward(decision.id, 1.0).status == "accepted"
+
+
+def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, tmp_path):
+    bandit = submax.Bandit(["A", "B"], policy="linucb", context={"age": float}, seed=seed)
+    for number in range(60):
+        decision = bandit.decide({"age": number % 50})
+        bandit.reward(decision.id, float(decision.action == "B"))
+    bandit.set(policy="rcp-adaptive", guard_rails={"minimum": 0.01})
+    assert bandit.settings.policy == "rcp-adaptive"
+    shown = [bandit.decide({"age": 30}).action for _ in range(50)]
+    assert shown.count("B") > 25
+    bandit.save(tmp_path / "bandit.safetensors")
+    assert submax.Bandit.load(tmp_path / "bandit.safetensors").settings == bandit.settings
+    with raises_code("invalid-input", "refit_rows"):
+        bandit.set(refit_rows=3)
+
+
+def test_pausing_the_control_or_the_baseline_warns_and_is_shown(store):
+    rails = {**RAILS, "holdout": 0.1, "baseline": "C"}
+    bandit = opened(store, guard_rails=rails)
+    before = len(bandit.notices())
+    for number, name in enumerate("BC", start=before + 1):
+        with pytest.warns(GuardRailWarning, match=repr(name)):
+            bandit.pause(name)
+        assert len(bandit.notices()) == number
+    bandit.resume("B")
+    bandit.resume("C")
+    assert len(bandit.notices()) == before
+
+
+def test_a_control_that_earns_most_is_not_capped_silently(store, clock):
+    bandit = opened(store, guard_rails=RAILS)
+    for _ in range(60):
+        decision = bandit.decide()
+        bandit.reward(decision.id, float(decision.action == "B"))
+    clock.now += 11
+    assert any("control 'B'" in one for one in bandit.notices())

@@ -1,0 +1,691 @@
+import math
+import sys
+import threading
+import warnings
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusals import raises_code
+from stored import audited, fitted, new_store, written
+from waiting import wait_until
+
+from submax.bandit.decision import Decision
+from submax.bandit.declaring import bandit_names
+from submax.bandit.durable import DAMAGED, open_bandit
+from submax.bandit.store import open_store
+from submax.core.errors import ConflictError, ContextIgnoredWarning
+from submax.core.rewards import Continuous, Discrete
+from submax.policies import make_policy, presets
+from submax.policies.thompson import Thompson
+from submax.testing import ManualClock
+
+FILE = str(Path(__file__).parents[1] / "support" / "weighted.py")
+WAIT = 10.0
+ARMS = ["A", "B", "C"]
+PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
+ANY_SCALE = {"kind": "epsilon-greedy"}
+PATIENCE = 60.0
+"""Seconds after which a test gives up on what runs beside it."""
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(store=store, **others):
+        declaration = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": WAIT}
+        return open_bandit(store, **{"background": False, "clock": clock, **declaration, **others})
+
+    return opened
+
+
+def fed(bandit, clock, rows=30, first=0):
+    """After decisions with rewards that have matured; the same each time."""
+    for number in range(first, first + rows):
+        bandit.decide(id=f"d{number}")
+        bandit.reward(f"d{number}", float(number % 3 == 0))
+    clock.now += WAIT + 1
+    return bandit
+
+
+def versioned(bandit, clock, versions):
+    for number in range(versions):
+        fed(bandit, clock, first=1000 * number)
+        assert bandit.refit().version == number + 1
+    return bandit
+
+
+# Ids and rewards
+
+
+def test_the_same_id_gives_the_same_decision(opened):
+    bandit = opened(context={"age": float}, policy={"kind": "linucb"})
+    first = bandit.decide({"age": 30}, id="one", eligible=["B"])
+    assert not first.repeated
+    bandit.retire("B")
+    for context, eligible in (({"age": 30}, None), ({"age": 99}, None), ({"age": 1}, ["A"])):
+        again = bandit.decide(context, id="one", eligible=eligible)
+        assert again.repeated
+        assert (again.id, again.action, again.propensity) == ("one", "B", first.propensity)
+    assert len(written(bandit)) == 1
+    one, two = opened(name="other").decide_many([{"id": "same"}, {"id": "same"}])
+    assert (one.action, one.repeated, two.repeated) == (two.action, False, True)
+
+
+def test_a_reward_again_changes_nothing_and_another_one_is_a_conflict(opened):
+    bandit = opened()
+    ids = [bandit.decide().id for _ in range(3)]
+    assert not bandit.reward(ids[1], 1.0).repeated
+    before = written(bandit)
+    for value in (1.0, 1, True):
+        receipt = bandit.reward(ids[1], value)
+        assert (receipt.status, receipt.repeated) == ("accepted", True)
+    with raises_code("conflict"):
+        bandit.reward(ids[1], 0.0)
+    assert written(bandit) == before
+    assert bandit.reward(ids[1], 0.0, key="other").status == "accepted"
+    # Of many rewards, the others are kept.
+    receipts = bandit.reward_many([{"id": one, "value": 0.0} for one in ids])
+    assert [one.status for one in receipts] == ["accepted", "conflict", "accepted"]
+
+
+# Bad input
+
+BAD_IDS = ["", "with space", "nul\x00", "line\n", "é", "\ud800", "x" * 129, 5, True, b"bytes"]
+
+
+@pytest.mark.parametrize("bad", BAD_IDS, ids=lambda bad: f"{bad!a:.20}")
+def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(opened, bad):
+    bandit = opened()
+    for write in (
+        lambda: bandit.decide(id=bad),
+        lambda: bandit.reward(bad, 1.0),
+        lambda: bandit.reward("one", 1.0, key=bad),
+        lambda: bandit.activate(bad),
+        lambda: bandit.decide_many([{}, {"id": bad}]),
+        lambda: bandit.reward_many([{"id": "one", "value": 1.0}, {"id": bad, "value": 1.0}]),
+        lambda: bandit.reward(None, 1.0),
+        lambda: bandit.reward(Decision("one", "A", 1.0, 0), 1.0),
+    ):
+        with raises_code("invalid-input"):
+            write()
+    assert written(bandit) == []
+
+
+NO_REWARDS = [math.nan, -math.inf, "1", None, [1.0], 1j, 10**400, 1e300]
+OUTSIDE = {
+    "binary": [0.5, 2, -1],
+    "counts": [-1, 0.5],
+    Continuous(0.0, 5.0): [-0.1, 5.1],
+    Discrete((0.0, 1.0, 5.0)): [2, 4.999],
+    "continuous": [],
+}
+
+
+@pytest.mark.parametrize("rewards", OUTSIDE, ids=str)
+def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(opened, rewards):
+    # Rewards that are summed must themselves be on the scale.
+    combine = "sum" if rewards in ("counts", "continuous") else "last"
+    bandit = opened(rewards=rewards, combine=combine, policy=ANY_SCALE)
+    for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
+        with raises_code("invalid-input"):
+            bandit.reward("one", value)
+        with raises_code("invalid-input"):
+            bandit.reward_many([{"id": "one", "value": 1.0}, {"id": "two", "value": value}])
+    assert written(bandit) == []
+
+
+def test_sums_of_rewards_may_be_large(opened, clock):
+    """Else one of them would keep every later version from being fitted."""
+    bandit = opened(rewards="continuous", combine="sum", policy=ANY_SCALE)
+    bandit.decide(id="one")
+    for key in range(20):
+        bandit.reward("one", 1e30, key=str(key))
+    clock.now += WAIT + 1
+    assert fitted(bandit).rows == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "parameter"),
+    [
+        ({"context": {"age": "old"}}, None),
+        ({"context": {"age": math.nan}}, None),
+        ({"context": {"age": 1, "more": 2}}, None),
+        ({"context": 5}, None),
+        ({"context": {}}, None),
+        ({"context": {"age": 1}, "eligible": ["Z"]}, "choice"),
+        ({"context": {"age": 1}, "eligible": []}, "eligible"),
+        ({"context": {"age": 1}, "activate": 1}, "activate"),
+    ],
+    ids=repr,
+)
+def test_a_bad_request_is_refused_and_those_beside_it_are_not_written(opened, request_, parameter):
+    bandit = opened(context={"age": float}, policy={"kind": "linucb"})
+    with raises_code("invalid-input", parameter):
+        bandit.decide(**request_)
+    with raises_code("invalid-input", parameter):
+        bandit.decide_many([{"context": {"age": 1}}, request_, {"context": {"age": 2}}])
+    assert written(bandit) == []
+
+
+def test_a_call_has_from_one_to_a_thousand_requests(opened):
+    bandit = opened()
+    for requests in ([], [{}] * 1001):
+        with raises_code("invalid-input"):
+            bandit.decide_many(requests)
+    with raises_code("invalid-input"):
+        bandit.reward_many([])
+    assert written(bandit) == []
+    assert len(bandit.decide_many([{}] * 1000)) == 1000
+
+
+def test_many_answers_are_in_the_order_of_the_requests(opened):
+    bandit = opened()
+    eligible = [[ARMS[number % 3]] for number in range(30)]
+    made = bandit.decide_many(
+        [{"id": f"d{number}", "eligible": one} for number, one in enumerate(eligible)]
+    )
+    assert [[one.action] for one in made] == eligible
+    assert [one.id for one in made] == [f"d{number}" for number in range(30)]
+    receipts = bandit.reward_many([{"id": f"d{number}", "value": 1} for number in range(40)])
+    assert [one.status for one in receipts] == ["accepted"] * 30 + ["quarantined"] * 10
+
+
+# Choices
+
+
+def test_a_change_that_is_refused_is_not_written(opened):
+    bandit = opened()
+    before = audited(bandit.store)
+    for change, name, code in (
+        (bandit.add, "A", "conflict"),
+        (bandit.pause, "Z", "invalid-input"),
+        (bandit.add, 5, "invalid-input"),
+        (bandit.add, "", "invalid-input"),
+    ):
+        with raises_code(code):
+            change(name)
+    assert audited(bandit.store) == before
+
+
+def test_choices_of_slots_are_changed_by_slot(opened):
+    bandit = opened(actions=PAGE)
+    bandit.add("tall", slot="layout")
+    bandit.retire("A", slot="title")
+    with raises_code("invalid-input"):
+        bandit.pause("B")
+    seen = {tuple(bandit.decide().action.values()) for _ in range(500)}
+    assert {title for title, _ in seen} == {"B", "C"}
+    assert {layout for _, layout in seen} == {"wide", "narrow", "tall"}
+
+
+def in_threads(calls):
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_that_add_the_same_name_add_it_once(opened):
+    bandit = opened()
+    outcomes = []
+
+    def add():
+        try:
+            bandit.add("D")
+            outcomes.append("added")
+        except ConflictError:
+            outcomes.append("refused")
+
+    in_threads([add] * 8)
+    assert sorted(outcomes) == ["added"] + ["refused"] * 7
+    assert len(bandit.menu.slots[0].choices) == 4
+
+
+def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
+    bandit = opened()
+    bandit.decide_many([{}] * 30)
+    clock.now += WAIT + 1
+    bandit.retire("B")
+    assert fitted(bandit).rows == 30
+    assert {bandit.decide().action for _ in range(100)} == {"A", "C"}
+
+
+# Versions
+
+
+def test_nothing_is_fitted_where_nothing_is_new(opened, clock):
+    bandit = opened()
+    assert not bandit.refit()
+    bandit.decide()
+    assert not bandit.refit()
+    fed(bandit, clock)
+    assert fitted(bandit).rows == 31
+    assert not bandit.refit()
+    assert [one.version for one in bandit.versions()] == [1]
+
+
+NETWORK = {"kind": "neural-epsilon-greedy", "hidden": 4, "training": {"steps": 5, "batch": 8}}
+
+
+@pytest.mark.parametrize(
+    "policy", ["thompson-1-1", "rcp-submax", pytest.param(NETWORK, marks=pytest.mark.soak)], ids=str
+)
+def test_the_same_log_and_seed_give_the_same_version(opened, policy, request):
+    if policy is NETWORK:
+        request.getfixturevalue("short_training")
+    found = []
+    for seed in (0, 0, 1):
+        clock = ManualClock()
+        store, rng = new_store(clock), np.random.default_rng(0)
+        bandit = opened(store, clock=clock, policy=policy, seed=seed, rng=rng)
+        found.append(fitted(fed(bandit, clock)))
+    assert found[0] == found[1]
+    # The seed is that of a training.
+    assert (found[0].model != found[2].model) == (policy is NETWORK)
+
+
+@pytest.mark.parametrize("rows", [0, 4])
+def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
+    """Else the next version would try the new arm alone, for want of decisions to share out."""
+    bandit = fed(opened(), clock, rows=300)
+    assert fitted(bandit).ahead == 300
+    bandit.add("D")
+    fed(bandit, clock, rows=rows, first=1000)
+    assert fitted(bandit).ahead == 300
+    # Told of one decision ahead, all of these would be D.
+    taken = {bandit.decide().action for _ in range(200)}
+    assert "D" in taken
+    assert len(taken) > 1
+    # Later the pace is that of the decisions since the last version.
+    clock.now += WAIT + 1
+    assert fitted(bandit).ahead == 200
+
+
+def test_the_newest_version_decides_until_another_is_published_or_rolled_back_to(opened, clock):
+    bandit = opened()
+    with raises_code("conflict"):
+        bandit.roll_back()
+    versioned(bandit, clock, 3)
+    assert bandit.version == bandit.decide().version == 3
+    for version in (7, -1, "1", 1.5, math.nan):
+        with raises_code("not-found"):
+            bandit.publish(version)
+    for held, change in ((2, bandit.roll_back), (1, partial(bandit.publish, 1))):
+        assert change() == bandit.version == bandit.decide().version == held
+        fed(bandit, clock, first=5000 + 1000 * held)
+        bandit.refit()
+        assert bandit.version == opened().version == held
+    # The first version is rolled back to none.
+    assert bandit.roll_back() == bandit.decide().version == 0
+    assert bandit.publish() == bandit.version == 5
+    fed(bandit, clock, first=9000)
+    bandit.refit()
+    assert bandit.version == opened().version == 6
+
+
+def model_of(bandit, version):
+    ((model,),) = bandit.store.select(
+        "select model from version where number = :number", number=version
+    )
+    return bytes(model)
+
+
+def set_model(bandit, version, model):
+    bandit.store.execute(
+        [("update version set model = :m where number = :n", {"m": model, "n": version})]
+    )
+
+
+def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened, clock):
+    bandit = versioned(opened(keep_versions=2), clock, 1)
+    bandit.publish(1)
+    for number in range(2, 7):
+        fed(bandit, clock, first=1000 * number)
+        bandit.refit()
+    assert [one.version for one in bandit.versions()] == [1, 2, 3, 4, 5, 6]
+    for version in (2, 3, 4):
+        with raises_code("not-found"):
+            bandit.publish(version)
+    assert bandit.version == opened().version == 1
+    assert [bandit.publish(version) for version in (5, 6)] == [5, 6]
+
+
+# Damage
+
+
+def test_every_flipped_byte_of_a_model_is_detected_and_the_last_good_version_serves(
+    opened, clock, seed
+):
+    bandit = versioned(opened(), clock, 2)
+    whole, rng = model_of(bandit, 2), np.random.default_rng(seed)
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+        set_model(bandit, 2, bytes(damaged))
+        again = opened()
+        assert (again.version, again.published, again.failures.get(DAMAGED, 0)) == (1, 2, 1)
+        assert again.decide().version == 1
+    bandit.roll_back()
+    with raises_code("invalid-input"):
+        bandit.publish(2)
+    assert bandit.version == 1
+    set_model(bandit, 2, whole)
+    assert bandit.publish(2) == opened().version == 2
+    assert opened().failures.get(DAMAGED, 0) == 0
+
+
+def test_where_no_model_is_left_the_policy_begins_anew(opened, clock):
+    bandit = versioned(opened(), clock, 2)
+    for version in (1, 2):
+        set_model(bandit, version, None)
+    again = opened()
+    assert (again.version, again.failures.get(DAMAGED, 0)) == (0, 2)
+    assert again.decide().propensity == pytest.approx(1 / 3)
+    fed(again, clock, first=9000)
+    assert again.refit().version == again.version == 3
+
+
+# Declaring again
+
+
+@pytest.mark.parametrize(
+    ("rewards", "again"),
+    [
+        ("binary", "binary"),
+        ("continuous", Continuous()),
+        (Continuous(0.0, 1.0), {"kind": "continuous", "low": 0, "high": 1}),
+        (Discrete((0.0, 1.0)), {"kind": "discrete", "values": [0, 1]}),
+    ],
+    ids=str,
+)
+def test_the_same_declaration_again_changes_nothing(opened, store, rewards, again):
+    declaration = {
+        "context": {"age": {"default": 3}, "country": ("fr", "de")},
+        "policy": {"kind": "epsilon-greedy", "epsilon": 0.2},
+        "guard_rails": {"minimum": 0.1, "control": "A", "control_share": 0.2},
+    }
+    before = None
+    for one in (rewards, again, rewards):
+        with pytest.warns(ContextIgnoredWarning):
+            opened(**declaration, rewards=one)
+        before = before or audited(store)
+    assert audited(store) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"context": {"age": float}},
+        {"rewards": "counts"},
+        {"combine": "first"},
+        {"default_reward": None},
+        {"quarantine": 5.0},
+        {"actions": ["A", "B"]},
+    ],
+    ids=repr,
+)
+def test_what_would_change_the_meaning_of_the_log_cannot_be_declared_anew(opened, store, other):
+    opened()
+    before = audited(store)
+    with raises_code("invalid-input"):
+        opened(**other)
+    assert audited(store) == before
+
+
+def test_what_may_change_is_declared_anew_and_stays(opened, store, clock):
+    fed(opened(), clock).refit()
+    opened(policy="ucb1", guard_rails={"minimum": 0.1}, refit_rows=7, seed=3)
+    bandit = open_bandit(store, background=False, clock=clock)
+    settings = bandit.settings
+    assert (settings.policy, settings.guard_rails.minimum) == ("ucb1", 0.1)
+    assert (settings.refit_rows, settings.seed) == (7, 3)
+    # The policy takes over with what was learned.
+    assert bandit.decide().version == 1
+    newest = fitted(bandit)
+    assert (newest.version, newest.policy, newest.rows) == (2, "ucb1", 30)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "parameter"),
+    [
+        ({"default_reward": "x"}, None),
+        ({"default_reward": 0.5}, "reward"),
+        ({"reward_wait": 0, "combine": "max"}, "combine"),
+        ({"no_reward_after": 60}, "no_reward_after"),
+        ({"learn_share": 0.1}, "learn_share"),
+        ({"reward_wait": 10**400}, "reward_wait"),
+        ({"reward_wait": 2e9}, "reward_wait"),
+        ({"quarantine": 0}, "quarantine"),
+        ({"combine": "sum"}, "combine"),
+        ({"rewards": "text"}, None),
+        ({"rewards": {"kind": "binary", "more": 1}}, None),
+        ({"rewards": {"kind": "continuous", "low": 2, "high": 1}}, None),
+        ({"refit_rows": 1.5}, "refit_rows"),
+        ({"seed": np.int64(3)}, None),
+        ({"keep_versions": 1}, "keep_versions"),
+        ({"policy": "no-such"}, "policy"),
+        ({"policy": {"kind": "epsilon-greedy", "epsilon": 3.0}}, None),
+        ({"policy": {"kind": "nowhere.py:Policy"}}, None),
+        ({"polici": "ucb1"}, None),
+        ({"name": "../up"}, "name"),
+        ({"sticky": "always"}, "sticky"),
+        ({"actions": "ABC"}, "actions"),
+    ],
+    ids=repr,
+)
+def test_a_declaration_that_makes_no_sense_is_refused_and_nothing_is_written(
+    opened, store, wrong, parameter
+):
+    with raises_code("invalid-input", parameter):
+        opened(**wrong)
+    with raises_code("invalid-input", "actions"):
+        open_bandit(store, background=False)
+    assert bandit_names(store) == []
+
+
+def test_two_bandits_share_a_store_and_nothing_else(opened, clock):
+    first, second = opened(name="first"), opened(name="second", actions=["X", "Y"])
+    for bandit, reward in ((first, 1.0), (second, 0.0)):
+        bandit.decide(id="same")
+        bandit.reward("same", reward)
+    clock.now += WAIT + 1
+    assert [one.arms()[0].reward_rate or one.arms()[1].reward_rate for one in (first, second)]
+    assert [sum(arm.rows for arm in one.arms()) for one in (first, second)] == [1, 1]
+
+
+def test_a_bandit_lives_in_a_file_of_its_name(tmp_path):
+    with open_bandit(tmp_path / "Home Page.db", actions=ARMS, background=False) as bandit:
+        assert bandit.name == "home-page"
+        bandit.decide(id="one")
+    with closing(open_store(tmp_path / "Home Page.db", read_only=True)) as store:
+        assert bandit_names(store) == ["home-page"]
+
+
+# Beside the decisions
+
+
+@pytest.mark.parametrize(("refit_rows", "refit_seconds"), [(5, 1e6), (10**6, 0.1)])
+def test_versions_are_fitted_beside_after_so_many_rows_or_some_time(refit_rows, refit_seconds):
+    with open_bandit(
+        ":memory:",
+        actions=ARMS,
+        policy={"kind": "thompson"},
+        reward_wait=0.01,
+        refit_rows=refit_rows,
+        refit_seconds=refit_seconds,
+    ) as bandit:
+        bandit.decide_many([{}] * 4)
+        if refit_rows == 5:
+            wait_until(lambda: bandit.counts().get("matured") == 4)
+            assert bandit.versions() == []
+        bandit.decide()
+        wait_until(lambda: bandit.decide().version >= 1)
+        assert not any(bandit.failures.values())
+
+
+def test_another_handle_on_the_store_follows_changes_and_versions():
+    store = new_store()
+    other = open_bandit(
+        store, actions=ARMS, policy={"kind": "thompson"}, reward_wait=0.01, background=False
+    )
+    with open_bandit(store, refit_rows=10**6) as follower:
+        other.retire("A")
+        wait_until(lambda: follower.menu.active == ((1, 2),))
+        other.decide()
+        wait_until(other.refit)
+        wait_until(lambda: follower.version == other.version == 1)
+
+
+@dataclass(frozen=True)
+class Slow(Thompson):
+    """Fits only when it is allowed to."""
+
+    fitting: threading.Event = field(default_factory=threading.Event)
+    allowed: threading.Event = field(default_factory=threading.Event)
+
+    def update(self, state, feedback, rng):
+        self.fitting.set()
+        assert self.allowed.wait(PATIENCE)
+        return super().update(state, feedback, rng)
+
+
+def test_decisions_and_rewards_do_not_wait_for_a_fit():
+    policy = Slow()
+    with open_bandit(
+        ":memory:", actions=ARMS, policy=policy, reward_wait=1.0, refit_rows=1
+    ) as bandit:
+        bandit.decide()
+        assert policy.fitting.wait(PATIENCE)
+        for _ in range(100):
+            decision = bandit.decide()
+            assert (decision.version, bandit.reward(decision.id, 1.0).status) == (0, "accepted")
+        bandit.add("D")
+        assert not policy.allowed.is_set()
+        assert "D" in {bandit.decide().action for _ in range(200)}
+        policy.allowed.set()
+        wait_until(lambda: bandit.decide().version >= 1)
+
+
+# Policies
+
+
+def test_a_policy_object_must_be_given_again_unless_it_can_be_written(opened, store, clock):
+    class Local(Thompson):
+        """A policy whose class cannot be imported."""
+
+    for policy in (Local(2.0, 5.0), Thompson(2.0, 5.0)):
+        name = type(policy).__name__.lower()
+        bandit = fed(opened(policy=policy, name=name), clock)
+        assert bandit.refit().version == bandit.decide().version == 1
+    with raises_code("invalid-input"):
+        open_bandit(store, name="local", background=False)
+    assert opened(policy=Local(2.0, 5.0), name="local").decide().version == 1
+    again = open_bandit(store, name="thompson", background=False)
+    assert again.decide().version == 1
+    assert again.policy == Thompson(2.0, 5.0)
+
+
+def test_a_policy_of_a_file_decides_and_is_found_again(opened, store, clock):
+    policy = {"kind": f"{FILE}:Weighted", "weights": [1.0, 2.0, 5.0]}
+    fed(opened(policy=policy), clock).refit()
+    loaded = [name for name in sys.modules if name.startswith("submax_file_")]
+    for name in loaded:
+        del sys.modules[name]
+    bandit = open_bandit(store, background=False, trust=True)
+    decision = bandit.decide()
+    assert decision.version == 1
+    assert decision.propensity == pytest.approx({"A": 1, "B": 2, "C": 5}[decision.action] / 8)
+
+
+CONTEXT = {"age": float, "country": ["fr", "de"]}
+DUEL = {"left": ["A", "B", "C"], "right": ["A", "B", "C"]}
+
+
+def one_of_each_kind():
+    """The first preset of every class of policies that trains no network."""
+    found = {}
+    for name, policy in sorted(presets().items()):
+        if not policy.traits.trains_models:
+            found.setdefault(type(policy), name)
+    return list(found.values())
+
+
+@pytest.mark.filterwarnings("ignore::submax.core.errors.FallbackWarning")
+@pytest.mark.parametrize("policy", one_of_each_kind())
+def test_every_policy_decides_and_learns_live(opened, clock, seed, policy):
+    rng = np.random.default_rng(seed)
+    facts = make_policy(policy).traits
+    declaration = {
+        "actions": DUEL if facts.needs_pairs else PAGE,
+        "context": CONTEXT if facts.uses_context else None,
+        "policy": policy,
+    }
+    bandit = opened(**declaration)
+
+    def decide():
+        age = float(rng.normal(40, 20))
+        context = {"age": age, "country": "fr" if age > 40 else "de"}
+        return bandit.decide(context if facts.uses_context else None)
+
+    for version in (1, 2):
+        for _ in range(10):
+            decision = decide()
+            assert 0 < decision.propensity <= 1
+            bandit.reward(decision.id, float(rng.random() < 0.3))
+        clock.now += WAIT + 1
+        assert bandit.refit().version == version
+        assert decide().version == version
+    again = opened(**declaration)
+    assert (again.version, again.failures.get(DAMAGED, 0)) == (2, 0)
+
+
+def test_the_default_learns_from_the_context(opened, clock, seed):
+    rng, best = np.random.default_rng(seed), {"fr": "A", "de": "B", "us": "C"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bandit = open_bandit(
+            new_store(clock),
+            actions=ARMS,
+            context={"country": list(best), "age": float},
+            reward_wait=WAIT,
+            background=False,
+            clock=clock,
+            rng=np.random.default_rng(seed),
+        )
+
+    def share_of_best(visitors):
+        right = 0
+        for country in rng.choice(list(best), size=visitors):
+            decision = bandit.decide({"country": country, "age": float(rng.normal(40, 10))})
+            found = decision.action == best[country]
+            bandit.reward(decision.id, float(found))
+            right += found
+        clock.now += WAIT + 1
+        bandit.refit()
+        return right / visitors
+
+    # Uniform choice is right for a third, ± 5 standard errors of 0.04.
+    assert abs(share_of_best(150) - 1 / 3) < 0.2
+    assert share_of_best(60) > 0.9
+
+
+def test_decisions_and_rewards_of_many_threads_are_all_there_once(tmp_path):
+    told = []
+    with open_bandit(tmp_path / "b.db", actions=ARMS, background=True) as bandit:
+
+        def work(worker):
+            for number in range(30):
+                decision = bandit.decide(id=f"{worker}-{number}")
+                bandit.reward(decision.id, float(number % 2))
+                told.append((decision.id, decision.action, float(number % 2)))
+
+        in_threads([partial(work, worker) for worker in range(8)])
+        rows = bandit.store.select(
+            "select id, action, value from decision join reward on decision = decision.n"
+        )
+        assert sorted(rows) == sorted(told)
+        assert bandit.counts()["decisions"] == bandit.counts()["rewards"] == 240

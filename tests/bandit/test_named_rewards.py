@@ -1,0 +1,213 @@
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import stored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import raises_code
+
+import submax
+from submax.bandit.durable import open_bandit
+from submax.bandit.settings import Settings
+from submax.bandit.store import open_store
+
+NAMES = {"click": 1, "purchase": 20}
+
+
+def opened(clock, store=None, **declared):
+    return open_bandit(
+        store or stored.new_store(clock),
+        name="page",
+        clock=clock,
+        background=False,
+        **{"actions": ["A", "B"], "rewards": NAMES, "reward_wait": 60, **declared},
+    )
+
+
+def learned_rewards(bandit, clock, wait=61):
+    clock.now += wait
+    return stored.learned_rewards(bandit)
+
+
+@pytest.mark.parametrize(
+    ("combination", "came", "expected"),
+    [
+        ("sum", {}, 0.0),
+        ("sum", {"click": 1.0}, 1.0),
+        ("sum", {"purchase": 1.0, "click": 1.0}, 21.0),
+        ("max", {"click": 1.0, "purchase": 1.0}, 20.0),
+        ("max", {"click": 1.0, "purchase": 0.0}, 1.0),
+        ("first", {"click": 1.0, "purchase": 1.0}, 1.0),
+        ("first", {"purchase": 1.0}, 20.0),
+    ],
+)
+def test_the_combined_reward_is_learned_from(clock, combination, came, expected):
+    rewards = {"kind": "named", "weights": NAMES, "combination": combination}
+    bandit = opened(clock, rewards=rewards)
+    decision = bandit.decide()
+    for name, value in came.items():
+        assert bandit.reward(decision.id, value, name=name).status == "accepted"
+    assert learned_rewards(bandit, clock) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("combine", "expected"), [("first", 1 + 20.0), ("last", 1 + 40.0), ("max", 1 + 60.0)]
+)
+def test_a_name_twice_follows_the_rule_for_repeated_rewards(clock, combine, expected):
+    counted = {"kind": "named", "weights": NAMES, "each": "counts"}
+    bandit = opened(clock, rewards=counted, combine=combine)
+    decision = bandit.decide()
+    bandit.reward(decision.id, 1, name="click")
+    for number, value in enumerate((1, 3, 2)):
+        bandit.reward(decision.id, value, name="purchase", key=f"order-{number}")
+    assert learned_rewards(bandit, clock) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "other", "expected"),
+    [
+        ({"value": 1, "name": "click"}, {"value": 0, "name": "click"}, 1.0),
+        ({"value": {"click": 1, "purchase": 1}}, {"value": {"click": 1, "purchase": 0}}, 21.0),
+    ],
+    ids=["a name", "a table"],
+)
+def test_the_same_reward_without_a_key_is_given_once(clock, given, other, expected):
+    bandit = opened(clock)
+    decision = bandit.decide()
+    assert not bandit.reward(decision.id, **given).repeated
+    assert bandit.reward(decision.id, **given).repeated
+    with raises_code("conflict"):
+        bandit.reward(decision.id, **other)
+    assert learned_rewards(bandit, clock) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("reward", "code"),
+    [
+        ({"value": 1.0}, "unknown-reward-name"),
+        ({"value": 1.0, "name": "buy"}, "unknown-reward-name"),
+        ({"value": {"click": 1, "buy": 1}}, "unknown-reward-name"),
+        ({"value": {}}, "unknown-reward-name"),
+        ({"value": [1, 0]}, "unknown-reward-name"),
+        ({"value": 1.0, "slot": "click"}, "unknown-reward-name"),
+        ({"value": 0.5, "name": "click"}, "invalid-input"),
+    ],
+)
+def test_a_name_that_was_not_declared_is_refused_and_nothing_is_written(clock, reward, code):
+    bandit = opened(clock)
+    decision = bandit.decide()
+    before = stored.written(bandit)
+    with raises_code(code):
+        bandit.reward(decision.id, **reward)
+    with raises_code(code):
+        bandit.reward_many(
+            [{"id": decision.id, "value": 1, "name": "click"}, {"id": decision.id, **reward}]
+        )
+    assert stored.written(bandit) == before
+    without = opened(clock, stored.new_store(clock), rewards="binary")
+    with raises_code("unknown-reward-name"):
+        without.reward(without.decide().id, 1.0, name="click")
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        {"low": 0.0, "high": 2.0},
+        {"click": math.nan},
+        {"click": 0, "view": 0},
+        {"a name": 1},
+        {"kind": "named"},
+        {"kind": "named", "weights": {"a": 1}, "combination": "mean"},
+        {"kind": "named", "weights": {"a": 1}, "weight": {}},
+        "slots",
+    ],
+)
+def test_a_wrong_declaration_is_refused(clock, rewards):
+    with raises_code("invalid-input"):
+        opened(clock, rewards=rewards)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([-3.0, 1.0, 2.0]), min_size=1),
+    st.sampled_from(["sum", "max", "first"]),
+    st.sampled_from(["binary", "counts", {"kind": "discrete", "values": [-1.0, 2.0]},
+                     {"kind": "continuous", "low": -1.0, "high": 2.0}]),
+    st.data(),
+)  # fmt: skip
+def test_the_scale_has_every_combined_reward(weights, combination, each, data):
+    rewards = {"kind": "named", "weights": weights, "combination": combination, "each": each}
+    parts = Settings.of({"actions": ["A", "B"], "rewards": rewards}).reward_parts
+    values = [one for one in (-1.0, 0.0, 0.5, 1.0, 2.0) if parts.each_scale.contains(np.array(one))]
+    names, value = st.sampled_from(sorted(weights)), st.sampled_from(values)
+    came = data.draw(st.dictionaries(names, value, min_size=1))
+    assert parts.scale.contains(np.array([parts.combined(came)])).all()
+
+
+def test_bounds_follow_from_the_weights():
+    declared = Settings.of({"actions": ["A"], "rewards": {"click": 1, "complaint": -5}})
+    assert declared.scale == submax.Discrete((-5.0, -4.0, 0.0, 1.0))
+    each = {"kind": "continuous", "low": 0.0, "high": 2.0}
+    many = {"kind": "named", "weights": {"a": 3, "b": -1}, "each": each}
+    assert Settings.of({"actions": ["A"], "rewards": many}).scale.bounds == (-2.0, 6.0)
+    any_clicks = {"kind": "named", "weights": {"a": 1, "b": 1}, "combination": "max"}
+    assert Settings.of({"actions": ["A"], "rewards": any_clicks}).scale == submax.Binary()
+
+
+def test_without_a_wait_a_decision_matures_when_all_names_have_come(clock):
+    bandit = opened(clock, reward_wait=0)
+    decision, other = bandit.decide(), bandit.decide()
+    bandit.reward(decision.id, 1, name="purchase")
+    assert learned_rewards(bandit, clock) == []
+    bandit.reward(decision.id, 1, name="click")
+    bandit.reward(other.id, {"click": 1, "purchase": 0})
+    assert learned_rewards(bandit, clock) == [21.0, 1.0]
+
+
+def test_an_export_has_a_column_for_each_name(clock, tmp_path):
+    bandit = opened(clock)
+    first, second = bandit.decide(), bandit.decide()
+    bandit.reward(first.id, 1, name="purchase")
+    bandit.reward(second.id, {"click": 1, "purchase": 0})
+    clock.now += 61
+    third = bandit.decide()
+    bandit.reward(third.id, 1, name="click")
+    bandit.export(tmp_path / "log.parquet")
+    bandit.export_rewards(tmp_path / "rewards.parquet")
+    rows = pq.read_table(tmp_path / "log.parquet").to_pylist()
+    found = [(row["reward"], row["reward_click"], row["reward_purchase"]) for row in rows]
+    assert found == [(20.0, None, 1.0), (1.0, 1.0, 0.0), (1.0, 1.0, None)]
+    rewards = pq.read_table(tmp_path / "rewards.parquet").to_pylist()
+    assert [(row["key"], row["name"], row["value"]) for row in rewards] == [
+        ("purchase", "purchase", 1.0),
+        ("reward", "click", 1.0),
+        ("reward", "purchase", 0.0),
+        ("click", "click", 1.0),
+    ]
+
+
+def test_they_survive_a_restart(clock, tmp_path):
+    path = tmp_path / "page.db"
+    with opened(clock, open_store(path, clock=clock)) as bandit:
+        for _ in range(20):
+            bandit.reward(bandit.decide().id, 1, name="click")
+        clock.now += 100_000
+        decision = bandit.decide()
+        bandit.reward(decision.id, 1, name="purchase")
+    with opened(clock, open_store(path, clock=clock)) as bandit:
+        bandit.reward(decision.id, 1, name="click")
+        assert learned_rewards(bandit, clock) == [1.0] * 20 + [21.0]
+
+
+def test_a_saved_bandit_remembers_the_names_that_came(tmp_path):
+    bandit = submax.Bandit(["A", "B"], rewards=NAMES, seed=1)
+    decision = bandit.decide()
+    bandit.reward(decision.id, 1, name="click")
+    bandit.save(tmp_path / "bandit.safetensors")
+    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
+    loaded.reward(decision.id, 1, name="purchase")
+    assert loaded.refit().learned
+    (rate,) = [one.reward_rate for one in loaded.arms() if one.rows]
+    assert rate == 21.0
