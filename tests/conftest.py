@@ -7,14 +7,11 @@ import hashlib
 import os
 import platform
 import re
-import sqlite3
 import sys
 from collections import Counter
-from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import settings
 
@@ -341,34 +338,3 @@ def quiet_tab(kept_tab):
     for page, kind, watcher in watched:
         page.remove_listener(kind, watcher)
     assert said == []
-
-
-@pytest.fixture
-def change_events():
-    """A function that changes events in a SQLite file behind the back of the store."""
-    return _change_events
-
-
-def _change_events(path, change, **wanted):
-    """Write events with other values and the checksums that they had; return how many.
-
-    ``change`` is called with an event and returns the values to replace, by name; ``wanted`` are
-    values that the events must have.
-    """
-    from submax.live.store.sqlite_format.event_record import record_of, sealed_event
-    from submax.live.store.sqlite_format.packed_key import packed
-
-    count = 0
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for place, record in connection.execute("SELECT place, record FROM events").fetchall():
-            sealed = sealed_event("", record)
-            event = sealed.event
-            if all(getattr(event, name) == value for name, value in wanted.items()):
-                changed = sealed._replace(event=msgspec.structs.replace(event, **change(event)))
-                key = packed(changed.event.key)
-                connection.execute(
-                    "UPDATE events SET key_bytes = ?, record = ? WHERE place = ?",
-                    (None if key is None else len(key), record_of(changed, key), place),
-                )
-                count += 1
-    return count

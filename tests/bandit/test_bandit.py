@@ -8,15 +8,15 @@ from functools import partial
 import numpy as np
 import pytest
 from refusals import raises_code
+from stored import new_store
 
 import submax
 from submax.bandit import learning, maturing
+from submax.bandit.durable import open_bandit
 from submax.bandit.learning import LearningWarning
 from submax.core.problem import Feedback
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.live.bandits.open import open_bandit
-from submax.live.store.memory_store import new_store
 from submax.policies import make_policy
 from submax.policies.thompson import Thompson
 

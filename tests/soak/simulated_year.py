@@ -11,7 +11,7 @@ import numpy as np
 from journal import ACKNOWLEDGED, KEYS, SENT, Journal
 from worker_process import WorkerProcess
 
-from submax.live.bandits.open import open_bandit
+from submax.bandit.durable import open_bandit
 from submax.testing import ManualClock
 
 NAME = "page"
@@ -68,7 +68,6 @@ class SimulatedYear:
     faults: dict = field(default_factory=dict)
     errors: int = 0
     memory: list = field(default_factory=list)
-    archived: list = field(default_factory=list)
 
     def __post_init__(self):
         self._rng = np.random.default_rng(self.seed)
@@ -82,6 +81,8 @@ class SimulatedYear:
             policy=POLICY,
             reward_wait=WAIT,
             default_reward=0.0,
+            # A reward whose decision was never written stays, so that none may be missing.
+            quarantine=1000 * DAY,
             background=False,
             clock=ManualClock(self.now),
         ).close()

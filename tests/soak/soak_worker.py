@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from process_memory import process_memory
 
-from submax.live.bandits.open import open_bandit
+from submax.bandit.durable import open_bandit
 from submax.testing import ManualClock
 
 THREADS = 4

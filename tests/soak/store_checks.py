@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 from journal import ACKNOWLEDGED, KEYS, NEVER
 
+from submax.bandit.durable import DAMAGED, open_bandit
+from submax.bandit.store import open_store
+from submax.bandit.tables import Statement
 from submax.cli import main
-from submax.live.bandits.open import open_bandit, open_store
-from submax.live.log.snapshot import snapshot_name
 from submax.testing import ManualClock
 
 
@@ -25,8 +26,8 @@ def submax_command(*words):
 def check_nothing_lost(place, name, journal, folder):
     """An export has everything that was acknowledged, once, and nothing that was never sent."""
     decisions, rewards = folder / "decisions.parquet", folder / "rewards.parquet"
-    words = ("--bandit", name, "--out", decisions, "--rewards", rewards)
-    submax_command("export", place, *words)
+    words = ("--out", decisions, "--rewards", rewards)
+    submax_command("export", name, "--store", place, *words)
     _check_decisions(decisions, journal)
     _check_rewards(rewards, journal)
     decisions.unlink()
@@ -80,21 +81,19 @@ def _numbers(batch):
 
 
 def check_the_same_version(place, name, now, folder):
-    """A copy without snapshot, rows and learning state gives the next version, byte by byte."""
+    """A copy without the state of the learner gives the next version, byte by byte."""
     copy = folder / "copy" / "copy.db"
     copy.parent.mkdir()
     submax_command("backup", place, copy)
     store = open_store(copy, clock=ManualClock(now))
-    store.delete_blob(snapshot_name(name))
-    store.delete_blob(f"{name}/learning")
-    store.delete_blobs(f"{name}/rows/")
+    store.execute([Statement("delete from learner", {})])
     store.close()
     fitted = []
     for one in (place, copy):
         with open_bandit(one, name=name, background=False, clock=ManualClock(now)) as bandit:
-            assert bandit.damaged == 0
+            assert DAMAGED not in bandit.failures
             result = bandit.refit()
             assert result.learned, result.reason
-            fitted.append(result.fitted)
+            fitted.append(bandit.versions()[-1])
     assert fitted[0] == fitted[1]
     shutil.rmtree(copy.parent)

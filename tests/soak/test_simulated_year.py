@@ -15,27 +15,19 @@ from store_checks import check_nothing_lost, check_the_same_version, submax_comm
 SOAK = "SUBMAX_SOAK" in os.environ
 MINUTES = float(os.environ.get("SUBMAX_SOAK_MINUTES", "30"))
 PHASE_DAYS = [73] * 5 if SOAK else [10]
-"""Days of each phase. After each phase old events are archived, so that the first one has no
-archive and all others have one."""
+"""Days of each phase, after which everything is checked."""
 REFIT_DAYS = 1 if SOAK else 5
 FIRST_DECISIONS = 80_000 if SOAK else 500
-"""Decisions of the first phase, from which it is computed how many the others can have. They make
-more than two full segments of the archive, as many as a process has open at once, so that the
-second phase reads as large ones as the last."""
+"""Decisions of the first phase, from which it is computed how many the others can have."""
 LOCK_SECONDS = 12.0 if SOAK else 0.2
 """Longer than SQLite waits for a lock, so that writes fail; in short, they only wait."""
 GOAL = 10**8
 """Events of a busy year, of which a run reaches as many as its time allows."""
-ARCHIVED_AFTER = 5 * DAY
-"""The age at which events are archived. The last reward of a decision is sent within three days,
-two of them because the clock jumps back."""
 GROWTH = 1.2
 """The most by which the memory of a worker may grow. A process that kept the rows of all phases
 would have at least 2.5 times as many at the end of the last phase as at the end of the second. What
 is not flat is the allocator, which returns pages late and differs by some percent from run to run,
 and the list of versions, some hundred bytes each."""
-ID_BYTES = 8
-"""Bytes of the id of an archived decision, of which a worker holds four million at most."""
 
 
 @pytest.mark.slow
@@ -58,7 +50,7 @@ def test_a_year_of_kills_outages_and_clock_jumps(tmp_path, seed, capsys):
         with capsys.disabled():
             print("\n" + report(year, time.monotonic() - begin))
         # In ten days a process has hardly done everything once.
-        check_memory(year.memory, ID_BYTES * year.journal.count)
+        check_memory(year.memory)
 
 
 def check_after_phase(year, place, folder):
@@ -66,11 +58,6 @@ def check_after_phase(year, place, folder):
     year.now += DAY
     check_nothing_lost(place, NAME, year.journal, folder)
     check_the_same_version(place, NAME, year.now, folder)
-    submax_command("doctor", place)
-    # The command knows the time of the day, and not that of the simulation.
-    age = time.time() - year.now + ARCHIVED_AFTER
-    year.archived.append(submax_command("compact", place, "--older-than", f"{age:.0f}s"))
-    check_nothing_lost(place, NAME, year.journal, folder)
     submax_command("doctor", place)
 
 
@@ -86,33 +73,28 @@ def affordable(seconds, phases, written, write_cost, check_seconds):
     return max(FIRST_DECISIONS, int(free / cost))
 
 
-def check_memory(samples, id_bytes):
+def check_memory(samples):
     """Memory grows neither while a worker runs nor with the log.
 
     Each phase has a sample after 70 % of its days, when its last worker has done everything once,
     and one at its end. In no phase may the second be much larger than the first.
 
-    The ends of phases are compared from the second one on, in which there is an archive for the
-    first time. To read an archive takes about 95 MB once, which does not grow with the log. A
-    script with one thread that reads one takes 38 MB for pyarrow, about 30 MB for pandas, which
-    pyarrow imports if it is installed, and the rest mostly for memory that is no longer in use; in
-    a worker with several threads these parts vary more. So a limit on all of the memory is a weak
-    one. A stricter one is on what is in use, 35 to 50 MB and much less noisy: it may grow by the
-    same share, and by the ids of archived decisions.
+    The ends of phases are compared from the second one on. A limit on all of the memory is a weak
+    one, because an allocator returns pages late. A stricter one is on what is in use, which is much
+    less noisy: it may grow by the same share.
     """
     for early, late in samples:
         assert late["resident"] <= GROWTH * early["resident"], samples
     first, *others = [late for _, late in samples[1:]]
     assert others[-1]["resident"] <= GROWTH * first["resident"], samples
     for late in others:
-        assert late["allocated"] <= GROWTH * first["allocated"] + id_bytes, samples
+        assert late["allocated"] <= GROWTH * first["allocated"], samples
         assert late["objects"] <= GROWTH * first["objects"], samples
 
 
 def report(year, seconds):
     """What was reached, in words."""
     counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in year.faults.items())
-    archive = " ".join(year.archived[-1].split())
     memory, used = (
         " → ".join(f"{late[name] / 1e6:.0f}" for _, late in year.memory)
         for name in ("resident", "allocated")
@@ -122,6 +104,6 @@ def report(year, seconds):
         f"{year.journal.events:,} acknowledged events in {seconds / 60:.1f} minutes. "
         f"Nothing acknowledged was lost. Faults: {counts}; failed commands {year.errors}. "
         f"Memory at the end of each phase: {memory} MB, of which {used} MB in use "
-        f"outside of Python's allocator. Archive: {archive}. "
+        f"outside of Python's allocator. "
         f"The goal was {GOAL:.0e} events; there were as many as the time allowed."
     )

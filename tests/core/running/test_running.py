@@ -1,52 +1,13 @@
-"""How the library runs in a process: its work in the background, its fallbacks, what it needs."""
+"""How the library runs in a process: its fallbacks, and what it needs."""
 
 import pickle
-import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Thread
 
 import pytest
 from refusals import raises_code
-from waiting import wait_until
 
 from submax.core.errors import FallbackWarning, counted_fallbacks, fall_back, standing_for
 from submax.core.optional import require_extra
-from submax.live.background import BackgroundWork
-
-LONG = 60.0
-"""Seconds that no test here ever waits."""
-
-
-def test_work_waits_for_decisions_but_not_for_ever():
-    ended, steps = Event(), []
-
-    def compute(work):
-        with work:
-            while not ended.is_set():
-                work.give_way()
-                steps.append(1)
-
-    def goes_on():
-        before = len(steps)
-        wait_until(lambda: len(steps) > before + 1)
-
-    patient, impatient = (BackgroundWork(pause=pause, stretch=0.0) for pause in (LONG, 0.001))
-    for work in (patient, impatient):
-        thread = Thread(target=compute, args=(work,), daemon=True)
-        thread.start()
-        goes_on()
-        with work.held_off():
-            if work is impatient:
-                goes_on()
-            else:
-                # One step may have begun before.
-                most = len(steps) + 1
-                time.sleep(0.02)
-                assert len(steps) <= most
-        goes_on()
-        ended.set()
-        thread.join()
-        ended.clear()
 
 
 def test_what_is_missing_is_refused_as_an_import_error():
