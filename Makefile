@@ -10,7 +10,7 @@ RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30
 # The simulated year, and the tests that take more examples if SUBMAX_SOAK is set.
-SOAK_TESTS = tests/soak tests/live tests/server tests/core/test_summary.py tests/evaluation/reading/test_log_property.py
+SOAK_TESTS = tests/soak tests/bandit tests/server tests/core/test_summary.py tests/evaluation/reading/test_log_property.py
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -34,7 +34,7 @@ test-fast: $(VENV)/.installed-all
 
 soak: $(VENV)/.installed-all
 	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest $(SOAK_TESTS)
-	SUBMAX_SOAK=1 $(BIN)/python -m pytest -m soak tests --ignore tests/soak --ignore tests/live --ignore tests/server
+	SUBMAX_SOAK=1 $(BIN)/python -m pytest -m soak tests --ignore tests/soak --ignore tests/bandit --ignore tests/server
 
 # Write anew what users read when something is wrong; review the difference.
 sentences: $(VENV)/.installed-all

@@ -20,15 +20,12 @@ MODULES = {
     "live": "live.live",
     "server": "serving.server",
     "memory": "live.memory",
-    "reading": "live.live_reading",
     "learning": "live.durable_learning",
     "store": "live.store",
     "evaluation": "logs.evaluation",
     "adaptive": "policies.adaptive",
     "contexts": "policies.contexts",
-    "growth": "live.growth",
     "services": "serving.services",
-    "dashboard": "serving.dashboard",
 }
 
 

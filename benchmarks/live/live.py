@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measuring.claim import Claim, print_claims, print_table
 from measuring.peer_runs import PeerUnavailableError, run_peer
-from submax.live.declaring.declare import ContextIgnoredWarning
+from submax.core.errors import ContextIgnoredWarning
 from submax.testing import ManualClock
 
 ARMS = [f"arm-{number}" for number in range(10)]
@@ -73,7 +73,7 @@ def measure() -> list[Claim]:
 
 
 def in_process() -> tuple[float, float]:
-    """Median microseconds of a decision before it is logged: without context, and with a CVAE."""
+    """Median microseconds of a decision before it is written: without context, and with a CVAE."""
     plain = submax.open(":memory:", actions=ARMS, background=False)
     clock = ManualClock()
     trained = submax.open(
@@ -89,8 +89,8 @@ def in_process() -> tuple[float, float]:
     clock.now += 10_000
     trained.refit()
     return (
-        _median(plain.requests.deciding),
-        _median(lambda: trained.requests.deciding(ONE_CONTEXT)),
+        _median(plain.prepare_decision),
+        _median(lambda: trained.prepare_decision(ONE_CONTEXT)),
     )
 
 
@@ -142,7 +142,7 @@ def opening_seconds() -> float:
                     bandit.refit()
         begin = time.perf_counter()
         with submax.open(path, clock=clock, background=False) as bandit:
-            assert bandit.ledger().counts["decisions"] == LOGGED
+            assert bandit.counts()["decisions"] == LOGGED
             return time.perf_counter() - begin
 
 

@@ -12,7 +12,7 @@ from refusals import raises_code
 import submax
 from submax.bandit.names import new_identifier
 from submax.bandit.settings import DECLARED_TYPES, MEMORY_ONLY, Declaration
-from submax.web.server.interface import messages
+from submax.server import messages
 
 ARMS = ["A", "B"]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
+from submax.live.monitoring.alarms.alarm_log import AlarmLog
+from submax.live.monitoring.alarms.alarm_records import Alarm
 from submax.web.server.pages.operations import page_operations
 from waiting import wait_until
 
 import submax
-from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.alarms.alarm_records import Alarm
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 # This machine may be busy.

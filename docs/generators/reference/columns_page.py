@@ -7,28 +7,25 @@ import pyarrow as pa
 from docs.generators.markdown_tables import table
 from docs.generators.reference.meanings import meanings
 
+import submax
 from submax.bandit.assignment import GROUPS
+from submax.bandit.declaring import read_bandit
+from submax.bandit.export import DecisionTables, RewardTables
+from submax.bandit.training_rows import STATUSES
 from submax.evaluation.columns import ROLES, USUAL
-from submax.live.log.exporting.decision_table import DecisionTable
-from submax.live.log.exporting.open_decisions import OpenDecisions
-from submax.live.log.exporting.reward_table import reward_schema
-from submax.live.log.outcomes import STATUSES
-from submax.schema.actions import ActionSpec
-from submax.schema.context import ContextSchema
-from submax.schema.schema import Schema
 
 PAGE = Path(__file__).parents[2] / "reference" / "columns.md"
 INTRO = """# Columns of logs
 
 ## An export
 
-`submax export homepage.db --out log.parquet` and [`GET /bandits/{name}/export`](http.md#export)
+`submax export homepage --out log.parquet` and [`GET /bandits/{name}/export`](http.md#export)
 write one row for each decision. `submax evaluate` and `Log.read` understand the file without
 being told anything. The names and types of the columns on this page are generated from the code
 by `make docs`."""
 REWARDS_INTRO = """## An export of rewards
 
-`submax export homepage.db --rewards rewards.parquet` also writes one row for each reward, as it
+`submax export homepage --rewards rewards.parquet` also writes one row for each reward, as it
 came."""
 READ_INTRO = """## Any other log
 
@@ -42,24 +39,33 @@ designs](../how-to/log-designs.md) show all of them."""
 def page() -> str:
     """Return the text of the page."""
     words = {"statuses": _listed(STATUSES), "groups": _listed(filter(None, GROUPS))}
+    decisions, rewards = _schemas()
     parts = [
         INTRO,
-        _columns(_decision_schema(), "decision_columns", words),
+        _columns(decisions, "decision_columns", words),
         REWARDS_INTRO,
-        _columns(reward_schema(), "reward_columns", {}),
+        _columns(rewards, "reward_columns", {}),
         READ_INTRO,
         _roles(),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _decision_schema() -> pa.Schema:
-    """Return the columns of a bandit with two fields of context and rewards by name."""
-    menu = ActionSpec.of(["A", "B"])
-    context = ContextSchema.of({"country": ["fr", "de"], "age": "number"})
-    declared = Schema(menu=menu, context=context, rewards={"kind": "binary"})
-    nothing = OpenDecisions({}, set(), {})
-    return DecisionTable(declared, menu, context, nothing, ["click"]).schema
+def _schemas() -> tuple[pa.Schema, pa.Schema]:
+    """Return the columns of decisions and of rewards.
+
+    They are those of a bandit with two fields of context and rewards by name.
+    """
+    with submax.open(
+        ":memory:",
+        actions=["A", "B"],
+        context={"country": ["fr", "de"], "age": "number"},
+        rewards={"click": 1},
+        background=False,
+    ) as bandit:
+        declared = read_bandit(bandit.store, bandit.name)
+        tables = DecisionTables(bandit.store, declared), RewardTables(bandit.store, declared)
+        return tables[0].schema, tables[1].schema
 
 
 def _columns(schema: pa.Schema, name: str, words: dict[str, str]) -> str:

@@ -2,11 +2,11 @@ import pandas as pd
 import pytest
 from pyarrow import parquet
 from refusals import raises_code
+from stored import new_store
 
 import submax
+from submax.bandit.export import export
 from submax.evaluation import Log
-from submax.live.log.export import Export
-from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
 WAIT = 60.0
@@ -20,7 +20,7 @@ def clock():
 
 @pytest.fixture
 def opened(clock):
-    store = MemoryStore(clock)
+    store = new_store(clock)
 
     def make(**declaration):
         declaration = {
@@ -47,7 +47,7 @@ def decided(bandit, count, reward=1.0, **options):
 
 
 def exported(store, path):
-    Export(store, "shop").write(path)
+    export(store, "shop", path)
     return path
 
 

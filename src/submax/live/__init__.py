@@ -1,1 +1,0 @@
-"""Live decisions: a bandit over a durable log of events."""

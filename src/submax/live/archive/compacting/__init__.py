@@ -1,1 +1,0 @@
-"""Moving old events from a store into its archive."""

@@ -1,1 +1,0 @@
-"""The bandit: opening, deciding, learning, saving and showing it."""

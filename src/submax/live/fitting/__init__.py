@@ -1,1 +1,0 @@
-"""New versions of a bandit's policy, from what has matured."""

@@ -1,1 +1,0 @@
-"""Training of models in a process of its own, beside the one that decides."""

@@ -1,1 +1,0 @@
-"""What is known about decisions that have not matured."""

@@ -1,1 +1,0 @@
-"""The decisions of a page of a log by columns."""

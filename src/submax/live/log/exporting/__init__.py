@@ -1,1 +1,0 @@
-"""Tables of decisions and rewards for export."""

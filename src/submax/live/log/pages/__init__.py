@@ -1,1 +1,0 @@
-"""Pages of a log, decoded by columns."""

@@ -1,1 +1,0 @@
-"""Training rows, in memory and in the store."""

@@ -1,1 +1,0 @@
-"""Finds single decisions in the log, and says why they were made."""

@@ -1,1 +1,0 @@
-"""What is computed beside decisions: sums by time and alarms."""

@@ -1,1 +1,0 @@
-"""What operators of a bandit see and change."""

@@ -1,1 +1,0 @@
-"""Background work: functions that are called again and again in a few threads."""

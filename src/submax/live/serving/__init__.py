@@ -1,1 +1,0 @@
-"""Decisions between two versions."""

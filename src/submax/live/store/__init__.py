@@ -1,1 +1,0 @@
-"""Stores of events: in memory, in SQLite and in PostgreSQL."""

@@ -1,1 +1,0 @@
-"""Checksums of what a store holds, and the search for damage."""

@@ -1,1 +1,0 @@
-"""Locks that keep a second writing process out."""

@@ -1,1 +1,0 @@
-"""What a store in PostgreSQL consists of."""

@@ -1,1 +1,0 @@
-"""How events are written into the rows of a SQLite file."""
