@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submax.bandit.durable import open_bandit
 from submax.bandit.settings import Settings
 from submax.bandit.store import open_store, result_of
 from submax.bandit.tables import TICK, DecisionRow, RewardRow
@@ -263,3 +264,18 @@ def test_a_damaged_row_is_named_and_not_learned_from(tmp_path):
                 list(rows.learned(0.0, store.tick(BANDIT)))
             assert caught.value.code == "damaged-store"
             assert str(row.n) in str(caught.value) or change.startswith("update reward")
+
+
+def test_names_that_json_escapes_are_learned_from(tmp_path, clock):
+    fields = {'a "quoted" name': ["x", "y"], "back\\slash": float}
+    bandit = open_bandit(
+        tmp_path / "a.db", actions=["A", "B"], context=fields, reward_wait=5, clock=clock,
+        background=False,
+    )  # fmt: skip
+    with bandit:
+        context = dict(zip(fields, ("y", 2.0), strict=True))
+        bandit.decide_many([{"context": context}] * 20)
+        clock.now += 10
+        assert bandit.refit().version == 1
+        (segment,) = bandit.read.segments('a "quoted" name')
+        assert segment.values == ("y",)

@@ -53,6 +53,7 @@ PENDING, LEARNED, HELD_OUT, NEVER_ACTIVATED, WITHOUT_REWARD, PAUSED = range(len(
 PARTS_DECODER = msgspec.json.Decoder(dict[str, float])
 MAX_CACHED_ACTIONS = 65_536
 """Different joint actions whose indices are cached."""
+ESCAPED = '"\\'
 LOOKED_AT = 64
 """How many numbers say whether numbers repeat."""
 
@@ -418,16 +419,20 @@ class ContextDecoder:
             else None
             for field in schema.fields
         ]
-        context: Any = msgspec.defstruct(
-            "Context",
-            [
-                (name, kind) if field.default is None else (name, kind, field.default)
-                for name, kind, field in zip(names, kinds, schema.fields, strict=True)
-            ],
-            kw_only=True,
-            rename=dict(zip(names, schema.names, strict=True)),
-            gc=False,
-        )
+        # A decoder cannot be made for names with marks that JSON escapes.
+        self._is_escaped = any(mark in name for name in schema.names for mark in ESCAPED)
+        context: Any = dict[str, float | str]
+        if not self._is_escaped:
+            context = msgspec.defstruct(
+                "Context",
+                [
+                    (name, kind) if field.default is None else (name, kind, field.default)
+                    for name, kind, field in zip(names, kinds, schema.fields, strict=True)
+                ],
+                kw_only=True,
+                rename=dict(zip(names, schema.names, strict=True)),
+                gc=False,
+            )
         self._decoder = msgspec.json.Decoder(known_type(list[context]))
         self._plain = not any(self._indices) and not schema.added
         self._packed = PackedFloats(f"{len(names)}d")
@@ -445,7 +450,10 @@ class ContextDecoder:
                 "backup of the store",
                 code=DAMAGED,
             ) from error
-        values = map(msgspec.structs.astuple, rows)
+        values: Iterable[tuple[Any, ...]] = map(msgspec.structs.astuple, rows)
+        if self._is_escaped:
+            named = list(zip(self._schema.names, fields, strict=True))
+            values = (tuple(row.get(name, one.default) for name, one in named) for row in rows)
         if self._plain:
             # Packing floats is faster than an array of tuples.
             pack = self._packed.pack
