@@ -5,6 +5,7 @@ from threading import Thread
 import httpx
 import numpy as np
 import pytest
+from forked_command import start_command
 from waiting import wait_until
 
 from submax.bandit.durable import open_bandit
@@ -104,3 +105,49 @@ def served(tmp_path_factory):
     yield served
     for client in clients:
         client.close()
+
+
+class Server:
+    """The command ``serve`` in a process of its own."""
+
+    def __init__(self, file, port: int = 0) -> None:
+        self.process = start_command("serve", str(file), "--port", str(port))
+        self.address = self.process.stderr.readline().rpartition(" ")[2].strip()
+        # A pipe that is not read would stop the server.
+        Thread(target=self.process.stderr.read, daemon=True).start()
+        wait_until(self._is_ready, READY_SECONDS)
+
+    def _is_ready(self) -> bool:
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.address}/readyz", timeout=10).status_code == 200
+        return False
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def post(self, path: str, **options) -> httpx.Response:
+        return httpx.post(f"{self.address}{path}", timeout=60, **options)
+
+    def kill(self) -> None:
+        self.process.kill()
+        wait_until(lambda: self.process.poll() is not None, 60)
+
+
+READY_SECONDS = 120.0
+"""How long a server may take to start while other tests use the machine."""
+
+
+@pytest.fixture(scope="module")
+def start_server():
+    """Start a server on a file, and wait until it is ready."""
+    started = []
+
+    def start_server(file, port: int = 0) -> Server:
+        started.append(Server(file, port))
+        return started[-1]
+
+    yield start_server
+    for server in started:
+        if server.process.poll() is None:
+            server.kill()

@@ -1,6 +1,5 @@
 """The pages in a real browser: nothing foreign, no message in the console, usable by everybody."""
 
-import signal
 import time
 from pathlib import Path
 
@@ -8,12 +7,10 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
-from submax.live.monitoring.alarms.alarm_log import AlarmLog
-from submax.live.monitoring.alarms.alarm_records import Alarm
-from submax.web.server.pages.operations import page_operations
 from waiting import wait_until
 
 import submax
+from submax.server.pages.routes import PAGES
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 # This machine may be busy.
@@ -23,8 +20,10 @@ HOURLY = 300
 """Decisions in each hour, many enough that one arm is surely ahead."""
 CHANCE = {"Plain": 0.2, "Bold": 0.5, "Broken": 0.0}
 NASTY = "<img/src=x/onerror=alert(1)>\"'</script>"
-OF_BANDIT = [one.path for one in page_operations() if "{name}" in one.path]
-PATHS = ["/", "/keys", "/audit", *OF_BANDIT]
+OF_BANDIT = [f"/bandits/{{name}}/{end}" for end in PAGES]
+PATHS = ["/", "/keys", "/audit", "/login", *OF_BANDIT]
+FIELDS = {"device": ["phone", "desk"], "country": ["de", "fr"]}
+MODES = [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def address(tmp_path_factory, start_server):
 
 
 def fill(file: Path) -> None:
-    """A bandit that was used for some hours; one arm never gets a reward, and there is an alarm."""
+    """A bandit that was used for some hours; one arm never gets a reward."""
     now, rng = [time.time() - HOURS * 3600], np.random.default_rng(0)
     bandit = submax.open(
         file,
@@ -55,8 +54,6 @@ def fill(file: Path) -> None:
         )
         now[0] += 3600
         bandit.refit()
-    alarm = Alarm("reward-rate", f"rewards have fallen {NASTY}", {"before": 0.5, "now": 0.1})
-    AlarmLog(bandit.store, "headline").raise_alarm(alarm, None)
     bandit.close()
 
 
@@ -91,23 +88,44 @@ def page(quiet_tab, address):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_fits_a_phone_and_everybody_can_use_it(page: Page, path):
-    page.set_viewport_size({"width": 390, "height": 800})
+def test_a_page_fits_every_window_and_everybody_can_use_it(page: Page, path):
     page.goto(path.format(name="headline"))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.set_viewport_size({"width": 1200, "height": 900})
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    for width, scheme in MODES:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if width == 1280:
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
     assert page.locator("img").count() == 0
     page.keyboard.press("Tab")
     # Who uses the keyboard skips the navigation.
     assert page.locator(":focus").get_attribute("href") == "#content"
 
 
+def test_a_phone_shows_action_and_probability(page: Page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/bandits/headline/decisions")
+    row = page.locator("tbody tr").first
+    for cell in (row.locator("th"), row.locator("td").first):
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= 390
+
+
+def test_a_term_says_what_it_means(page: Page):
+    page.goto("/bandits/headline/overview")
+    term = page.locator("abbr", has_text="propensity").first
+    assert "probability" in term.get_attribute("title")
+    term.focus()
+    shown = "one => getComputedStyle(one, '::after').content"
+    assert "probability" in term.evaluate(shown)
+
+
 def test_charts_are_drawn_from_their_tables(page: Page):
-    page.goto("/bandits/headline/arms")
-    canvas = page.locator("figure[data-chart] canvas")
+    page.goto("/bandits/headline/overview")
+    canvas = page.locator("figure[data-chart] canvas").first
     canvas.wait_for()
+    assert page.locator("figure[data-chart] canvas").count() == 3
     painted = canvas.evaluate(
         "one => new Set(one.getContext('2d').getImageData(0, 0, one.width, one.height).data).size"
     )
@@ -122,50 +140,101 @@ def test_scripts_and_quotes_in_every_name_are_text(page: Page):
     page.get_by_role("link", name=NASTY, exact=True).first.click()
     page.get_by_role("textbox", name="by unit").fill(NASTY)
     page.get_by_role("search", name="By unit").get_by_role("button").click()
-    page.locator("tbody th a", has_text=NASTY).click()
+    page.locator("tbody td a", has_text=NASTY).first.click()
     expect(page.get_by_role("heading", name="What could have been chosen")).to_be_visible()
     assert page.locator("img").count() == 0
     assert NASTY in page.locator("main").inner_text()
 
 
 def test_a_journey_through_the_pages(tab, address):
-    page = tab(address)
-    page.on("dialog", lambda dialog: dialog.accept())
+    page, asked = tab(address), []
+
+    def accept(dialog):
+        asked.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", accept)
     page.goto("/")
     row = page.get_by_role("row").filter(has_text="headline")
     row.get_by_role("link", name="alert").click()
-    page.get_by_role("button", name="Acknowledge all alarms").click()
-    expect(page.get_by_role("cell", name="over", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="What is wrong now")).to_be_visible()
     page.get_by_role("link", name="Overview").click()
     # The winner, and the arm that is broken.
     expect(page.locator(".lead").first).to_contain_text("Bold")
     expect(page.locator("main")).to_contain_text("Broken")
-    page.get_by_role("link", name="Arms").click()
+    page.get_by_role("link", name="7 days").click()
+    expect(page.locator(".switch a[aria-current]")).to_have_text("7 days")
+    page.get_by_role("link", name="Arms and segments").click()
     page.get_by_role("button", name="Pause Broken").click()
     page.get_by_role("button", name="Resume Broken").wait_for()
-    page.get_by_role("link", name="Versions").click()
+    # The question says what follows.
+    assert "no longer see it" in asked[-1]
+    page.get_by_label("Add an arm").fill("Fresh")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Pause Fresh").wait_for()
+    page.get_by_role("link", name="Settings").click()
     page.get_by_role("button", name="Roll back").click()
-    page.get_by_text("is held").first.wait_for()
-    change_settings(page)
+    page.get_by_text("and held").first.wait_for()
+    change_settings(page, asked)
     find_a_decision(page)
     page.goto("/audit")
     assert "roll-back" in page.locator("main").inner_text()
     page.close()
 
 
-def change_settings(page: Page) -> None:
+def change_settings(page: Page, asked: list[str]) -> None:
     page.get_by_role("link", name="Settings").click()
-    form = page.locator("form.setting", has_text="refit rows")
-    form.get_by_label("rows", exact=True).fill("0")
+    form = page.locator("form.setting")
+    assert form.get_by_role("button").count() == 1
+    form.get_by_label("refit after (decisions)").fill("0")
     form.get_by_role("button").click()
-    # The error is beside the field, and nothing was changed.
+    # The error is in the form, and nothing was changed.
     expect(form.get_by_role("alert")).to_contain_text("refit_rows")
-    form.get_by_label("rows", exact=True).fill("75")
+    form.get_by_label("refit after (decisions)").fill("75")
+    form.get_by_label("holdout").fill("0.2")
     form.get_by_role("button").click()
-    expect(form.get_by_label("rows", exact=True)).to_have_value("75")
+    page.get_by_text("The settings were changed.").wait_for()
+    # The question says from what to what, and what follows.
+    assert "refit after (decisions): 100 → 75" in asked[-1]
+    assert "holdout: 0.1 → 0.2" in asked[-1]
+    assert "begin again" in asked[-1]
+    expect(page.get_by_label("refit after (decisions)")).to_have_value("75")
+    count = len(asked)
+    page.locator("form.setting").get_by_role("button").click()
+    page.get_by_text("Nothing was changed.").wait_for()
+    assert len(asked) == count
     page.get_by_role("button", name="Pause the bandit").click()
     page.get_by_role("button", name="Resume the bandit").click()
     page.get_by_role("button", name="Pause the bandit").wait_for()
+
+
+def test_a_bandit_is_created_and_a_unit_erased(tab, address):
+    page = tab(address)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/")
+    page.get_by_label("Name").fill("created")
+    page.get_by_label("Arms, separated by commas").fill("plain, bold")
+    page.get_by_label("Context").fill("device = phone, desk\nage = number")
+    page.get_by_label("Reward wait").fill("600")
+    page.get_by_label("Holdout", exact=False).first.fill("0.1")
+    create = page.get_by_role("button", name="Create the bandit")
+    create.click()
+    # A holdout needs a baseline.
+    expect(page.locator(".error")).to_contain_text("baseline")
+    page.get_by_label("Baseline").fill("plain")
+    create.click()
+    page.get_by_role("heading", name="created").wait_for()
+    expect(page.locator(".lead").first).to_contain_text("600 seconds")
+    decided = {"unit": "ann", "context": {"device": "desk", "age": 3.0}}
+    assert page.request.post(f"{address}/bandits/created/decide", data=decided).ok
+    page.goto("/bandits/created/decisions?unit=ann")
+    page.get_by_role("button", name="Delete its decisions").click()
+    page.get_by_text("1 decisions were deleted.").wait_for()
+    page.goto("/bandits/created/settings")
+    page.get_by_role("button", name="Delete the bandit").click()
+    page.get_by_role("heading", name="Bandits").wait_for()
+    expect(page.get_by_role("link", name="created")).to_have_count(0)
+    page.close()
 
 
 def find_a_decision(page: Page) -> None:
@@ -191,8 +260,7 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     decide_and_wait(page, server, 776, 777)
     # What was unfolded stays so.
     expect(page.locator("#reward-table")).to_have_attribute("open", "")
-    server.signal(signal.SIGKILL)
-    server.ended()
+    server.kill()
     gone = page.get_by_text("The server does not answer.")
     load_again(page)
     expect(gone).to_be_visible()
@@ -204,7 +272,7 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
 
 def decide_and_wait(page: Page, server, count: int, total: int) -> None:
     """Make decisions, and wait until the page shows how many there are."""
-    made = server.post("/bandits/b/decide-many", json={"requests": [{}] * count}, timeout=60)
+    made = server.post("/bandits/b/decide-many", json={"requests": [{}] * count})
     assert made.status_code == 200
 
     def is_shown():
