@@ -256,10 +256,10 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     page = tab(server.address)
     page.clock.install()
     page.goto("/bandits/b/overview")
-    page.locator("#reward-table summary").click()
+    page.locator("#share-table summary").click()
     decide_and_wait(page, server, 776, 777)
     # What was unfolded stays so.
-    expect(page.locator("#reward-table")).to_have_attribute("open", "")
+    expect(page.locator("#share-table")).to_have_attribute("open", "")
     server.kill()
     gone = page.get_by_text("The server does not answer.")
     load_again(page)
