@@ -114,7 +114,8 @@ class Server:
         self.process = start_command("serve", str(file), "--port", str(port))
         self.address = self.process.stderr.readline().rpartition(" ")[2].strip()
         # A pipe that is not read would stop the server.
-        Thread(target=self.process.stderr.read, daemon=True).start()
+        self._reader = Thread(target=self.process.stderr.read, daemon=True)
+        self._reader.start()
         wait_until(self._is_ready, READY_SECONDS)
 
     def _is_ready(self) -> bool:
@@ -132,6 +133,8 @@ class Server:
     def kill(self) -> None:
         self.process.kill()
         wait_until(lambda: self.process.poll() is not None, 60)
+        self._reader.join(60)
+        self.process.stderr.close()
 
 
 READY_SECONDS = 120.0
