@@ -65,7 +65,7 @@ def serving_policy(serve, file):
         bandit = open_bandit(file, actions=["A", "B"], policy=policy, **options)
         bandit.decide()
         bandit.close()
-        return serve(file)
+        return serve(file, 0, "--trust")
 
     return serving_policy
 
@@ -86,7 +86,7 @@ def test_while_a_fit_computes_for_ever(serving_policy, file):
         client.decide(id="meanwhile")
     assert ends(server) == 0
     assert "Traceback" not in server.said
-    with open_bandit(file, background=False) as bandit:
+    with open_bandit(file, background=False, trust=True) as bandit:
         assert bandit.decide(id="meanwhile").repeated
 
 

@@ -81,10 +81,14 @@ def serve(options: ServeOptions) -> None:
     # milliseconds or more, whenever the collector looks for garbage among old objects.
     gc.collect()
     gc.freeze()
-    announce(options, port, service.names())
+    # A SIGTERM before the event loop handles signals must still close the store.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        announce(options, port, service.names())
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(app, options.host, port))
+    except KeyboardInterrupt:
+        LOG.info("stopped before the start was over")
     finally:
         service.close()
         if app.telemetry is not None:
@@ -176,17 +180,20 @@ def _opened(options: ServeOptions, learned: TrainedPolicy | None) -> tuple[Servi
     """The service and its port; anything wrong is refused before a file is written."""
     place, host = options.store, options.host
     name = default_name(place)
-    if is_new_file(place):
+    is_new = is_new_file(place)
+    if is_new:
         # Checked before the store is created; a new store has no keys.
         check_address(host, has_keys=False)
         if learned is not None:
             new_settings(name, {}, learned)
-    port = free_port(host, options.port)
+        port = free_port(host, options.port)
     with ExitStack() as undone:
         store = open_store(place)
         undone.callback(store.close)
         service = Service(store, trust=options.trust)
         check_address(host, service.keys.needed)
+        if not is_new:
+            port = free_port(host, options.port)
         if learned is not None:
             declaring.declare(store, name, {}, trained=learned)
         undone.pop_all()
