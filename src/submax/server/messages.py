@@ -495,7 +495,10 @@ def _problem(value: Any, kind: inspect.Type, place: str) -> Problem | None:
         suitable = [
             p for p, each in zip(problems, kind.types, strict=True) if _is_json(value, each)
         ]
-        names = " or ".join(dict.fromkeys(_name(each) for each in kind.types))
+        # Whoever sends a text for a number need not hear of lists.
+        likely = [each for each in kind.types if _is_simple(each)]
+        likely = likely if likely and not isinstance(value, (dict, list)) else [*kind.types]
+        names = " or ".join(dict.fromkeys(_name(each) for each in likely))
         return suitable[0] if suitable else (place, f"{what} must be {names}, not {_said(value)}")
     if isinstance(kind, inspect.AnyType) or type(kind) not in KINDS:
         return None
@@ -600,6 +603,13 @@ def _is_json(value: Any, kind: inspect.Type) -> bool:
     if isinstance(value, bool) and not isinstance(kind, inspect.BoolType):
         return types is object
     return isinstance(value, types)
+
+
+def _is_simple(kind: inspect.Type) -> bool:
+    """Whether values of a type are no lists or objects, and not null."""
+    kind = kind.type if isinstance(kind, inspect.Metadata) else kind
+    _, types = KINDS.get(type(kind), ("", dict))
+    return types not in (dict, list, type(None))
 
 
 def _name(kind: inspect.Type) -> str:
