@@ -7,21 +7,6 @@ export interface Activate {
 }
 
 /**
- * An alarm in one sentence, with its time and its values.
- *
- * It is ``active`` until it is over or acknowledged. ``subject`` is the field of the context, if
- * it is about one.
- */
-export interface AlarmDetails {
-  kind: string;
-  at: string;
-  active: boolean;
-  sentence: string;
-  subject: string;
-  values: Record<string, number>;
-}
-
-/**
  * When there is an alarm.
  *
  * ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
@@ -31,11 +16,6 @@ export interface AlarmDetails {
 export interface AlarmSettings {
   false_alarms?: number;
   smallest_propensity?: number;
-}
-
-/** The last 100 alarms, newest first. */
-export interface Alarms {
-  alarms: AlarmDetails[];
 }
 
 /**
@@ -68,7 +48,7 @@ export interface Audit {
 /**
  * A change: who made it (the id and the name of a key), when, and what was changed.
  *
- * ``subject`` is a bandit or the id of a key, and ``detail`` the begin of the request.
+ * ``subject`` is a bandit or the id of a key, and ``detail`` is the beginning of the change.
  */
 export interface AuditedChange {
   at: string;
@@ -84,9 +64,8 @@ export interface AuditedChange {
  *
  * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
  * something failed since the server was started, and the bandit went on, by kind of failure.
- * ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
- * are sentences about what should be looked at. ``alarms``: active
- * alarms by kind.
+ * ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
+ * sentences about what should be looked at, and ``conditions`` deserve an alarm.
  */
 export interface BanditDetails {
   name: string;
@@ -111,10 +90,9 @@ export interface BanditDetails {
   refit_seconds: number;
   seed: number;
   keep_versions: number;
-  archive_after: number | null;
   arms: ArmStatus[];
   notices: string[];
-  alarms: Record<string, number>;
+  conditions: Condition[];
 }
 
 /** The names of all bandits. */
@@ -122,17 +100,15 @@ export interface Bandits {
   bandits: string[];
 }
 
-/**
- * A change to an arm, or to a choice of a slot: add, pause, resume or retire it.
- *
- * If the other choices have ``features``, a new one must have the same ones. A new choice is
- * ramped up over ``ramp`` decisions: null for the default, 0 for no ramp.
- */
+/** A change to an arm, or to a choice of a slot. */
 export interface ChangeChoice {
   verb: "add" | "pause" | "resume" | "retire";
   choice: string;
+  /** The slot of the choice; empty for plain arms. */
   slot?: string;
+  /** Those of a new choice, if the other choices have features. */
   features?: Record<string, number | string>;
+  /** Decisions over which a new choice is ramped up; 0 for no ramp. */
   ramp?: number | null;
 }
 
@@ -155,16 +131,31 @@ export interface ChoiceDetails {
 }
 
 /**
+ * Something that an operator should look at, as a ``sentence`` and as ``values``.
+ *
+ * ``kind`` is ``reward-rate``, ``missing-rewards``, ``context``, ``refits``, ``propensity``,
+ * ``silent-arm`` or ``late-arm``; ``subject`` is the arm or the field that it is about.
+ */
+export interface Condition {
+  kind: string;
+  sentence: string;
+  values: Record<string, number>;
+  subject?: string;
+}
+
+/**
  * A field of a context: a category if it has ``values``, else a number.
  *
- * ``default`` is used if the field is missing, or if its category is unknown.
+ * ``default`` is used if the field is missing, or if its category is unknown. Without a default an
+ * ``unknown`` category counts as "other", or "refuse" makes it an error.
  */
 export interface ContextField {
   values?: string[] | null;
   default?: string | number | null;
+  unknown?: "other" | "refuse" | null;
 }
 
-/** A bandit to be declared. */
+/** A bandit to be declared. All but name and actions may be left out. */
 export interface Create {
   name: string;
   /** Names of arms, or a table of slots: names of choices, or [low, high]. */
@@ -189,16 +180,21 @@ export interface Create {
   action_features?: Record<string, Record<string, number | string | Record<string, number | string>>> | null;
 }
 
-/** A request for a decision; the context may be left out if the bandit has none. */
+/** A request for a decision. */
 export interface Decide {
+  /** The fields of the context; left out if the bandit has none. */
   context?: Record<string, number | string | null> | null;
+  /** The id of the decision: the same id again gives the same decision. */
   id?: string | null;
+  /** The arms that may be chosen, or a table of slots with their choices. */
   eligible?: string[] | Record<string, string[]> | null;
+  /** If false, the decision is learned from only if it is activated in time. */
   activate?: boolean;
+  /** The visitor or customer for whom it is made. */
   unit?: string | null;
 }
 
-/** A request for several decisions, of which all are made or none. */
+/** Several decisions, of which all are made or none. */
 export interface DecideMany {
   requests: Decide[];
 }
@@ -232,10 +228,57 @@ export interface Decisions {
   decisions: Decision[];
 }
 
+/** Deletes all decisions and rewards of a unit. */
+export interface Erase {
+  unit: string;
+  /** Keep the decisions, and delete only the name of the unit. */
+  anonymous?: boolean;
+}
+
+/** How many decisions were erased. */
+export interface Erased {
+  decisions: number;
+}
+
 /** An error: one sentence for people, and a code for programs. Nothing was changed. */
 export interface Failure {
   error: string;
   code: string;
+}
+
+/**
+ * A decision as it was made, with the rewards that came for it.
+ *
+ * ``group`` is empty if no guard rail sets decisions apart. ``eligible`` are the choices of each
+ * slot, ``probabilities`` those of their joint actions; None if they were too many.
+ * ``activated_at`` is when it was carried out, None if it was not.
+ */
+export interface FoundDecision {
+  id: string;
+  at: number;
+  action: string | Record<string, string | number>;
+  propensity: number;
+  version: number;
+  unit: string | null;
+  group: string;
+  paused: boolean;
+  activated_at: number | null;
+  context: Record<string, unknown>;
+  eligible: string[][];
+  probabilities: number[] | null;
+  status: string;
+  rewards: FoundReward[];
+}
+
+/** A reward of a decision, ``seconds`` after it; ``parts`` if rewards have names or slots. */
+export interface FoundReward {
+  key: string;
+  value: number;
+  at: number;
+  seconds: number;
+  late: boolean;
+  parts: Record<string, number> | null;
+  source: string;
 }
 
 /**
@@ -277,17 +320,18 @@ export interface KeyDetails {
   expires: string | null;
   last_used: string | null;
   browser: boolean;
+  origins?: string[] | null;
+}
+
+/** All keys. */
+export interface KeyList {
+  keys: KeyDetails[];
 }
 
 /** A new key; this is the only answer that has its text. */
 export interface KeyMade {
   id: string;
   key: string;
-}
-
-/** All keys. */
-export interface Keys {
-  keys: KeyDetails[];
 }
 
 /**
@@ -322,20 +366,37 @@ export interface Lifts {
   lifts: LiftReport[];
 }
 
-/**
- * A new key: its scopes, its bandits (all if left out), and its requests a second.
- *
- * ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
- * of ISO 8601, the key is refused. A ``browser`` key may be part of web pages of declared origins;
- * it may have the scopes decide and reward.
- */
+/** A decision in a list. */
+export interface ListedDecision {
+  id: string;
+  at: number;
+  action: string | Record<string, string | number>;
+  propensity: number;
+  version: number;
+  unit: string | null;
+  holdout: boolean;
+}
+
+/** The newest decisions, newest first. */
+export interface ListedDecisions {
+  decisions: ListedDecision[];
+}
+
+/** A new key. */
 export interface NewKey {
   scopes: ("admin" | "decide" | "read" | "reward")[];
+  /** The bandits that it is for; all if left out. */
   bandits?: string[] | null;
+  /** Requests a second. */
   rate?: number | null;
+  /** Shown in lists and in the audit. */
   name?: string;
+  /** A date or a time in ISO 8601, from which on the key is refused. */
   expires?: string | null;
+  /** Whether it may be part of web pages, where everybody can read it. */
   browser?: boolean;
+  /** The sites whose pages may use a browser key. */
+  origins?: string[] | null;
 }
 
 /** The version that decides and is held; without a version, the newest and later ones decide. */
@@ -370,18 +431,17 @@ export interface Receipts {
   receipts: Receipt[];
 }
 
-/**
- * The reward of a decision; if a decision has several rewards, each needs its own key.
- *
- * If rewards were declared with names, ``name`` is the name of this one, or ``value`` is a table
- * of names; the key is then the name, unless one is given. If every slot has a reward, ``slot`` is
- * the slot, or ``value`` is a table of slots or a list with a number for each slot.
- */
+/** The reward of a decision; if a decision has several rewards, each needs its own key. */
 export interface Reward {
+  /** The id of the decision. */
   id: string;
+  /** The reward; or a table of named rewards or of slots, or a list with a number for each slot. */
   value: number | Record<string, number> | number[];
+  /** Tells several rewards of a decision apart; the name if left out. */
   key?: string | null;
+  /** Which of the declared rewards it is. */
   name?: string | null;
+  /** The slot that is rewarded, if each has a reward. */
   slot?: string | null;
 }
 
@@ -398,7 +458,7 @@ export interface SampleRatioReport {
   alarm: boolean;
 }
 
-/** Settings to be changed; others stay as they are. */
+/** Settings to be changed; those that are left out stay as they are, and null is the default. */
 export interface Set {
   context?: Record<string, string | string[] | ContextField> | null;
   policy?: string | Record<string, unknown> | null;
@@ -419,20 +479,30 @@ export interface Set {
   archive_after?: number | null;
 }
 
-/** A version: the hash of its model, and the rows that it was fitted to. */
-export interface VersionDetails {
+/**
+ * A version: what it was fitted to, and the hash of its model.
+ *
+ * ``rows`` is the number of decisions that it learned from, ``active`` are the indices of the
+ * choices that were active, and ``ahead`` is how many decisions were expected before the next
+ * version. ``base`` is the version that this one is an update of; 0 if it was fitted from scratch.
+ * ``kept``: its model is still in the store.
+ */
+export interface StoredVersion {
   version: number;
-  model: string;
-  policy: unknown;
+  at: number;
+  policy: string | Record<string, unknown>;
   rows: number;
-  learned: number;
-  rows_hash: string;
   seed: number;
+  active: number[][];
+  ahead: number;
+  base: number;
+  model: string;
+  kept: boolean;
 }
 
 /** All versions, and the one that decides. */
 export interface Versions {
-  versions: VersionDetails[];
+  versions: StoredVersion[];
   deciding: number;
   held: boolean;
 }
@@ -456,38 +526,40 @@ export declare class Api {
   create(body: Create, options?: CallOptions): Promise<BanditDetails>;
   /** A bandit as it stands. */
   show(name: string, options?: CallOptions): Promise<BanditDetails>;
-  /** Delete a bandit with its log and versions, for ever; the answer lists the others. */
-  delete(name: string, options?: CallOptions): Promise<Bandits>;
   /** Change settings, the policy or guard rails, all or none; null stands for a default. */
   set(name: string, body: Set, options?: CallOptions): Promise<BanditDetails>;
-  /** Add, pause, resume or retire an arm or a choice. */
-  change(name: string, body: ChangeChoice, options?: CallOptions): Promise<BanditDetails>;
-  /** All decisions with their rewards, as a Parquet file. */
-  export(name: string, options?: CallOptions): Promise<ArrayBuffer>;
+  /** Delete a bandit with its decisions and versions forever; the answer lists the others. */
+  delete(name: string, options?: CallOptions): Promise<Bandits>;
   /** Answer with the control, the baseline or uniformly, and do not learn from it. */
   pause(name: string, options?: CallOptions): Promise<BanditDetails>;
   /** Let a paused or archived bandit decide and learn again. */
   resume(name: string, options?: CallOptions): Promise<BanditDetails>;
-  /** Refuse decisions and rewards; the log can still be read. */
+  /** Refuse decisions and rewards; what is stored can still be read. */
   archive(name: string, options?: CallOptions): Promise<BanditDetails>;
+  /** Add, pause, resume or retire an arm or a choice. */
+  change(name: string, body: ChangeChoice, options?: CallOptions): Promise<BanditDetails>;
   /** How much more a decision earns than one of the holdout or the control. */
   lift(name: string, options?: CallOptions): Promise<Lifts>;
+  /** The newest 100 decisions. */
+  decisions(name: string, query?: { unit?: string }, options?: CallOptions): Promise<ListedDecisions>;
+  /** One decision with its context, probabilities and rewards. */
+  decision(name: string, id: string, options?: CallOptions): Promise<FoundDecision>;
+  /** Delete all decisions and rewards of a unit, or make them anonymous. */
+  erase(name: string, body: Erase, options?: CallOptions): Promise<Erased>;
+  /** All decisions with their rewards, as a Parquet file. */
+  export(name: string, options?: CallOptions): Promise<ArrayBuffer>;
   /** All versions. */
   versions(name: string, options?: CallOptions): Promise<Versions>;
   /** Let a version decide and hold it; without one, the newest and later ones decide. */
   publish(name: string, body: Publish, options?: CallOptions): Promise<Deciding>;
   /** Let the version before the current one decide. */
   rollBack(name: string, options?: CallOptions): Promise<Deciding>;
-  /** The last 100 alarms, newest first. */
-  alarms(name: string, options?: CallOptions): Promise<Alarms>;
-  /** Say that all alarms were seen, so that they are no longer active. */
-  acknowledgeAlarms(name: string, options?: CallOptions): Promise<Alarms>;
   /** All keys, without secrets. */
-  keys(options?: CallOptions): Promise<Keys>;
+  keys(options?: CallOptions): Promise<KeyList>;
   /** Make a key; only this answer has its text. */
   addKey(body: NewKey, options?: CallOptions): Promise<KeyMade>;
   /** Revoke a key. */
-  revokeKey(id: string, options?: CallOptions): Promise<Keys>;
+  revokeKey(id: string, options?: CallOptions): Promise<KeyList>;
   /** The last 1000 changes, newest first: who made them, when, and what they changed. */
   audit(options?: CallOptions): Promise<Audit>;
   /** Whether the process answers. */

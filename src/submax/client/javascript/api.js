@@ -36,27 +36,19 @@ export class Api {
   }
 
   create(body, options = {}) {
-    return this.#transport.call("POST", `/bandits`, body, { slow: true, ...options });
+    return this.#transport.call("POST", `/bandits`, body, options);
   }
 
   show(name, options = {}) {
     return this.#transport.call("GET", `/bandits/${part(name)}`, undefined, options);
   }
 
+  set(name, body, options = {}) {
+    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, options);
+  }
+
   delete(name, options = {}) {
     return this.#transport.call("DELETE", `/bandits/${part(name)}`, undefined, options);
-  }
-
-  set(name, body, options = {}) {
-    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, { slow: true, ...options });
-  }
-
-  change(name, body, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/choices`, body, options);
-  }
-
-  export(name, options = {}) {
-    return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options);
   }
 
   pause(name, options = {}) {
@@ -71,8 +63,28 @@ export class Api {
     return this.#transport.call("POST", `/bandits/${part(name)}/archive`, undefined, options);
   }
 
+  change(name, body, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/choices`, body, options);
+  }
+
   lift(name, options = {}) {
     return this.#transport.call("GET", `/bandits/${part(name)}/lift`, undefined, options);
+  }
+
+  decisions(name, query = {}, options = {}) {
+    return this.#transport.call("GET", `/bandits/${part(name)}/decisions`, undefined, options, query);
+  }
+
+  decision(name, id, options = {}) {
+    return this.#transport.call("GET", `/bandits/${part(name)}/decisions/${part(id)}`, undefined, options);
+  }
+
+  erase(name, body, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/erase`, body, options);
+  }
+
+  export(name, options = {}) {
+    return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options);
   }
 
   versions(name, options = {}) {
@@ -85,14 +97,6 @@ export class Api {
 
   rollBack(name, options = {}) {
     return this.#transport.call("POST", `/bandits/${part(name)}/roll-back`, undefined, options);
-  }
-
-  alarms(name, options = {}) {
-    return this.#transport.call("GET", `/bandits/${part(name)}/alarms`, undefined, options);
-  }
-
-  acknowledgeAlarms(name, options = {}) {
-    return this.#transport.call("POST", `/bandits/${part(name)}/alarms/acknowledge`, undefined, options);
   }
 
   keys(options = {}) {
