@@ -1,9 +1,8 @@
 """A bandit in memory: it decides, receives rewards, and learns from them."""
 
 import time
-import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self, Unpack
@@ -35,19 +34,20 @@ from submax.bandit.declaration import (
     without_propensity,
 )
 from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
-from submax.bandit.guard_rails import GuardRailWarning, Ramp
+from submax.bandit.face import BanditFace
+from submax.bandit.guard_rails import Ramp
 from submax.bandit.learning import Learner, RefitResult, why_nothing_matured
 from submax.bandit.lift import lift_reports
 from submax.bandit.maturing import Decisions, DecisionsState, MadeDecision
 from submax.bandit.names import check_identifier
-from submax.bandit.rewards import CheckedReward, LateRewards, LateRewardWarning, RewardValues
+from submax.bandit.rewards import CheckedReward, LateRewards, RewardValues
 from submax.bandit.saving import SavedBandit, decoded, encoded, generator_at, generator_state
-from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions, Settings
+from submax.bandit.settings import STORE_ONLY, Actions, BanditOptions, Settings, Status
 from submax.core.arrays import Floats
 from submax.core.errors import ConflictError, InputError, StoreError
 from submax.core.policy import Policy
 from submax.core.summary import Summary
-from submax.schema.actions import ARMS, ActionSpec, Change, clean_features
+from submax.schema.actions import ActionSpec, Change
 from submax.schema.trained_policy import TrainedPolicy
 
 NAME = "bandit"
@@ -99,7 +99,7 @@ class BanditRecord(msgspec.Struct):
     pins: list[Pin]
 
 
-class Bandit:
+class Bandit(BanditFace):
     """Decide, receive rewards, and learn from them, in memory.
 
     The bandit learns before the next decision; ``save`` and ``load`` keep it in a file.
@@ -180,6 +180,7 @@ class Bandit:
             settings.schema(menu), policy, settings.seed, settings.learn_share, self._failures
         )
         self._renew()
+        self._is_made = True
 
     def _renew(self) -> None:
         """Decide by the present settings, choices and model from now on."""
@@ -196,41 +197,19 @@ class Bandit:
             self._ramps,
         )
 
-    def decide(
-        self,
-        context: Mapping[str, Any] | None = None,
-        *,
-        id: str | None = None,  # noqa: A002 - the word that callers know
-        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        activate: bool = True,
-        unit: str | None = None,
-    ) -> Decision:
-        """Choose an action.
-
-        If a decision with this ``id`` exists, it is returned again, and none is drawn. (The last
-        100,000 ids are remembered.) ``eligible`` are the names of the arms that may be chosen, or a
-        table of slots with such names. With ``activate=False`` the decision is learned from only if
-        ``activate`` is called before ``reward_wait`` is over.
-
-        ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
-        ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
-        or not, with the control or not.
-        """
+    def _decided(self, **arguments: Any) -> Decision:
         with self._lock:
             now = self._answer()
             self._learn_if_due()
-            request = checked_request(
-                self._active, context, id=id, eligible=eligible, activate=activate, unit=unit
-            )
-            if id is not None and (made := self._decisions.find(id)) is not None:
+            request = checked_request(self._active, **arguments)
+            if (
+                arguments["id"] is not None
+                and (made := self._decisions.find(request.identifier)) is not None
+            ):
                 return msgspec.structs.replace(made.answer, repeated=True)
             return self._made(request, self._draws.draw(self._active, request), now)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
-        """Make several decisions, whose probabilities are computed as one array.
-
-        Each request has arguments of ``decide``. If one is invalid, none is drawn.
-        """
         with self._lock:
             now = self._answer()
             self._learn_if_due()
@@ -271,91 +250,42 @@ class Bandit:
         )
         return answer
 
-    def reward(
-        self,
-        id: str,  # noqa: A002 - the same word as in decide
-        value: float | Mapping[str, float] | Sequence[float],
-        *,
-        key: str | None = None,
-        name: str | None = None,
-        slot: str | None = None,
-    ) -> Receipt:
-        """Record a reward of a decision; if a decision has several, each needs its own ``key``.
-
-        If rewards were declared with names, give the ``name`` of this one, or a table of names as
-        the ``value``; its key is then its name, unless one is given. If every slot has a reward,
-        give the ``slot``, a table of slots, or a list with one reward for each slot.
-
-        A reward for an unknown id waits in quarantine for its decision, and an
-        ``UnknownDecisionWarning`` is given; see ``Receipt``.
-        """
+    def _rewarded(self, **arguments: Any) -> Receipt:
         with self._lock:
             self._answer()
-            identifier, given = self._checked_reward(id, value, key=key, name=name, slot=slot)
-            receipt = self._rewarded(identifier, given)
-        self._warn([receipt])
-        return receipt
+            return self._recorded(*self._rewards.checked_call(**arguments))
 
-    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
-        """Record several rewards, each with the arguments of ``reward``, all or none.
-
-        If another value was recorded before under the same id and key, the receipt has the status
-        ``conflict``, and the other rewards are recorded.
-        """
+    def _rewarded_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         receipts = []
         with self._lock:
             self._answer()
-            for identifier, given in [self._checked_reward(**reward) for reward in rewards]:
+            for identifier, given in [self._rewards.checked_call(**reward) for reward in rewards]:
                 try:
-                    receipts.append(self._rewarded(identifier, given))
+                    receipts.append(self._recorded(identifier, given))
                 except ConflictError:
                     receipts.append(Receipt(identifier, "conflict", repeated=True))
-        self._warn(receipts)
         return receipts
 
-    def _checked_reward(
-        self,
-        id: str,  # noqa: A002 - the same word as in decide
-        value: object,
-        *,
-        key: str | None = None,
-        name: str | None = None,
-        slot: str | None = None,
-    ) -> tuple[str, CheckedReward]:
-        if isinstance(id, Decision):
-            raise InputError(
-                "a Decision was given in place of its id, which is a text: pass decision.id"
-            )
-        check_identifier("the id of a decision", id)
-        if key is not None:
-            check_identifier("the key of a reward", key)
-        return id, self._rewards.checked(value, key, name, slot)
-
-    def _rewarded(self, identifier: str, given: CheckedReward) -> Receipt:
+    def _recorded(self, identifier: str, given: CheckedReward) -> Receipt:
         receipt, is_new = self._decisions.reward(identifier, given)
         if is_new:
             self._late.count(receipt.status == "late")
         return receipt
 
-    def _warn(self, receipts: Sequence[Receipt]) -> None:
-        """Warn of rewards that come too late, and of those whose decision is unknown."""
-        sentence = self._late.sentence(self._settings)
-        if sentence is not None:
-            warnings.warn(sentence, LateRewardWarning, stacklevel=3)
+    def _warnings(self, receipts: Sequence[Receipt]) -> Iterator[Warning]:
+        yield from super()._warnings(receipts)
         for receipt in receipts:
             if receipt.status == "quarantined":
-                warnings.warn(UnknownDecisionWarning.about(receipt.id), stacklevel=3)
+                yield UnknownDecisionWarning.about(receipt.id)
                 return
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
-        """Confirm a decision that was made with ``activate=False``: its action was carried out."""
         with self._lock:
             self._answer()
             check_identifier("the id of a decision", id)
             return self._decisions.activate(id)
 
     def refit(self) -> RefitResult:
-        """Learn now from all decisions that have matured; the result says what was learned."""
         with self._lock:
             self._check_open()
             self._advance()
@@ -388,76 +318,22 @@ class Bandit:
         )
         return True
 
-    def add(
-        self,
-        choice: str,
-        *,
-        slot: str = ARMS,
-        features: Mapping[str, float | str] | None = None,
-        ramp: int | None = None,
-    ) -> None:
-        """Add an arm, or a choice to a slot; it is eligible at once.
-
-        The new choice is ramped up over ``ramp`` decisions N: after n of them its probability is
-        at most (n + 1) / N, and what it does not get goes to the other choices. N is 1,000 if it is
-        not given, or the number of decisions so far if these are fewer. With 0 there is no ramp.
-
-        If the choices have features, the new one must bring the same ones: ``features`` is a table
-        of numbers and texts. A text that no other choice has is a new category.
-        """
-        cleaned = clean_features(choice, {} if features is None else features)
-        self.change(Change("add", choice, slot, cleaned, ramp))
-
-    def pause(self, choice: str | None = None, *, slot: str = ARMS) -> None:
-        """Make a choice ineligible until ``resume``; without a choice, pause the whole bandit.
-
-        A paused bandit answers with the control, or else the baseline, or else uniformly, and does
-        not learn from these decisions.
-        """
-        if choice is None:
-            self.set(status="paused")
-        else:
-            self._take_away(Change("pause", choice, slot))
-
-    def resume(self, choice: str | None = None, *, slot: str = ARMS) -> None:
-        """Make a paused choice eligible again; without a choice, resume the whole bandit."""
-        if choice is None:
-            self.set(status="active")
-        else:
-            self.change(Change("resume", choice, slot))
-
-    def retire(self, choice: str, *, slot: str = ARMS) -> None:
-        """Make a choice ineligible forever; its name cannot be used again."""
-        self._take_away(Change("retire", choice, slot))
-
-    def change(self, change: Change) -> None:
-        """Apply a change to a choice."""
+    def change(self, change: Change) -> list[str]:
         with self._lock:
             self._check_open()
+            before = missing_rails(self._settings.guard_rails, self._menu)
             decided = self._decisions.counts["decisions"]
             self._menu, self._ramps = changed_choices(
                 self._settings, self._menu, self._ramps, change, decided
             )
             self._renew()
+            after = missing_rails(self._settings.guard_rails, self._menu)
+        return [sentence for sentence in after if sentence not in before]
 
-    def _take_away(self, change: Change) -> None:
-        """Pause or retire a choice, and warn if a guard rail loses its effect by this."""
-        with self._lock:
-            rails = self._settings.guard_rails
-            before = missing_rails(rails, self._menu)
-            self.change(change)
-            after = missing_rails(rails, self._menu)
-        for sentence in after:
-            if sentence not in before:
-                warnings.warn(sentence, GuardRailWarning, stacklevel=3)
+    def set_status(self, status: Status) -> Settings:
+        return self.set(status=status)
 
     def set(self, **changes: Unpack[BanditOptions]) -> Settings:
-        """Change settings while the bandit is in use, all or none, and return all settings.
-
-        They are checked as in a declaration. None stands for a setting's default. A table of guard
-        rails changes those that it names. A table of a context adds fields, and categories to
-        fields; earlier decisions have the default of a new field.
-        """
         with self._lock:
             self._check_open()
             _refuse_store_only(changes)
@@ -479,10 +355,9 @@ class Bandit:
             return settings
 
     def arms(self) -> list[ArmStatus]:
-        """The decisions, share, reward rate and current probability of each choice."""
         with self._lock:
             self._advance()
-            active = self._draws.ramped(self._active)
+            active = self.active
             probabilities = active.average_probabilities(self._recent_contexts())
             return arm_statuses(self._settings, self._menu, self._decisions.tally, probabilities)
 
@@ -499,7 +374,6 @@ class Bandit:
         return np.concatenate(parts[::-1])[-AVERAGED_CONTEXTS:].astype(np.float64)
 
     def notices(self) -> list[str]:
-        """Sentences about what an operator should look at; empty if there is nothing."""
         with self._lock:
             self._advance()
             decisions, rails = self._decisions, self._settings.guard_rails
@@ -516,46 +390,31 @@ class Bandit:
             return found
 
     def lift(self) -> list[LiftReport]:
-        """How much more a decision of the bandit earns than one of the holdout and of the control.
-
-        One report for each of the two that is declared. The intervals are valid however often one
-        looks; decisions count when they have matured.
-        """
         with self._lock:
             self._advance()
             comparisons = self._decisions.comparisons
             return lift_reports(self._settings, comparisons, self._groups_since)
 
     def counts(self) -> dict[str, int]:
-        """Counts of decisions and rewards, and of what became of decisions, by kind."""
         with self._lock:
             self._advance()
             return dict(self._decisions.counts)
 
     @property
     def settings(self) -> Settings:
-        """The current settings."""
         return self._settings
 
     @property
     def menu(self) -> ActionSpec:
-        """The actions with their current status."""
         return self._menu
 
     @property
+    def active(self) -> ActiveVersion:
+        return self._draws.ramped(self._active)
+
+    @property
     def policy(self) -> Policy[Any]:
-        """The policy that learns from the next rows."""
         return self._policy
-
-    @property
-    def version(self) -> int:
-        """How often the model that decides was learned; 0 before anything was."""
-        return self._active.version
-
-    @property
-    def failures(self) -> dict[str, int]:
-        """How often something failed and the bandit went on, by kind of failure."""
-        return dict(self._failures)
 
     def save(self, path: str | Path) -> None:
         """Write the bandit into a file that ``load`` reads.
@@ -613,25 +472,12 @@ class Bandit:
         return bandit
 
     def close(self) -> None:
-        """Refuse further decisions and rewards; a second call does nothing."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return str(self._summary())
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         with self._lock:
             self._advance()
-            decisions, active = self._decisions, self._draws.ramped(self._active)
+            decisions, active = self._decisions, self.active
             return bandit_summary(NAME, active, decisions.counts, decisions.tally, self._failures)
 
     def _advance(self) -> float:

@@ -5,7 +5,6 @@ import math
 import shutil
 import tempfile
 import time
-import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -40,7 +39,7 @@ from submax.bandit.declaring import (
     read_bandit,
 )
 from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
-from submax.bandit.guard_rails import GuardRailWarning
+from submax.bandit.face import BanditFace
 from submax.bandit.jobs import JobRunner
 from submax.bandit.learning import RefitResult
 from submax.bandit.names import check_bandit, check_identifier
@@ -52,7 +51,7 @@ from submax.bandit.reading import (
     advance,
 )
 from submax.bandit.refit import Refitter
-from submax.bandit.rewards import LateRewards, LateRewardWarning, RewardValues
+from submax.bandit.rewards import LateRewards, RewardValues
 from submax.bandit.row_texts import action_text, choices_text, read_action, read_choices
 from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
@@ -77,12 +76,10 @@ from submax.core.policy import Policy, expected_rewards
 from submax.core.summary import Summary
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import (
-    ARMS,
     LISTED,
     ActionSpec,
     Change,
     ChoiceIndices,
-    clean_features,
 )
 from submax.schema.model import Model
 from submax.schema.names import Action
@@ -255,7 +252,7 @@ def _same_pin(stored: UnitRow, ours: UnitRow) -> bool:
     return all(getattr(stored, name) == getattr(ours, name) for name in names)
 
 
-class DurableBandit:
+class DurableBandit(BanditFace):
     """Decide, receive rewards, and learn from them, with a store.
 
     ``submax.open`` makes it. Every method returns after what it wrote is durable, and calls that
@@ -303,6 +300,7 @@ class DurableBandit:
         if self.settings.guard_rails.burn_in or self._declared.ramps:
             self._draws.resume(count_decisions(store, self._declared.n), self._declared.ramps)
         self._look = Look()
+        self._is_made = True
         if background:
             FOLLOWER.add(self)
             FITTER.add(self)
@@ -311,27 +309,18 @@ class DurableBandit:
 
     @property
     def settings(self) -> Settings:
-        """The current settings."""
         return self._declared.settings
 
     @property
     def menu(self) -> ActionSpec:
-        """The actions with their current status."""
         return self._declared.menu
 
     @property
     def policy(self) -> Policy[Any]:
-        """The policy by which the next version is fitted."""
         return self._policy
 
     @property
-    def version(self) -> int:
-        """The number of the version that decides; 0 before anything was learned."""
-        return self._active.version
-
-    @property
     def active(self) -> ActiveVersion:
-        """The version that decides, with the limits of choices that are ramped up."""
         return self._draws.ramped(self._active)
 
     @property
@@ -353,11 +342,6 @@ class DurableBandit:
     def deleted(self) -> bool:
         """Whether the bandit was deleted, here or by another process."""
         return self._declared.deleted
-
-    @property
-    def failures(self) -> dict[str, int]:
-        """How often something failed and the bandit went on, by kind of failure."""
-        return dict(self._failures)
 
     @property
     def read(self) -> BanditReader:
@@ -455,54 +439,21 @@ class DurableBandit:
 
     # Decisions and rewards
 
-    def decide(
-        self,
-        context: Mapping[str, Any] | None = None,
-        *,
-        id: str | None = None,  # noqa: A002 - the word that callers know
-        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        activate: bool = True,
-        unit: str | None = None,
-    ) -> Decision:
-        """Choose an action.
-
-        If a decision with this ``id`` exists, it is returned again and nothing is written.
-        ``eligible`` are the names of the arms that may be chosen, or a table of slots with such
-        names. With ``activate=False`` the decision is learned from only if ``activate`` is called
-        before ``reward_wait`` is over.
-
-        ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
-        ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
-        or not, with the control or not.
-        """
-        return self.prepare_decision(
-            context, id=id, eligible=eligible, activate=activate, unit=unit
-        ).result()
+    def _decided(self, **request: Any) -> Decision:
+        return self.prepare_decision(**request).result()
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
-        """Make several decisions in one transaction; each request has arguments of ``decide``."""
         return self.prepare_decisions(requests).result()
 
-    def prepare_decision(
-        self,
-        context: Mapping[str, Any] | None = None,
-        *,
-        id: str | None = None,  # noqa: A002 - the same word as in decide
-        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        activate: bool = True,
-        unit: str | None = None,
-        uniform: bool = False,
-    ) -> Prepared[Decision]:
-        """Check and draw a decision.
+    def prepare_decision(self, *, uniform: bool = False, **arguments: Any) -> Prepared[Decision]:
+        """Check and draw a decision from the arguments of ``decide``.
 
         With ``uniform`` it is drawn uniformly within the guard rails, and counted as a failure:
         this is for callers that could not wait for the policy.
         """
         self._check_answers()
         version = self._active
-        request = checked_request(
-            version, context, id=id, eligible=eligible, activate=activate, unit=unit
-        )
+        request = checked_request(version, **arguments)
         drawn = self._draws.draw(version, request, uniform=uniform)
         if uniform:
             self._failures[LATE] += 1
@@ -579,50 +530,23 @@ class DurableBandit:
             row.paused,
         )
 
-    def reward(
-        self,
-        id: str,  # noqa: A002 - the same word as in decide
-        value: float | Mapping[str, float] | Sequence[float],
-        *,
-        key: str | None = None,
-        name: str | None = None,
-        slot: str | None = None,
-    ) -> Receipt:
-        """Record a reward of a decision; if a decision has several, each needs its own ``key``.
+    def _rewarded(self, **reward: Any) -> Receipt:
+        return self.prepare_reward(**reward).result()
 
-        If rewards were declared with names, give the ``name`` of this one, or a table of names as
-        the ``value``; its key is then its name, unless one is given. If every slot has a reward,
-        give the ``slot``, a table of slots, or a list with one reward for each slot.
-
-        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``.
-        """
-        receipt = self.prepare_reward(id, value, key=key, name=name, slot=slot).result()
-        self._warn_if_late()
-        return receipt
-
-    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
-        """Record several rewards in one transaction; each has the arguments of ``reward``.
-
-        If another value was recorded before under the same id and key, the receipt has the status
-        ``conflict``, and the other rewards are recorded.
-        """
-        receipts = self.prepare_rewards(rewards).result()
-        self._warn_if_late()
-        return receipts
+    def _rewarded_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+        return self.prepare_rewards(rewards).result()
 
     def prepare_reward(
         self,
-        id: str,  # noqa: A002 - the same word as in decide
+        id: str,  # noqa: A002 - as in reward
         value: object,
         *,
-        key: str | None = None,
-        name: str | None = None,
-        slot: str | None = None,
         source: str = "",
+        **part: str | None,
     ) -> Prepared[Receipt]:
-        """Check a reward; ``source`` is the id of the key that sent it."""
+        """Check the arguments of ``reward``; ``source`` is the id of the key that sent it."""
         self._check_answers()
-        row = self._reward_row(source, id, value, key=key, name=name, slot=slot)
+        row = self._reward_row(source, {"id": id, "value": value, **part})
 
         def answer(written: list[WrittenReward]) -> Receipt:
             if written[0].status == "conflict":
@@ -640,7 +564,7 @@ class DurableBandit:
     ) -> Prepared[list[Receipt]]:
         """Check several rewards; one that conflicts gets the receipt ``conflict``."""
         self._check_answers()
-        rows = [self._reward_row(source, **reward) for reward in rewards]
+        rows = [self._reward_row(source, reward) for reward in rewards]
         _check_number(len(rows))
         return Prepared(
             self._put_rewards(rows),
@@ -655,44 +579,17 @@ class DurableBandit:
             bandit, rows, settings.longest_wait, settings.quarantine
         )
 
-    def _reward_row(
-        self,
-        source: str,
-        /,
-        id: str,  # noqa: A002 - the same word as in decide
-        value: object,
-        *,
-        key: str | None = None,
-        name: str | None = None,
-        slot: str | None = None,
-    ) -> RewardRow:
-        if isinstance(id, Decision):
-            raise InputError(
-                "a Decision was given in place of its id, which is a text: pass decision.id"
-            )
-        check_identifier("the id of a decision", id)
-        if key is not None:
-            check_identifier("the key of a reward", key)
-        given = self._rewards.checked(value, key, name, slot)
+    def _reward_row(self, source: str, reward: Mapping[str, Any]) -> RewardRow:
+        identifier, given = self._rewards.checked_call(**reward)
         parts = None if given.parts is None else msgspec.json.encode(given.parts).decode()
-        return RewardRow(id, given.key, given.value, parts, source)
+        return RewardRow(identifier, given.key, given.value, parts, source)
 
     def _receipt(self, identifier: str, written: WrittenReward) -> Receipt:
         if not written.repeated:
             self._late.count(written.status == "late")
         return Receipt(identifier, written.status, written.repeated)
 
-    def late_warning(self) -> str | None:
-        """The sentence of a warning of late rewards, if one is due."""
-        return self._late.sentence(self.settings)
-
-    def _warn_if_late(self) -> None:
-        sentence = self.late_warning()
-        if sentence is not None:
-            warnings.warn(sentence, LateRewardWarning, stacklevel=3)
-
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
-        """Confirm a decision that was made with ``activate=False``: its action was carried out."""
         return self.prepare_activation(id).result()
 
     def prepare_activation(self, id: str) -> Prepared[Receipt]:  # noqa: A002 - as in decide
@@ -713,54 +610,7 @@ class DurableBandit:
 
     # Changes
 
-    def add(
-        self,
-        choice: str,
-        *,
-        slot: str = ARMS,
-        features: Mapping[str, float | str] | None = None,
-        ramp: int | None = None,
-    ) -> None:
-        """Add an arm, or a choice to a slot; it is eligible at once.
-
-        The new choice is ramped up over ``ramp`` decisions N: after n of them its probability is
-        at most (n + 1) / N, and what it does not get goes to the other choices. N is 1,000 if it is
-        not given, or the number of decisions so far if these are fewer. With 0 there is no ramp.
-
-        If the choices have features, the new one must bring the same ones: ``features`` is a table
-        of numbers and texts. A text that no other choice has is a new category.
-        """
-        cleaned = clean_features(choice, {} if features is None else features)
-        self.change(Change("add", choice, slot, cleaned, ramp))
-
-    def pause(self, choice: str | None = None, *, slot: str = ARMS) -> None:
-        """Make a choice ineligible until ``resume``; without a choice, pause the whole bandit.
-
-        A paused bandit answers with the control, or else the baseline, or else uniformly, and does
-        not learn from these decisions.
-        """
-        if choice is None:
-            self.set_status("paused")
-        else:
-            self._take_away(Change("pause", choice, slot))
-
-    def resume(self, choice: str | None = None, *, slot: str = ARMS) -> None:
-        """Make a paused choice eligible again; without a choice, resume the whole bandit."""
-        if choice is None:
-            self.set_status("active")
-        else:
-            self.change(Change("resume", choice, slot))
-
-    def retire(self, choice: str, *, slot: str = ARMS) -> None:
-        """Make a choice ineligible forever; its name cannot be used again."""
-        self._take_away(Change("retire", choice, slot))
-
-    def archive(self) -> None:
-        """Refuse decisions and rewards until ``resume``; the log can still be read."""
-        self.set_status("archived")
-
     def change(self, change: Change, *, who: Who = PYTHON) -> list[str]:
-        """Apply a change to a choice; return sentences about guard rails that lose their effect."""
         self._check_open()
         before, after = declaring.change_choice(self.store, self.name, change, who=who)
         self.follow()
@@ -768,23 +618,11 @@ class DurableBandit:
         known = missing_rails(rails, before.menu)
         return [one for one in missing_rails(rails, after.menu) if one not in known]
 
-    def _take_away(self, change: Change) -> None:
-        for sentence in self.change(change):
-            warnings.warn(sentence, GuardRailWarning, stacklevel=3)
-
     def set_status(self, status: str, *, who: Who = PYTHON) -> Settings:
-        """Make the bandit ``active``, ``paused`` or ``archived``."""
         verbs = {"active": "resume", "paused": "pause", "archived": "archive"}
         return self.set_by(who, {"status": status}, action=verbs.get(status, "set"), detail="")
 
     def set(self, **changes: Unpack[BanditOptions]) -> Settings:
-        """Change settings while the bandit is in use, all or none, and return all settings.
-
-        They are checked as in a declaration. None stands for a setting's default. A table of guard
-        rails changes those that it names. A table of a context adds fields, and categories to
-        fields; earlier decisions have the default of a new field. The change is recorded in the
-        audit, and holds in all processes that have the bandit open within a second.
-        """
         return self.set_by(PYTHON, changes)
 
     def set_by(
@@ -852,11 +690,9 @@ class DurableBandit:
     # Questions
 
     def counts(self) -> dict[str, int]:
-        """Counts of decisions and rewards, and of what became of decisions, by kind."""
         return self._reader.counts()
 
     def arms(self) -> list[ArmStatus]:
-        """The decisions, share, reward rate and current probability of each choice."""
         active = self.active
         probabilities = self._look.ask(lambda: self._average(active))
         return arm_statuses(self.settings, self.menu, self._reader.tally(), probabilities)
@@ -871,18 +707,9 @@ class DurableBandit:
         return active.average_probabilities(encoded)
 
     def lift(self) -> list[LiftReport]:
-        """How much more a decision of the bandit earns than one of the holdout and of the control.
-
-        One report for each of the two that is declared. The intervals are valid however often one
-        looks; decisions count when they have matured.
-        """
         return self._reader.lift()
 
     def notices(self) -> list[str]:
-        """Sentences about what an operator should look at.
-
-        Until the first version they say how many decisions wait and when learning starts.
-        """
         return [*self._reader.notices(), *unknown_notices(self._failures)]
 
     def conditions(self) -> list[Condition]:
@@ -989,7 +816,6 @@ class DurableBandit:
     # Learning, and the end
 
     def refit(self) -> RefitResult:
-        """Fit a version now from decisions that have matured; the result says why not, if not."""
         self._check_answers()
         self.follow()
         result = self._refitter.refit(self._declared)
@@ -1058,18 +884,6 @@ class DurableBandit:
         self.stop()
         self._closed = True
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return str(self._summary())
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def _summary(self) -> Summary:
         if self._closed or self.deleted:

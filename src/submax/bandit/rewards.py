@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from submax.bandit.decision import Decision
+from submax.bandit.names import check_identifier
 from submax.bandit.settings import Settings
 from submax.core.errors import InputError
 from submax.core.rewards import Scale
@@ -36,6 +38,25 @@ class RewardValues:
         self._scale: Scale = settings.scale if self._parts is None else self._parts.each_scale
         # Most rewards are one of few numbers, and numpy takes long to check a single one.
         self._allowed: set[float] = set()
+
+    def checked_call(
+        self,
+        id: object,  # noqa: A002 - the same word as in decide
+        value: object,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> tuple[str, CheckedReward]:
+        """The id and the reward of a call of ``Bandit.reward``, which has these arguments."""
+        if isinstance(id, Decision):
+            raise InputError(
+                "a Decision was given in place of its id, which is a text: pass decision.id"
+            )
+        check_identifier("the id of a decision", id)
+        if key is not None:
+            check_identifier("the key of a reward", key)
+        return str(id), self.checked(value, key, name, slot)
 
     def checked(self, value: object, key: str | None, name: object, slot: object) -> CheckedReward:
         """Refuse a reward that the declaration does not allow.

@@ -1,0 +1,275 @@
+"""What a bandit in memory and one in a store have in common: the calls of their users."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, Unpack
+
+from submax.bandit.active_version import ActiveVersion
+from submax.bandit.arms import ArmStatus
+from submax.bandit.decision import Decision, LiftReport, Receipt
+from submax.bandit.guard_rails import GuardRailWarning
+from submax.bandit.learning import RefitResult
+from submax.bandit.rewards import LateRewards, LateRewardWarning
+from submax.bandit.settings import BanditOptions, Settings, Status
+from submax.core.policy import Policy
+from submax.core.summary import Summary
+from submax.schema.actions import ARMS, ActionSpec, Change, clean_features
+
+
+class BanditFace(ABC):
+    """The methods by which a bandit is used, whether or not it has a store.
+
+    All methods may be called from any thread.
+    """
+
+    _late: LateRewards
+    _failures: dict[str, int]
+
+    def decide(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the word that callers know
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+        unit: str | None = None,
+    ) -> Decision:
+        """Choose an action.
+
+        If a decision with this ``id`` exists, it is returned again, and nothing is drawn. (A bandit
+        in memory remembers the last 100,000 ids.) ``eligible`` are the names of the arms that may
+        be chosen, or a table of slots with such names. With ``activate=False`` the decision is
+        learned from only if ``activate`` is called before ``reward_wait`` is over.
+
+        ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
+        ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
+        or not, with the control or not.
+        """
+        return self._decided(
+            context=context, id=id, eligible=eligible, activate=activate, unit=unit
+        )
+
+    @abstractmethod
+    def _decided(self, **request: Any) -> Decision:
+        """Make a decision from the arguments of ``decide``."""
+
+    @abstractmethod
+    def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
+        """Make several decisions, whose probabilities are computed as one array.
+
+        Each request has arguments of ``decide``. If one is invalid, none is drawn. A store gets all
+        of them in one transaction.
+        """
+
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float | Mapping[str, float] | Sequence[float],
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
+        """Record a reward of a decision; if a decision has several, each needs its own ``key``.
+
+        If rewards were declared with names, give the ``name`` of this one, or a table of names as
+        the ``value``; its key is then its name, unless one is given. If every slot has a reward,
+        give the ``slot``, a table of slots, or a list with one reward for each slot.
+
+        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``. A bandit
+        in memory gives an ``UnknownDecisionWarning`` then.
+        """
+        receipt = self._rewarded(id=id, value=value, key=key, name=name, slot=slot)
+        self._warn([receipt])
+        return receipt
+
+    @abstractmethod
+    def _rewarded(self, **reward: Any) -> Receipt:
+        """Record a reward from the arguments of ``reward``."""
+
+    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+        """Record several rewards, each with the arguments of ``reward``, all or none.
+
+        If another value was recorded before under the same id and key, the receipt has the status
+        ``conflict``, and the other rewards are recorded.
+        """
+        receipts = self._rewarded_many(rewards)
+        self._warn(receipts)
+        return receipts
+
+    @abstractmethod
+    def _rewarded_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+        """Record several rewards."""
+
+    def _warn(self, receipts: Sequence[Receipt]) -> None:
+        for warning in self._warnings(receipts):
+            warnings.warn(warning, stacklevel=3)
+
+    def _warnings(self, receipts: Sequence[Receipt]) -> Iterator[Warning]:
+        """What callers should know of rewards: whether many come too late."""
+        sentence = self.late_warning()
+        if sentence is not None:
+            yield LateRewardWarning(sentence)
+
+    def late_warning(self) -> str | None:
+        """The sentence of a warning of late rewards, if one is due."""
+        return self._late.sentence(self.settings)
+
+    @abstractmethod
+    def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
+        """Confirm a decision that was made with ``activate=False``: its action was carried out."""
+
+    @abstractmethod
+    def refit(self) -> RefitResult:
+        """Learn now from all decisions that have matured; the result says what was learned."""
+
+    def add(
+        self,
+        choice: str,
+        *,
+        slot: str = ARMS,
+        features: Mapping[str, float | str] | None = None,
+        ramp: int | None = None,
+    ) -> None:
+        """Add an arm, or a choice to a slot; it is eligible at once.
+
+        The new choice is ramped up over ``ramp`` decisions N: after n of them its probability is
+        at most (n + 1) / N, and what it does not get goes to the other choices. N is 1,000 if it is
+        not given, or the number of decisions so far if these are fewer. With 0 there is no ramp.
+
+        If the choices have features, the new one must bring the same ones: ``features`` is a table
+        of numbers and texts. A text that no other choice has is a new category.
+        """
+        cleaned = clean_features(choice, {} if features is None else features)
+        self.change(Change("add", choice, slot, cleaned, ramp))
+
+    def pause(self, choice: str | None = None, *, slot: str = ARMS) -> None:
+        """Make a choice ineligible until ``resume``; without a choice, pause the whole bandit.
+
+        A paused bandit answers with the control, or else the baseline, or else uniformly, and does
+        not learn from these decisions.
+        """
+        if choice is None:
+            self.set_status("paused")
+        else:
+            self._take_away(Change("pause", choice, slot))
+
+    def resume(self, choice: str | None = None, *, slot: str = ARMS) -> None:
+        """Make a paused choice eligible again; without a choice, resume the whole bandit."""
+        if choice is None:
+            self.set_status("active")
+        else:
+            self.change(Change("resume", choice, slot))
+
+    def retire(self, choice: str, *, slot: str = ARMS) -> None:
+        """Make a choice ineligible forever; its name cannot be used again."""
+        self._take_away(Change("retire", choice, slot))
+
+    def archive(self) -> None:
+        """Refuse decisions and rewards until ``resume``; everything can still be read."""
+        self.set_status("archived")
+
+    @abstractmethod
+    def change(self, change: Change) -> list[str]:
+        """Apply a change to a choice; return sentences about guard rails that lose their effect."""
+
+    def _take_away(self, change: Change) -> None:
+        """Pause or retire a choice, and warn if a guard rail loses its effect by this."""
+        for sentence in self.change(change):
+            warnings.warn(sentence, GuardRailWarning, stacklevel=3)
+
+    @abstractmethod
+    def set(self, **changes: Unpack[BanditOptions]) -> Settings:
+        """Change settings while the bandit is in use, all or none, and return all settings.
+
+        They are checked as in a declaration. None stands for a setting's default. A table of guard
+        rails changes those that it names. A table of a context adds fields, and categories to
+        fields; earlier decisions have the default of a new field. A store records the change in its
+        audit, and it holds within a second in all processes that have the bandit open.
+        """
+
+    @abstractmethod
+    def set_status(self, status: Status) -> Settings:
+        """Make the bandit ``active``, ``paused`` or ``archived``."""
+
+    @abstractmethod
+    def arms(self) -> list[ArmStatus]:
+        """The decisions, share, reward rate and current probability of each choice."""
+
+    @abstractmethod
+    def notices(self) -> list[str]:
+        """Sentences about what an operator should look at; empty if there is nothing.
+
+        Until a bandit in a store has a version, they say when learning starts.
+        """
+
+    @abstractmethod
+    def lift(self) -> list[LiftReport]:
+        """How much more a decision of the bandit earns than one of the holdout and of the control.
+
+        One report for each of the two that is declared. The intervals are valid however often one
+        looks; decisions count when they have matured.
+        """
+
+    @abstractmethod
+    def counts(self) -> dict[str, int]:
+        """Counts of decisions and rewards, and of what became of decisions, by kind."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The current settings."""
+
+    @property
+    @abstractmethod
+    def menu(self) -> ActionSpec:
+        """The actions with their current status."""
+
+    @property
+    @abstractmethod
+    def active(self) -> ActiveVersion:
+        """The version that decides, with the limits of choices that are ramped up."""
+
+    @property
+    def version(self) -> int:
+        """The number of the version that decides; 0 before anything was learned."""
+        return self.active.version
+
+    @property
+    @abstractmethod
+    def policy(self) -> Policy[Any]:
+        """The policy that learns next."""
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How often something failed and the bandit went on, by kind of failure."""
+        return dict(self._failures)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Refuse further calls, and stop what runs in the background; a second call does nothing.
+
+        A store that was opened with the bandit is closed, too.
+        """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if not self._is_made:
+            return f"<{type(self).__name__} that could not be made>"
+        return str(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    _is_made = False
+    """Whether the constructor has ended: a debugger shows what it left, too."""
+
+    @abstractmethod
+    def _summary(self) -> Summary:
+        """What is printed."""
