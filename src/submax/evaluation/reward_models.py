@@ -310,7 +310,7 @@ def _fitted_map(
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""
-MOST_FITTED = 300_000
+MOST_FITTED = 150_000
 """The models are fitted to at most about this many rows: more would hardly change them."""
 ROWS_PER_CHUNK = 1 << 14
 """Rows whose features are in memory together: 200 features of each take 26 MB."""

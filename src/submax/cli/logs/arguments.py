@@ -1,13 +1,12 @@
 """What the commands on logs are given: policies, columns, paths and options."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from submax.cli.logs.printing import slow
 from submax.core.errors import InputError
-from submax.evaluation.batches import PartedLog, TemporaryFolder
 from submax.evaluation.comparison import SUFFIX, Candidate
 from submax.evaluation.log import Log
 from submax.evaluation.reading import read_declaration
@@ -192,8 +191,10 @@ def read_log(
     decimal: str = ".",
     bandit: str | None = None,
     schema: Schema | None = None,
-    opened: Callable[..., Any] = Log.read,
-) -> Any:
+    on_disk: bool = False,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+) -> Log:
     """Return the log, opened with the roles of its columns and what a file declares."""
     options = reading_options(columns, declare)
     if action_features is not None:
@@ -205,44 +206,49 @@ def read_log(
         options["action_features"] = action_features
     if (separator, decimal) != (",", "."):
         options |= {"separator": separator.replace("\\t", "\t"), "decimal": decimal}
-    # The folder of an export lives as long as the process: a log in parts is read again.
-    if is_store(path):
-        path = exported(path, bandit)
-    elif bandit is not None:
-        raise InputError(
-            f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
-            code="unused-option",
-        )
+    options |= {"schema": schema, "skip_bad_rows": skip_bad_rows}
+    options |= {"on_disk": on_disk, "jobs": jobs, "scheduler": scheduler}
     with slow(f"reading {path}"):
-        return opened(path, schema=schema, skip_bad_rows=skip_bad_rows, **options)
+        if is_store(path):
+            return log_of_store(path, bandit, options)
+        if bandit is not None:
+            raise InputError(
+                f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
+                code="unused-option",
+            )
+        return Log.read(path, **options)
 
 
 SQLITE = b"SQLite format 3\0"
 """The beginning of every SQLite file."""
-_EXPORTS: list[TemporaryFolder] = []
-"""The folders of exported logs, which are removed when the process ends."""
+POSTGRES = "postgresql:/"
+"""The beginning of the address of a store; a path has only one of its two slashes."""
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is the store of bandits, whose log is exported before it is read."""
+    """Whether a log is the store of bandits."""
+    if str(path).startswith(POSTGRES):
+        return True
     if not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def exported(store: Path, bandit: str | None) -> Path:
-    """Write the log of a bandit to a temporary file, as ``submax export`` does."""
-    from submax.cli.operating import chosen_bandit, opened_for_reading
-    from submax.live.log.bandits import bandit_names
-    from submax.live.log.export import Export
+def log_of_store(path: Path, bandit: str | None, options: Mapping[str, Any]) -> Log:
+    """Return the log of a bandit, as ``submax export`` would write it."""
+    from submax.bandit.declaring import bandit_names, read_bandit
+    from submax.bandit.export import DecisionTables
+    from submax.bandit.store import open_store
+    from submax.cli.operating import chosen_bandit
 
-    _EXPORTS.append(TemporaryFolder())
-    with opened_for_reading(str(store)) as opened:
-        name = chosen_bandit(bandit_names(opened), bandit)
-        path = _EXPORTS[-1].path / f"{name}.parquet"
-        Export(opened, name).write(path)
-    return path
+    address = str(path).replace(POSTGRES, f"{POSTGRES}/", 1)
+    store = open_store(address, read_only=True)
+    try:
+        name = chosen_bandit(bandit_names(store), bandit)
+        return Log.read(DecisionTables(store, read_bandit(store, name)), **options)
+    finally:
+        store.close()
 
 
 def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, Any]:
@@ -251,14 +257,11 @@ def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, A
     return {"columns": columns_of(columns), **declared}
 
 
-def read_log_of(
-    path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]
-) -> Log | PartedLog:
+def read_log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
     """Read the log, with the schema of the candidates that are already learned, if any."""
     schema = common_schema(candidates)
     try:
-        found: Log | PartedLog = read_log(path, schema=schema, **reading)
-        return found
+        return read_log(path, schema=schema, **reading)
     except InputError as error:
         if schema is None:
             raise

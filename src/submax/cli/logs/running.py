@@ -4,7 +4,6 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +39,6 @@ from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.core.serialization import atomic_write
-from submax.evaluation.batches import PartedLog
 from submax.evaluation.comparison import Comparison, RewardComparisons, compare, compare_rewards
 from submax.evaluation.learning import learn, learn_best, linear_rewards
 from submax.evaluation.log import By
@@ -128,11 +126,9 @@ def _evaluate_log(
             """--policy '{"name": "other", "kind": ...}'"""
         )
     if read == "parts":
-        reading["opened"] = partial(PartedLog.open, jobs=jobs, scheduler=scheduler)
+        reading |= {"on_disk": True, "jobs": jobs, "scheduler": scheduler}
     patterns = [text.removeprefix(COLUMNS) for _, text in pairs if is_columns(text)]
-    of_other = {**reading}
-    of_other.pop("opened", None)
-    of_other.pop("bandit", None)
+    of_other = {**reading, "bandit": None}
     if patterns:
         reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
     log = read_log_of(path, named, reading)
