@@ -40,6 +40,7 @@ from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.core.serialization import atomic_write
 from submax.evaluation.comparison import Comparison, RewardComparisons, compare, compare_rewards
+from submax.evaluation.forest import ESTIMATES, draw_forest
 from submax.evaluation.learning import learn, learn_best, linear_rewards
 from submax.evaluation.log import By
 from submax.evaluation.report import check_report
@@ -48,7 +49,6 @@ from submax.evaluation.targets import COLUMNS, REWARD_MODEL, PolicyOfLog
 from submax.research.beyond.rankings import compare_rankings
 from submax.research.beyond.slate_log import Slates
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.figures.plan import ESTIMATES
 from submax.simulation.results import write_csv
 
 if TYPE_CHECKING:
@@ -192,8 +192,6 @@ def _drawn(out: Path, policies: Sequence[str]) -> str:
     """Draw the estimates of some policies, and return where the figure is, or what it needs."""
     if sentence := missing_extra("plots", "the figure", "matplotlib"):
         return f"{sentence}; then submax plot {out}"
-    from submax.simulation.figures import draw_forest
-
     return f"figure: {draw_forest(out, policies)[0]}"
 
 
