@@ -159,8 +159,8 @@ class _Column(NamedTuple):
 
     @classmethod
     def of(cls, finals: Finals, measure: str, labels: dict[str, Any]) -> "_Column":
-        look_up, best_of = (finals.final, min) if measure == "regret" else (finals.reward, max)
-        found = {name: look_up(name, **labels) for name in finals.policies()}
+        best_of = min if measure == "regret" else max
+        found = {name: finals.side(measure, name, labels) for name in finals.policies()}
         sides = {name: side for name, side in found.items() if side is not None}
         best = best_of(sides, key=lambda name: float(sides[name].values.mean()))
         tied = {

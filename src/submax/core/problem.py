@@ -1,7 +1,8 @@
 """A bandit problem, the actions that a policy chose, and the feedback from which it learns."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -138,6 +139,29 @@ class Feedback(NamedTuple):
     log_prob: Floats | None
     weight: Floats
     slot_reward: Floats | None = None
+
+    def mapped(self, change: Callable[[Any], Any]) -> Self:
+        """Return the feedback with every array changed; what is None stays None."""
+        parts: Any = (None if part is None else change(part) for part in self)
+        return type(self)(*parts)
+
+    def rows(self, rows: Any) -> Self:
+        """Return some of the decisions of every replica: a slice, or their numbers."""
+        return self.mapped(lambda part: part[:, rows])
+
+    @staticmethod
+    def joined(pieces: Sequence["Feedback"]) -> "Feedback":
+        """Return the decisions of all pieces, one after the other.
+
+        What one of the pieces does not have, such as log-probabilities, the result does not have.
+        """
+        if len(pieces) == 1:
+            return pieces[0]
+        parts: Any = (
+            None if any(part is None for part in same) else np.concatenate(same, axis=1)
+            for same in zip(*pieces, strict=True)
+        )
+        return type(pieces[0])(*parts)
 
     def check(self, problem: Problem) -> None:
         """Raise an ``InputError`` if shapes, actions or rewards do not fit the problem."""

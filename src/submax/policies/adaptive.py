@@ -324,7 +324,8 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             None if feedback.log_prob is None else np.where(there, feedback.log_prob, 0.0),
             np.where(there, feedback.weight, 0.0),
         )
-        feedback = _joined(state.pending, feedback)
+        if state.pending is not None:
+            feedback = Feedback.joined([state.pending, feedback])
         waiting = np.count_nonzero(feedback.weight, axis=1)
         due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
         now, later = _split(feedback, due | self.traits.forgets)
@@ -387,7 +388,9 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         behind = _behind(loss, total, binary)
         members, backlogs = list(state.members), list(state.backlogs)
         for number, policy in enumerate(self.policies):
-            backlog = _joined(backlogs[number], feedback)
+            backlog = Feedback.joined(
+                [one for one in (backlogs[number], feedback) if one is not None]
+            )
             waiting = np.count_nonzero(backlog.weight, axis=1)
             due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
             due |= (behind[:, number] < FAR_BEHIND) | self.traits.forgets
@@ -428,20 +431,6 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             for policy, member in zip(self.policies, state.members, strict=True)
         ]
         return state._replace(members=tuple(members))
-
-
-def _joined(first: Feedback | None, second: Feedback) -> Feedback:
-    """Return the rows of both; probabilities are known if all of them were logged."""
-    if first is None:
-        return second
-    old, new = first.log_prob, second.log_prob
-    return Feedback(
-        np.concatenate([first.context, second.context], axis=1),
-        np.concatenate([first.action, second.action], axis=1),
-        np.concatenate([first.reward, second.reward], axis=1),
-        None if old is None or new is None else np.concatenate([old, new], axis=1),
-        np.concatenate([first.weight, second.weight], axis=1),
-    )
 
 
 def _split(feedback: Feedback, due: Booleans) -> tuple[Feedback | None, Feedback | None]:

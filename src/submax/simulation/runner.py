@@ -38,7 +38,6 @@ from submax.simulation.experiment import (
     load_named,
     make_delay,
     make_environment,
-    own_code,
     policy_of,
     portable,
 )
@@ -230,7 +229,7 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
 
 def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     policy = policy_of(cell.policy)
-    delay = BatchedRewards(2 if own_code([cell.policy]) else 5)
+    delay = BatchedRewards(2 if portable(cell.policy) != cell.policy else 5)
     observations = at_most(4, environment)
     try:
         with ignored_contexts_allowed():

@@ -56,6 +56,8 @@ NEAR_FACTOR = 2.0
 """The closer look has the families whose regret is at most this multiple of the lowest."""
 LABEL_SHARE = 0.28
 """The part of a panel's width that the direct labels take."""
+MOST_LETTERS = 26
+"""More panels than this have no letters."""
 SMALLEST_GAP = 0.065
 """The least distance between two labels, as a share of the axis."""
 
@@ -136,8 +138,9 @@ def _paper_figure(
             row, column = divmod(number, columns)
             chosen = _best_of_families(curves, measure)
             axes = grid[row * high, column]
+            letter = f"({chr(ord('a') + number)}) " if 1 < len(panels) <= MOST_LETTERS else ""
             if chosen:
-                _draw_families(axes, chosen, f"{_letter(number, len(panels))}{title}", measure)
+                _draw_families(axes, chosen, letter + title, measure)
             if chosen and measure == "regret":
                 others = [one for one in chosen if one.family != RANDOM] or chosen
                 limit = NEAR_FACTOR * min(one.last for one in others)
@@ -148,13 +151,6 @@ def _paper_figure(
         for axes in grid[-1]:
             axes.set_xlabel("decisions")
     return figure
-
-
-def _letter(number: int, panels: int) -> str:
-    """Return "(a) " for the first of several panels; a number if there are too many for letters."""
-    if panels == 1:
-        return ""
-    return f"({chr(ord('a') + number)}) " if panels <= 26 else f"({number + 1}) "
 
 
 def _draw_families(
@@ -289,8 +285,6 @@ def _draw(axes: Axes, name: str, probability: Floats, value: Floats) -> None:
 
 COLUMNS = 2
 """Panels beside each other."""
-
-
 QUANTILES = (0.1, 0.5, 0.9)
 """The quantiles of the errors over replicas that are drawn: lower end, point and upper end."""
 
