@@ -136,11 +136,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         whole_number("rows", self.rows, at_least=10, at_most=100_000)
         whole_number("draws", self.draws, at_least=1, at_most=4096)
         non_negative("width", self.width)
-        if self.memory.window is not None or self.memory.reservoir is not None:
-            raise InputError(
-                "the bayesian-features estimator remembers sums, and cannot take single rows out "
-                "of them again: use memory = { discount = 0.999 } instead of a window or reservoir"
-            )
+        self.memory.check_keeps_rows("bayesian-features estimator")
 
     @property
     def traits(self) -> PolicyTraits:

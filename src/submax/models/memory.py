@@ -50,9 +50,22 @@ class Memory:
             )
 
     @property
+    def drops_rows(self) -> bool:
+        """Whether single rows are forgotten, so sums over rows are not enough to remember."""
+        return self.window is not None or self.reservoir is not None
+
+    @property
     def forgets(self) -> bool:
         """Whether old rows are dropped or count less."""
-        return self.window is not None or self.reservoir is not None or self.discount < 1
+        return self.drops_rows or self.discount < 1
+
+    def check_keeps_rows(self, who: str) -> None:
+        """Raise an ``InputError`` if rows are dropped, for those ``who`` remember sums alone."""
+        if self.drops_rows:
+            raise InputError(
+                f"the {who} remembers sums, and cannot take single rows out of them again: use "
+                "memory = { discount = 0.999 } instead of a window or reservoir"
+            )
 
 
 @serializable("buffer")

@@ -141,11 +141,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1, at_most=100)
         non_negative("width", self.width)
-        if self.memory.window is not None or self.memory.reservoir is not None:
-            raise InputError(
-                "the logistic-submax policy remembers sums, and cannot take single rows out of "
-                "them again: use memory = { discount = 0.999 } instead of a window or reservoir"
-            )
+        self.memory.check_keeps_rows("logistic-submax policy")
 
     @property
     def traits(self) -> PolicyTraits:

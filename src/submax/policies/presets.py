@@ -22,7 +22,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "climbing-epsilon-greedy-0.05": {"kind": "climbing-epsilon-greedy", "epsilon": 0.05},
     "climbing-epsilon-greedy-0.1": {"kind": "climbing-epsilon-greedy"},
     "climbing-epsilon-greedy-0.2": {"kind": "climbing-epsilon-greedy", "epsilon": 0.2},
-    "discounted-thompson": {"kind": "discounted-thompson"},
+    "discounted-thompson": {"kind": "thompson", "memory": {"discount": 0.999}},
     "double-thompson": {"kind": "double-thompson"},
     "doubly-robust-gradient": {"kind": "doubly-robust-gradient"},
     "dropout-thompson": {"kind": "dropout-thompson"},
@@ -129,7 +129,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "sample-average-sampling": {"kind": "sample-average-sampling"},
     "sample-average-ucb": {"kind": "sample-average-ucb"},
     "slate-cvae": {"kind": "slate-cvae"},
-    "sliding-window-thompson": {"kind": "sliding-window-thompson"},
+    "sliding-window-thompson": {"kind": "thompson", "memory": {"window": 1000}},
     "rcp-cvae-submax-by-slot": {"kind": "slot-by-slot", "estimator": {"kind": "cvae"}},
     "rcp-softmax-adaptive": {
         "kind": "slot-by-slot",

@@ -1,7 +1,7 @@
 """Thompson sampling with Beta posteriors, and information-directed sampling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple, Self, TypeAlias
 
@@ -10,12 +10,13 @@ import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import at_least, whole_number
+from submax.core.checks import at_least, instance_of, whole_number
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
+from submax.models.memory import Memory
 from submax.policies.arm_statistics import ArmPolicy, ArmStatistics, kept_columns
 
 NEGLIGIBLE = 1e-12
@@ -294,16 +295,36 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     decisions are made by sampling the posterior, many decisions by computing π once and drawing
     from it; both have the same distribution.
 
-    Reference: Thompson (1933); Chapelle and Li (2011).
+    Where arms change, the ``memory`` forgets successes and failures, but never the prior. With a
+    ``discount`` γ both are multiplied by γ with every row of any arm, so an arm that is not taken
+    returns to the prior; with a ``window`` the last rows of all arms together count.
+
+    Reference: Thompson (1933); Chapelle and Li (2011); Raj and Kalyani (2017) for the discount;
+    Trovò et al. (2020) for the window.
     """
 
     alpha: float = 1.0
     beta: float = 1.0
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
+        instance_of("memory", self.memory, Memory, "Memory()")
+
+    @property
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, forgets=self.memory.forgets)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        problem.scale.known_bounds("Thompson sampling")
+        return ArmStatistics.empty(problem, replicas, self.memory)
+
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        return state.remembering(feedback, self.memory, rng)
 
     def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> ChosenActions:
         rows = context.shape[1]
