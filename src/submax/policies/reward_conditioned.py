@@ -21,7 +21,6 @@ from submax.core.conditioning import (
     WeightedStrategy,
     estimated_density,
     mixture_of_one,
-    no_probabilities,
     rejection,
     unknown_values,
     unseen,
@@ -273,7 +272,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         levels = belief.levels()[:, None]
         if levels.shape != prior.shape:
             levels = np.broadcast_to(levels, prior.shape)
-        table = Table(no_probabilities(prior.shape), levels, prior, values)
+        table = Table(unknown_values((*prior.shape, 0)), levels, prior, values)
         if state.decision_counts is None:
             return table
         weights = self.checked_weights(belief).observation_weights()
