@@ -13,6 +13,7 @@ from submax.core.policy import TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
+from submax.models.regression.bayesian import known
 from submax.models.regression.context_belief import (
     BeliefSettings,
     ContextBelief,
@@ -174,13 +175,11 @@ class LinUCB(TabularPolicy[LinUCBState]):
 
     def _scores(self, belief: ContextBelief, roots: Floats, context: Floats) -> Floats:
         """The upper bounds relative to the belief's mean reward: ``[n, D] -> [n, K]``."""
-        assert belief.feature_map is not None, "nothing was learned"
-        assert belief.coefficients is not None, "nothing was learned"
-        features = belief.feature_map.raw(context)
+        features = known(belief.feature_map).raw(context)
         size, feature_count, _ = roots.shape
         products = (features @ roots.reshape(-1, feature_count).T).reshape(-1, size, feature_count)
         deviation = np.sqrt(np.einsum("nkf,nkf->nk", products, products))
-        scores: Floats = features @ belief.coefficients.T + self.alpha * deviation
+        scores: Floats = features @ known(belief.coefficients).T + self.alpha * deviation
         return scores
 
 

@@ -16,6 +16,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
 from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
+from submax.models.regression.bayesian import known
 from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.policies.arm_statistics import joined, split
 from submax.policies.reward_conditioned import (
@@ -436,10 +437,8 @@ class PosteriorSlots(Policy[SlotsState]):
 
     def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
         """Return the policies of one replica, ``[n, P, choices]`` for each slot."""
-        assert belief.slot_map is not None, "nothing was learned"
-        assert belief.pool is not None, "nothing was learned"
-        own = belief.slot_map.choice_effects(belief.pool, context)
-        pairs = belief.slot_map.pair_effects(belief.pool)
+        slot_map, pool = known(belief.slot_map), known(belief.pool)
+        own, pairs = slot_map.choice_effects(pool, context), slot_map.pair_effects(pool)
         policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in own]
         for _ in range(self.sweeps if pairs else 1):
             for slot, effect in enumerate(own):

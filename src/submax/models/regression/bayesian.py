@@ -164,6 +164,15 @@ class Sums(NamedTuple):
         return spread if spread > rounding else 0.0
 
 
+Known = TypeVar("Known")
+
+
+def known(value: Known | None) -> Known:
+    """Return a part of a belief that exists once something was learned."""
+    assert value is not None, "nothing was learned"
+    return value
+
+
 def check_can_learn(feature_map: object, sums: object) -> None:
     """Raise an ``InputError`` if a belief has a map, but not the sums to learn further."""
     if feature_map is not None and sums is None:

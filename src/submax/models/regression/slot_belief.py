@@ -17,6 +17,7 @@ from submax.models.regression.bayesian import (
     check_can_learn,
     fitted,
     in_one_thread,
+    known,
 )
 from submax.models.regression.features import standardization, standardized
 
@@ -298,43 +299,36 @@ class SlotBelief(NamedTuple):
         if belief.mapped >= settings.rows:
             belief = belief._replace(kept=kept.none())
         added = belief._added(kept, rng)
-        assert added.sums is not None, "rows were added to it"
         # Rewards that are equal except for rounding carry no information.
-        if added.sums.variance == 0:
+        if known(added.sums).variance == 0:
             return self._replace(kept=kept.sampled(settings.rows, rng))
         return added._solved(settings)
 
     def _added(self, new: JointRows, rng: np.random.Generator) -> Self:
-        assert self.slot_map is not None, "a map comes first"
-        assert self.sums is not None, "a map comes first"
-        assert self.noise is not None, "a map comes first"
-        features = self.slot_map.rows(new.context, new.action)
-        relative = new.reward - self.sums.offset
+        sums, before = known(self.sums), known(self.noise)
+        features = known(self.slot_map).rows(new.context, new.action)
+        relative = new.reward - sums.offset
         weighted = features * new.weight[:, None]
-        noise = rng.standard_normal((len(self.noise), len(new.reward))) * np.sqrt(new.weight)
-        sums = self.sums._replace(
-            gram=self.sums.gram + (weighted.T @ features).toarray()[None],
-            moment=self.sums.moment + (weighted.T @ relative)[None],
-            weight=self.sums.weight + float(new.weight.sum()),
-            reward=self.sums.reward + float(new.weight @ relative),
-            square=self.sums.square + float(new.weight @ relative**2),
+        noise = rng.standard_normal((len(before), len(new.reward))) * np.sqrt(new.weight)
+        sums = sums._replace(
+            gram=sums.gram + (weighted.T @ features).toarray()[None],
+            moment=sums.moment + (weighted.T @ relative)[None],
+            weight=sums.weight + float(new.weight.sum()),
+            reward=sums.reward + float(new.weight @ relative),
+            square=sums.square + float(new.weight @ relative**2),
         )
-        return self._replace(sums=sums, noise=self.noise + (features.T @ noise.T).T)
+        return self._replace(sums=sums, noise=before + (features.T @ noise.T).T)
 
     def _solved(self, settings: SlotSettings) -> Self:
-        assert self.slot_map is not None, "a map comes first"
-        assert self.sums is not None, "a map comes first"
-        assert self.noise is not None, "a map comes first"
-        assert self.start is not None, "a map comes first"
-        sums = self.sums
+        sums = known(self.sums)
         centre = sums.offset + sums.reward / sums.weight
         prior = self.prior or Prior.vague(GROUPS, sums.variance)
         due = sums.weight - self.fitted >= PRIOR_GROWTH * sums.weight
         steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
-        structure = PriorStructure.independent(self.slot_map.groups, 1)
+        structure = PriorStructure.independent(known(self.slot_map).groups, 1)
         posterior = fitted(sums, structure, prior, centre, steps)
-        noise = self.noise * posterior.unit / np.sqrt(posterior.prior.noise)
-        deviation = posterior.deviations(self.start[:, None], noise[:, None])[:, 0]
+        noise = known(self.noise) * posterior.unit / np.sqrt(posterior.prior.noise)
+        deviation = posterior.deviations(known(self.start)[:, None], noise[:, None])[:, 0]
         coefficients = posterior.coefficients[0]
         return self._replace(
             centre=centre,
