@@ -356,9 +356,7 @@ class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
         whole_number("hidden", self.hidden, at_least=1)
         below_one("dropout", self.dropout)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
         return ValueBelief.empty(problem, replicas, self.hidden)
@@ -520,9 +518,7 @@ class GradientFeaturePolicy(TabularPolicy[GradientBelief]):
         positive("ridge", self.ridge)
         whole_number("hidden", self.hidden, at_least=1)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientBelief:
         return GradientBelief.empty(problem, replicas, self.hidden, self.ridge)

@@ -387,9 +387,7 @@ class FittedThompson(TabularPolicy[FittedThompsonState]):
     def __post_init__(self) -> None:
         at_least("sharpness", self.sharpness, 0.1)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -445,9 +443,7 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
         at_least("beta", self.beta, 0.05)
         whole_number("draws", self.draws, at_least=2)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

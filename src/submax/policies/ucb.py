@@ -116,9 +116,7 @@ class IndexPolicy(TabularPolicy[IndexState]):
         """Return the sum of the rewards of every arm, scaled to 0 … 1 for each pull."""
         return arms.successes(f"the {type(self).__name__} policy")
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> IndexState:
         arms = ArmStatistics.empty(problem, replicas)
