@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import finite, whole_number
+from submax.core.checks import finite, instance_of, whole_number
 from submax.core.errors import InputError
 from submax.core.rewards import Binary, Scale
 from submax.core.serialization import serializable
@@ -43,14 +43,10 @@ class Problem:
 
     def __post_init__(self) -> None:
         whole_number("context_width", self.context_width, at_least=0)
-        if not isinstance(self.space, Space):
-            raise InputError(f"space must be a space such as Arms(3), not {self.space!r}")
-        if not isinstance(self.scale, Scale):
-            raise InputError(f"scale must be a scale such as Binary(), not {self.scale!r}")
-        if self.slot_scale is not None and not isinstance(self.slot_scale, Scale):
-            raise InputError(
-                f"slot_scale must be None, or a scale such as Binary(), not {self.slot_scale!r}"
-            )
+        instance_of("space", self.space, Space, "Arms(3)")
+        instance_of("scale", self.scale, Scale, "Binary()")
+        if self.slot_scale is not None:
+            instance_of("slot_scale", self.slot_scale, Scale, "Binary()")
         if self.action_features != ():
             self._check_action_features()
 
@@ -230,16 +226,12 @@ class Feedback(NamedTuple):
 
 
 class CheckedFeedback(Feedback):
-    """Feedback whose actions and rewards its maker checks, so policies need not.
-
-    A simulation checks the actions and rewards of many decisions at once, which takes much less
-    time than to check every single decision.
-    """
+    """Feedback that a simulation has checked, many decisions at once, so policies need not."""
 
     __slots__ = ()
 
     def check(self, problem: Problem) -> None:
-        """Do nothing: the maker checks these rows."""
+        """Do nothing."""
 
 
 class ChosenActions(NamedTuple):

@@ -113,8 +113,7 @@ class Registry(Generic[Kind]):
     def names(self) -> list[str]:
         """The names of all built-in classes, and of those that installed packages add."""
         _warn_of_hidden_plugins(self)
-        plugins = _plugins(self.package)
-        return [*self.homes, *(name for name in plugins if name not in self.homes)]
+        return list(dict.fromkeys([*self.homes, *_plugins(self.package)]))
 
     def classes(self) -> Iterator[type[Kind]]:
         """All built-in classes, and those of installed packages that can be imported."""

@@ -98,9 +98,8 @@ Arrays = dict[str, NDArray[Any]]
 def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False) -> bytes:
     """Serialize a tree of named tuples, dataclasses, arrays and plain values, with ``facts``.
 
-    Unless ``for_learning`` is true, data that only further learning needs are left out: every
-    record that has a method ``for_deciding`` is replaced by the result of this method. The same
-    state always gives the same bytes.
+    Unless it is ``for_learning``, every record that has a method ``for_deciding`` is replaced by
+    the result of this method. The same state always gives the same bytes.
     """
     from safetensors.numpy import save
 

@@ -117,8 +117,22 @@ def reward_features(
     return np.concatenate([context, level, *products], axis=-1)
 
 
+LARGEST_SEED = 2**31 - 1
+"""Libraries of classifiers and regressors accept seeds below this number."""
 Models = tuple[Any, ...]
 """A fitted model for each replica, None if it has none: of a classifier or of regressors."""
+
+
+class ComparedByKey:
+    """Equality and hash by ``_key``, for hyper-parameters that cannot be compared themselves."""
+
+    _key: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._key == getattr(other, "_key", None)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 @serializable("model-cache")
@@ -141,10 +155,10 @@ class ModelCache:
         cache._models = models
         return cache
 
-    def get(self, fit: Callable[[], Models]) -> Models:
-        """Return the models; call ``fit`` for them if the cache is empty."""
+    def get(self, replicas: int, fit: Callable[[int], Any]) -> Models:
+        """Return the models; ``fit`` makes that of each replica if the cache is empty."""
         if self._models is None:
-            self._models = fit()
+            self._models = tuple(map(fit, range(replicas)))
         return self._models
 
 

@@ -89,16 +89,13 @@ class Buffer(NamedTuple):
     @classmethod
     def empty(cls, problem: Problem, replicas: int) -> Self:
         """Return a buffer without rows."""
-        shape = (replicas, 0)
-        return cls(
-            np.zeros((*shape, problem.context_width), dtype=np.float32),
-            np.zeros((*shape, problem.space.slots), dtype=_action_dtype(problem)),
-            np.zeros(shape),
-            np.zeros(shape),
-            np.zeros(shape),
-            np.zeros(shape, dtype=np.float32),
-            np.zeros(replicas, dtype=np.int64),
-        )
+        nothing = np.zeros((replicas, 0))
+        context = np.zeros((replicas, 0, problem.context_width), dtype=np.float32)
+        kind = np.float64 if problem.space.reals else np.int32
+        action = np.zeros((replicas, 0, problem.space.slots), dtype=kind)
+        filled = np.zeros(replicas, dtype=np.int64)
+        priority = nothing.astype(np.float32)
+        return cls(context, action, nothing, nothing, nothing, priority, filled)
 
     def add(self, feedback: Feedback, memory: Memory, rng: np.random.Generator) -> Self:
         """Return the old rows that the memory keeps, followed by new rows of positive weight."""
@@ -156,14 +153,9 @@ class Buffer(NamedTuple):
         filled = self.filled + there.sum(axis=1)
         nothing = np.zeros(there.shape)
         log_prob = nothing + np.nan if feedback.log_prob is None else feedback.log_prob
-        new = (
-            feedback.context,
-            feedback.action,
-            feedback.reward,
-            log_prob,
-            weight,
-            nothing if priority is None else priority,
-        )
+        if priority is None:
+            priority = nothing.astype(np.float32)
+        new = (feedback.context, feedback.action, feedback.reward, log_prob, weight, priority)
         capacity = int(filled.max(initial=0))
         precision = np.result_type(self.context, feedback.context)
         before = self._replace(context=self.context.astype(precision, copy=False))
@@ -171,8 +163,7 @@ class Buffer(NamedTuple):
             _appended(old, values[replica, row], (replica, place), capacity)
             for old, values in zip(list[Any](before[:-1]), new, strict=True)
         ]
-        context, action, reward, log_prob, weight, priority = joined
-        return type(self)(context, action, reward, log_prob, weight, priority, filled)
+        return type(self)._make([*joined, filled])
 
     def _selected(self, keep: Booleans) -> Self:
         """Return the rows marked in ``keep [R, capacity]``, in their order."""
@@ -186,12 +177,7 @@ class Buffer(NamedTuple):
         chosen: list[Any] = [column[replica, order] for column in self[:-1]]
         for column in chosen:
             column[beyond] = 0
-        context, action, reward, log_prob, weight, priority = chosen
-        return type(self)(context, action, reward, log_prob, weight, priority, filled)
-
-
-def _action_dtype(problem: Problem) -> type[np.int32] | type[np.float64]:
-    return np.float64 if problem.space.reals else np.int32
+        return type(self)._make([*chosen, filled])
 
 
 def _priorities(there: Booleans, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -348,10 +334,10 @@ FLOAT32_ROWS = 2**16
 
 
 class Minibatches(NamedTuple):
-    """The rows of all replicas as one table, ``[R · capacity, D + S + E + 1]``.
+    """The ``filled [R]`` rows of all replicas as one table, ``[R · capacity, D + S + E + 1]``.
 
     The columns are context, action, encoded reward and weight, all float32, so a minibatch
-    takes one look-up and one transfer to the device. Each replica has ``filled [R]`` rows.
+    takes one look-up and one transfer to the device.
     """
 
     table: NDArray[np.float32]
@@ -383,9 +369,8 @@ class Minibatches(NamedTuple):
         The result is ``[steps, R, batch, D + S + E + 1]`` for any size of the buffer. Held-out rows
         are not drawn.
         """
-        rows: NDArray[np.float32] = self.table.take(
-            self.places(steps, batch, rng, held_out), axis=0
-        )
+        places = self.places(steps, batch, rng, held_out)
+        rows: NDArray[np.float32] = self.table.take(places, axis=0)
         return rows
 
     def places(

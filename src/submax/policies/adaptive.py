@@ -219,11 +219,10 @@ class PredictiveMixtureState(NamedTuple):
     """The states of the policies, and how well each predicted.
 
     ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
-    (r − v)² for others. ``rows [R]`` is the number of rows. ``weight [R]`` is the sum of their
-    weights and ``reward [R]`` that of their weighted rewards. All these sums but the number of rows
-    fade as rows are added. ``shares [R, m]`` are the policies' weights.
-    ``pending`` are rows that no policy has learned from or predicted yet, and ``backlogs`` those
-    that each policy has predicted, but not learned from; None if there are none.
+    (r − v)² for others; ``weight [R]`` and ``reward [R]`` are the sums of weights and of weighted
+    rewards. These sums fade as rows are added. ``rows [R]`` is the number of rows, and ``shares
+    [R, m]`` are the policies' weights. ``pending`` are rows that no policy has learned from or
+    predicted yet, and ``backlogs`` those that each policy has predicted, but not learned from.
     """
 
     problem: Problem
@@ -266,12 +265,9 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     @property
     def traits(self) -> PolicyTraits:
-        traits = [policy.traits for policy in self.policies]
+        names = ("uses_context", "needs_propensities", "trains_models", "forgets")
         return PolicyTraits(
-            uses_context=any(one.uses_context for one in traits),
-            needs_propensities=any(one.needs_propensities for one in traits),
-            trains_models=any(one.trains_models for one in traits),
-            forgets=any(one.forgets for one in traits),
+            **{name: any(getattr(one.traits, name) for one in self.policies) for name in names}
         )
 
     def init(
@@ -329,19 +325,17 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         if now is None:
             return state
         loss, members, earlier = state.loss, state.members, np.zeros(now.weight.shape)
-        parts = _parts(now.weight, state.rows)
-        for weight in parts[:-1]:
+        for weight in _parts(now.weight, state.rows):
+            if earlier.any():
+                # Only to predict this part. What is kept has learned from all rows at once, which
+                # some policies do better.
+                members = tuple(
+                    policy.update(member, now._replace(weight=earlier), rng)
+                    for policy, member in zip(self.policies, state.members, strict=True)
+                )
             before = state.rows + np.count_nonzero(earlier, axis=1)
             loss = self._losses(state, members, now._replace(weight=weight), before, loss)
             earlier = earlier + weight
-            # Only to predict the next part. What is kept has learned from all rows at once, which
-            # some policies do better.
-            members = tuple(
-                policy.update(member, now._replace(weight=earlier), rng)
-                for policy, member in zip(self.policies, state.members, strict=True)
-            )
-        before = state.rows + np.count_nonzero(earlier, axis=1)
-        loss = self._losses(state, members, now._replace(weight=parts[-1]), before, loss)
         return self._learned(state, now, loss, rng)
 
     def _losses(

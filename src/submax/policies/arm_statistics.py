@@ -93,10 +93,7 @@ class ArmStatistics(NamedTuple):
         return np.where(self.pulls > 0, self.means(), np.nan)
 
     def successes(self, caller: str) -> Floats:
-        """Number of successes, ``[R, A]``: each reward, scaled to 0 … 1, is a part of one.
-
-        ``caller`` is named in the error if the bounds of rewards are not known.
-        """
+        """Number of successes, ``[R, A]``: each reward, scaled to 0 … 1, is a part of one."""
         lowest, highest = self.problem.scale.known_bounds(caller)
         return (self.rewards - lowest * self.pulls) / (highest - lowest)
 

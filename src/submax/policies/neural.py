@@ -20,10 +20,11 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
+from submax.models.memory import Buffer, ContextScaling, Minibatches
 from submax.models.networks.choices import first_choices, parameters_where
 from submax.models.networks.values import Hidden, Numbers, ValueNetwork
 from submax.models.training import Training
+from submax.policies.arm_statistics import EVERYTHING, joined, split
 
 REACH = 7.5
 """Number of standard deviations beyond which a normal variable is neglected: Φ(−7.5) ≈ 3e-14."""
@@ -164,8 +165,6 @@ def _rule(panels: int) -> tuple[Floats, Floats]:
     return ((starts + (node + 1) / 2) / panels).ravel(), np.tile(weight, panels) / (2 * panels)
 
 
-UNLIMITED_MEMORY = Memory()
-"""All feedback is kept, with full weight."""
 ACTIVATIONS_AT_ONCE = 2**22
 """About how many activations are held in memory, 16 MB of float32; more contexts are processed in
 parts."""
@@ -188,7 +187,7 @@ class ValueBelief(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
-        """The belief before any feedback, for policies that evaluate every joint action."""
+        """The belief before any feedback, for policies that list the joint actions."""
         problem.space.check_listable("this policy")
         numbers = replicas * problem.space.size * hidden
         if numbers > MOST_ACTIVATIONS:
@@ -226,7 +225,7 @@ class ValueBelief(NamedTuple):
         has_rows = np.any(feedback.weight > 0, axis=1)
         if not has_rows.any():
             return self
-        buffer = self.buffer.add(feedback, UNLIMITED_MEMORY, rng)
+        buffer = self.buffer.add(feedback, EVERYTHING, rng)
         design = ValueDesign(
             self.problem.space.choices,
             self.problem.context_width,
@@ -266,14 +265,11 @@ class ValueBelief(NamedTuple):
         """
         self.problem.check_context(context)
         choices, network, inputs = self.choices(), self.network, self.inputs(context)
-
-        def logits_of(part: slice) -> Floats:
-            of_part = (
-                None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
-            )
-            return network.logits(network.hidden(inputs[:, part], choices, of_part))
-
-        return np.concatenate([logits_of(part) for part in self.parts(context.shape[1])], axis=1)
+        found = []
+        for part in self.parts(context.shape[1]):
+            chosen = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
+            found.append(network.logits(network.hidden(inputs[:, part], choices, chosen)))
+        return np.concatenate(found, axis=1)
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
@@ -291,11 +287,9 @@ class ValueBelief(NamedTuple):
         choices = (action + first_choices(self.problem.space.choices))[:, :, None]
         network = self.network
         step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
-        parts = [slice(begin, begin + step) for begin in range(0, there.shape[1] or 1, step)]
-        logits = [
-            network.logits(network.hidden(inputs[:, part], choices[:, part])) for part in parts
-        ]
-        values: Floats = scipy.special.expit(np.concatenate(logits, axis=1)[..., 0])
+        pairs = zip(split(inputs, step), split(choices, step), strict=True)
+        logits = joined([network.logits(network.hidden(*pair)) for pair in pairs])
+        values: Floats = scipy.special.expit(logits[..., 0])
         return values
 
     def inputs(self, context: Numbers) -> Numbers:
@@ -505,9 +499,8 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
 class GradientFeaturePolicy(TabularPolicy[GradientBelief]):
     """A policy that decides by the mean and the deviation that a `GradientBelief` gives.
 
-    ``hidden`` is the number of units in each of the value network's two layers, ``training`` says
-    how the network is trained at each update, and ``ridge`` is the prior precision of the gradient
-    features.
+    ``hidden`` is the number of units in each of the value network's two layers, and ``ridge`` the
+    prior precision of the gradient features.
     """
 
     ridge: float = 1.0

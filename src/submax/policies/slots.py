@@ -32,6 +32,15 @@ ROWS_PER_PART = 2560
 """Rows of all replicas that are decided at a time, to bound memory."""
 
 
+def check_choices(who: str, space: Space) -> None:
+    """Raise an ``InputError`` if an action has real-valued parts."""
+    if space.reals:
+        raise InputError(
+            f"{who} is made for slots of choices, and {space} has real-valued parts: take "
+            "reward-conditioned with the CVAE, such as rcp-cvae-submax"
+        )
+
+
 @dataclass(frozen=True)
 class SlotBySlot(ConditionedPolicy):
     """Choose in every slot on its own: π(a | c) = Π_s π_s(a_s | c).
@@ -59,11 +68,7 @@ class SlotBySlot(ConditionedPolicy):
 
     def check_space(self, space: Space) -> None:
         """Refuse real-valued parts, and strategies that need values of joint actions."""
-        if space.reals:
-            raise InputError(
-                f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
-                "reward-conditioned with the CVAE, such as rcp-cvae-submax"
-            )
+        check_choices("the slot-by-slot policy", space)
         if self.strategy.traits.needs_values and space.slots > 1:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs the values of policies for "
@@ -77,8 +82,8 @@ class SlotBySlot(ConditionedPolicy):
         self.check_rows(state, context)
         if self._alike(state):
             return self._drawn(state, context[:, :1], context.shape[1], rng)
-        parts = split(context, max(1, ROWS_PER_PART // len(context)))
-        drawn = [self._drawn(state, part, part.shape[1], rng) for part in parts]
+        rows = max(1, ROWS_PER_PART // len(context))
+        drawn = [self._drawn(state, part, part.shape[1], rng) for part in split(context, rows)]
         return ChosenActions(*map(joined, zip(*drawn, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
@@ -176,11 +181,7 @@ class PerSlot(Policy[PerSlotState]):
         return self.policy.traits
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PerSlotState:
-        if problem.space.reals:
-            raise InputError(
-                f"the per-slot policy is made for slots of choices, and {problem.space} has "
-                "real-valued parts: take rcp-cvae-submax"
-            )
+        check_choices("the per-slot policy", problem.space)
         problems = [_problem_of(problem, slot) for slot in range(problem.space.slots)]
         return PerSlotState(
             problem, tuple(self.policy.init(one, replicas, rng) for one in problems)
@@ -201,14 +202,12 @@ class PerSlot(Policy[PerSlotState]):
     def log_prob(self, state: PerSlotState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)
         state.problem.check_action(action)
-        found: Floats = np.sum(
-            [
-                self.policy.log_prob(inner, context, action[..., slot : slot + 1])
-                for slot, inner in enumerate(state.slots)
-            ],
-            axis=0,
-        )
-        return found
+        found = [
+            self.policy.log_prob(inner, context, action[..., slot : slot + 1])
+            for slot, inner in enumerate(state.slots)
+        ]
+        total: Floats = np.sum(found, axis=0)
+        return total
 
     def probabilities(self, state: PerSlotState, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -334,11 +333,7 @@ class PosteriorSlots(Policy[SlotsState]):
         non_negative("width", self.width)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> SlotsState:
-        if problem.space.reals:
-            raise InputError(
-                f"the posterior-slots policy is made for choices, and {problem.space} has "
-                "real-valued parts: take rcp-cvae-submax"
-            )
+        check_choices("the posterior-slots policy", problem.space)
         plain = 1 + problem.context_width
         needed = plain * (1 + sum(problem.space.choices))
         if needed > MOST_EFFECTS:
@@ -394,24 +389,12 @@ class PosteriorSlots(Policy[SlotsState]):
 
     def update(self, state: SlotsState, feedback: Feedback, rng: np.random.Generator) -> SlotsState:
         feedback.check(state.problem)
-        settings = SlotSettings(
-            state.problem.space.choices,
-            self.effects,
-            self.rows,
-            self.draws,
-            self.width,
-            self.pairs,
-        )
-        beliefs = []
-        streams = rng.spawn(len(state.beliefs))
+        sizes = state.problem.space.choices
+        settings = SlotSettings(sizes, self.effects, self.rows, self.draws, self.width, self.pairs)
+        # Each replica has a stream of its own, so none depends on the rows of another.
+        beliefs, streams = [], rng.spawn(len(state.beliefs))
         for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
-            there = feedback.weight[replica] > 0
-            rows = JointRows(
-                feedback.context[replica, there].astype(np.float64),
-                feedback.action[replica, there],
-                feedback.reward[replica, there].astype(np.float64),
-                feedback.weight[replica, there].astype(np.float64),
-            )
+            rows = JointRows.of(feedback, replica)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         return state._replace(beliefs=tuple(beliefs))
 

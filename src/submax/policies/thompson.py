@@ -37,10 +37,9 @@ LogMeans: TypeAlias = tuple[Floats, Floats]
 
 
 class Groups(NamedTuple):
-    """Groups of equal variables, ordered by ``replica``; each of ``members`` has Beta(a, b).
+    """Groups of ``members`` equal variables Beta(a, b), ordered by ``replica``.
 
-    ``first [R]`` is the index of the first group of each replica; the other arrays have one entry
-    per group.
+    ``first [R]`` is the index of each replica's first group.
     """
 
     replica: Integers
@@ -144,7 +143,6 @@ def _spread(groups: Groups) -> Floats:
 
 
 def _narrowest(groups: Groups) -> Floats:
-    """The smallest spread in each replica."""
     narrowest: Floats = np.minimum.reduceat(_spread(groups), groups.first)
     return narrowest
 
@@ -280,6 +278,16 @@ def _rule(panels: int) -> QuadratureRule:
     )
 
 
+SMALLEST_PARAMETER = 0.05
+"""The smallest Beta parameter for which the quadrature of `largest_beta` is accurate. With smaller
+ones draws round to exactly 0 or 1, so arms tie."""
+
+
+def _check_prior(alpha: float, beta: float) -> None:
+    at_least("alpha", alpha, SMALLEST_PARAMETER)
+    at_least("beta", beta, SMALLEST_PARAMETER)
+
+
 QUADRATURE_FROM = 64
 """From this number of decisions on, computing the probabilities once by quadrature and drawing
 from them costs less than sampling the posterior for each decision."""
@@ -308,9 +316,7 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
-        at_least("alpha", self.alpha, 0.05)
-        at_least("beta", self.beta, 0.05)
+        _check_prior(self.alpha, self.beta)
         instance_of("memory", self.memory, Memory, "Memory()")
 
     @property
@@ -348,11 +354,6 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")
         return self.alpha + successes, self.beta + state.pulls - successes
-
-
-SMALLEST_PARAMETER = 0.05
-"""The smallest Beta parameter for which the quadrature of `largest_beta` is accurate; a smaller
-parameter of a sharpened posterior is raised to this."""
 
 
 @serializable("fitted-thompson-state")
@@ -438,9 +439,7 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
     draws: int = 200
 
     def __post_init__(self) -> None:
-        # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
-        at_least("alpha", self.alpha, 0.05)
-        at_least("beta", self.beta, 0.05)
+        _check_prior(self.alpha, self.beta)
         whole_number("draws", self.draws, at_least=2)
 
     traits = PolicyTraits(uses_context=False)

@@ -76,12 +76,9 @@ class IndexState(NamedTuple):
 class ArmCounts(NamedTuple):
     """What an index is computed from; each array is ``[R, A]``, or ``[R, 1]`` for one arm each.
 
-    - ``successes``: the sum of the rewards, scaled so that the lowest is 0 and the highest is 1.
-    - ``received``: the pulls with an observed reward.
-    - ``pulls``: the pulls that count, with the pending ones if they count.
-    - ``total``: the pulls of all arms that count, ``[R, 1]``.
-    - ``best``: the highest mean of all arms, ``[R, 1]``.
-    - ``arms``: the number of arms.
+    ``successes`` are the sums of rewards scaled to 0 … 1, ``received`` the pulls with an observed
+    reward, and ``pulls`` those that count, perhaps with pending ones. ``total [R, 1]`` are the
+    pulls of all arms that count, ``best [R, 1]`` is their highest mean, and ``arms`` their number.
     """
 
     successes: Floats
@@ -167,13 +164,10 @@ class IndexPolicy(TabularPolicy[IndexState]):
         return IndexState(state.problem, arms, pending, order)
 
     def _counts(self, arms: ArmStatistics, pending: Floats, decisions: int) -> ArmCounts:
-        received = arms.pulls
-        successes = self.successes(arms)
-        pulls = received + pending
+        successes, pulls = self.successes(arms), arms.pulls + pending
         total = pulls.sum(axis=-1, keepdims=True) + decisions - 1
-        means = successes / np.where(received > 0, received, 1.0)
-        best = means.max(axis=-1, keepdims=True)
-        return ArmCounts(successes, received, pulls, total, best, received.shape[-1])
+        counts = ArmCounts(successes, arms.pulls, pulls, total, total, pulls.shape[-1])
+        return counts._replace(best=counts.means.max(axis=-1, keepdims=True))
 
     def _spread(self, state: IndexState, decisions: int) -> Integers:
         """Return the arms of a batch if pending pulls count: ``[R, decisions]``.

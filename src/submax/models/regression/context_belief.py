@@ -1,7 +1,7 @@
 """The belief about actions in a context: regressions on features, and the rows they learn."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -72,11 +72,11 @@ class RegressionRows(NamedTuple):
 
     def joined(self, other: Self) -> Self:
         """Return these rows followed by the other ones."""
-        return self._from(np.concatenate(pair) for pair in zip(self, other, strict=True))
+        return type(self)._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def taken(self, which: Integers | Booleans | slice) -> Self:
         """Return a selection of the rows."""
-        return self._from(column[which] for column in self)
+        return type(self)._make(column[which] for column in self)
 
     def faded(self, factor: float) -> Self:
         """Return the rows with all weights multiplied by a factor."""
@@ -91,10 +91,6 @@ class RegressionRows(NamedTuple):
         """Yield the rows in pieces of bounded size."""
         for begin in range(0, len(self.reward), PIECE):
             yield self.taken(slice(begin, begin + PIECE))
-
-    @classmethod
-    def _from(cls, columns: Iterable[Any]) -> Self:
-        return cls(*columns)
 
 
 @serializable("sampled-rows")

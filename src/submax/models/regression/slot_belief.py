@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
+from submax.core.problem import Feedback
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
@@ -199,12 +200,17 @@ class JointRows(NamedTuple):
     reward: Floats
     weight: Floats
 
+    @classmethod
+    def of(cls, feedback: Feedback, replica: int) -> Self:
+        """Return the rows of one replica's feedback with positive weight."""
+        there = feedback.weight[replica] > 0
+        numbers = (feedback.context, feedback.reward, feedback.weight)
+        context, reward, weight = (part[replica, there].astype(np.float64) for part in numbers)
+        return cls(context, feedback.action[replica, there], reward, weight)
+
     def joined(self, other: Self) -> Self:
         """Return these rows followed by the other ones."""
-        context, action, reward, weight = (
-            np.concatenate(pair) for pair in zip(self, other, strict=True)
-        )
-        return type(self)(context, action, reward, weight)
+        return type(self)._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def sampled(self, most: int, rng: np.random.Generator) -> Self:
         """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
@@ -217,7 +223,7 @@ class JointRows(NamedTuple):
 
     def none(self) -> Self:
         """Return zero rows of the same widths."""
-        return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
+        return type(self)._make(column[:0] for column in self)
 
 
 @serializable("slot-belief")
