@@ -1,7 +1,7 @@
 """The default policy, which has no hyper-parameter that has to be set."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,16 +25,21 @@ from submax.core.spaces import Choices
 from submax.estimators.counting import Counting
 from submax.estimators.regression import BayesianFeatures, FeatureParams
 from submax.models.memory import Memory
-from submax.models.regression.context_belief import RegressionRows, restricted_beliefs
-from submax.models.regression.logistic import LogisticRegressions
+from submax.models.regression.context_belief import (
+    ContextBelief,
+    RegressionRows,
+    restricted_beliefs,
+)
+from submax.models.regression.logistic import DRAWS, LogisticRegressions
+from submax.policies.arm_statistics import in_parts
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import PerSlot, PosteriorSlots
 from submax.strategies.iterated import mean_submax_of
 from submax.strategies.tracking import Tracking
 from submax.strategies.weighted import SubMax
 
-MOST_CONTRASTS = 2**21
-"""About this many contrasts of actions are held in memory at a time: 16 MB."""
+MOST_NUMBERS = 2**21
+"""About this many numbers of draws and actions are held in memory at a time: 16 MB."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +75,16 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
             context = context[:, :1]
         if context.shape[:2] == (1, 1):
             return self._alone(state, context)[None, None]
-        replicas, rows, _ = context.shape
+
+        def decide(belief: ContextBelief, part: Floats) -> Floats:
+            return mean_submax_of(belief.drawn_contrasts(part), self.depth)
+
         size = state.problem.space.size
-        step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
-        found = np.full((replicas, rows, size), 1 / size)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.feature_map is None:
-                continue
-            for begin in range(0, rows, step):
-                part = slice(begin, begin + step)
-                contrasts = belief.drawn_contrasts(context[replica, part])
-                found[replica, part] = mean_submax_of(contrasts, self.depth)
-        return found
+        deciders = [
+            None if belief.feature_map is None else partial(decide, belief)
+            for belief in state.beliefs
+        ]
+        return in_parts(deciders, context, size, MOST_NUMBERS // (self.estimator.draws * size))
 
     def expected_rewards(self, state: FeatureParams, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -101,8 +104,6 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
         return mean_submax_of(belief.drawn_contrasts_alone(context[0, 0]), self.depth)
 
 
-MOST_SCORES = 2**21
-"""About this many scores of actions are held in memory at a time: 16 MB."""
 WIDEST = 0.5
 """The largest share of the posterior's deviation that draws have."""
 
@@ -157,21 +158,19 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
 
     def probabilities(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         state.problem.check_context(context)
-        replicas, rows, _ = context.shape
-        size = state.problem.space.size
-        found = np.full((replicas, rows, size), 1 / size)
         share = min(self.width / (1 + state.problem.context_width), WIDEST)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.draws is None:
-                continue
-            step = max(1, MOST_SCORES // (len(belief.draws) * size))
-            for begin in range(0, rows, step):
-                part = slice(begin, begin + step)
-                score, deviation = belief.scores(context[replica, part])
-                value = scipy.special.expit(score[:, None] + share * deviation)
-                value -= value.mean(axis=-1, keepdims=True)
-                found[replica, part] = mean_submax_of(value, self.depth)
-        return found
+
+        def decide(belief: LogisticRegressions, part: Floats) -> Floats:
+            score, deviation = belief.scores(part)
+            value = scipy.special.expit(score[:, None] + share * deviation)
+            value -= value.mean(axis=-1, keepdims=True)
+            return mean_submax_of(value, self.depth)
+
+        size = state.problem.space.size
+        deciders = [
+            None if belief.draws is None else partial(decide, belief) for belief in state.beliefs
+        ]
+        return in_parts(deciders, context, size, MOST_NUMBERS // (DRAWS * size))
 
     def expected_rewards(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         state.problem.check_context(context)
