@@ -388,9 +388,9 @@ class Belief(ConditionalDistribution):
         """
         joint = self.prob_of_all() * self.level_prior()[..., None]
         total, earned = joint.sum(axis=2), np.einsum("rnla,rl->rna", joint, self.levels())
-        found: Floats = np.full(total.shape, np.nan)
-        np.divide(earned, total, out=found, where=total > 0)
-        return found
+        result: Floats = np.full(total.shape, np.nan)
+        np.divide(earned, total, out=result, where=total > 0)
+        return result
 
     def values(self) -> Floats | None:
         """Return the importance-sampled reward of each conditioned policy, ``[R, L]``.

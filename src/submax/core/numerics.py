@@ -104,8 +104,8 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
     replicas, rows, size = probabilities.shape
     first = np.arange(0, probabilities.size, size, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(probabilities.ravel().take(first + index))
-    return found
+        result: Floats = np.log(probabilities.ravel().take(first + index))
+    return result
 
 
 def _check_sums(total: Floats) -> None:

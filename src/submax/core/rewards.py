@@ -267,8 +267,8 @@ def quantiles(reward: Floats, weight: Floats, shares: Floats) -> Floats:
     # keeps rounding of the sums from skipping a reward.
     wanted = np.maximum(shares * total * (1 - 1e-12), np.finfo(np.float64).tiny)
     index = np.stack([(cumulated < one[:, None]).sum(axis=1) for one in wanted.T], axis=1)
-    found = np.take_along_axis(reward, np.minimum(index, reward.shape[1] - 1), axis=1)
-    return np.where(total > 0, found, 0.0)
+    result = np.take_along_axis(reward, np.minimum(index, reward.shape[1] - 1), axis=1)
+    return np.where(total > 0, result, 0.0)
 
 
 def _around_mode(reward: Floats, weight: Floats, value: Floats, shares: Floats) -> Floats:

@@ -56,13 +56,13 @@ def tag_of(value: Any) -> str:
 def class_of(tag: str, own: dict[str, Any]) -> Any:
     """Return the class with this tag; ``own`` has the classes of a user-defined policy by name."""
     if tag.startswith(OWN):
-        found = own.get(tag.removeprefix(OWN))
-        if found is None:
+        kind = own.get(tag.removeprefix(OWN))
+        if kind is None:
             raise InputError(
                 f"the state holds a record {tag.removeprefix(OWN)!r}, which is not in the file of "
                 "its policy: use the file of the policy that wrote the state"
             )
-        return found
+        return kind
     if tag not in _CLASSES:
         raise InputError(
             f"the state holds a record {tag!r}, which this version of submax does not know: read "
@@ -226,17 +226,17 @@ class _Reader:
 
     def _class(self, name: str) -> Any:
         """Return the class with this tag, which must be a named tuple or a dataclass."""
-        found = class_of(name, self.own)
-        if not (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
+        kind = class_of(name, self.own)
+        if not (hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)):
             raise InputError(f"{name!r} is not a named tuple or a dataclass")
-        return found
+        return kind
 
 
 def _classes_in(modules: Sequence[str]) -> dict[str, type]:
     """Return the classes that the modules name, by their qualified names."""
     return {
-        found.__qualname__: found
+        kind.__qualname__: kind
         for module in modules
-        for found in vars(sys.modules[module]).values()
-        if isinstance(found, type)
+        for kind in vars(sys.modules[module]).values()
+        if isinstance(kind, type)
     }

@@ -44,12 +44,12 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
             f"allowed: check the name, or install {name.partition('.')[0]}",
             parameter=role,
         ) from error
-    found = getattr(module, class_name, None)
-    if inspect.isclass(found) and hasattr(found, "fit"):
-        return found
+    result = getattr(module, class_name, None)
+    if inspect.isclass(result) and hasattr(result, "fit"):
+        return result
     what = (
         "there is no such name in its module"
-        if found is None
+        if result is None
         else "it is not a class with a method fit"
     )
     raise InputError(
@@ -179,8 +179,8 @@ class FittedClassifier(NamedTuple):
         the counts themselves are returned for it, and a fallback is reported.
         """
         levels, size = counts.shape
-        found = self.probabilities(features, size).reshape(-1, levels, size)
-        known: Booleans = np.isfinite(found.sum(axis=-1))
+        result = self.probabilities(features, size).reshape(-1, levels, size)
+        known: Booleans = np.isfinite(result.sum(axis=-1))
         if not known.all():
             decisions = len(known) - int(np.count_nonzero(known.all(axis=1)))
             message = (
@@ -189,7 +189,7 @@ class FittedClassifier(NamedTuple):
             )
             fall_back(Unpredicted, message, decisions)
         total = counts.sum(axis=-1, keepdims=True)
-        expected: Floats = np.where(known[..., None], total * found, counts)
+        expected: Floats = np.where(known[..., None], total * result, counts)
         return expected
 
     def probabilities(self, features: Floats, size: int) -> Floats:
@@ -198,14 +198,14 @@ class FittedClassifier(NamedTuple):
         An action that did not occur in the rows has probability 0. A row is NaN if the model's
         outputs for it are negative, not finite, or all 0.
         """
-        found = np.zeros((len(features), size))
+        result = np.zeros((len(features), size))
         if len(features):
             given = self._predicted(features)
             total = given.sum(axis=1, keepdims=True)
             fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
             # Some libraries compute in float32, so their sums differ from 1 by rounding.
-            found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
-        return found
+            result[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
+        return result
 
     def _predicted(self, features: Floats) -> Floats:
         try:

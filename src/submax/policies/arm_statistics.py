@@ -127,13 +127,13 @@ def in_parts(
     Each replica has a decider, ``[m, D] -> [m, size]``, which gets at most so many rows at a time;
     None, before anything was learned, is uniform.
     """
-    found = np.full((*context.shape[:2], size), 1 / size)
+    result = np.full((*context.shape[:2], size), 1 / size)
     for replica, decide in enumerate(deciders):
         if decide is not None:
             for begin in range(0, context.shape[1], max(1, rows)):
                 part = slice(begin, begin + max(1, rows))
-                found[replica, part] = decide(context[replica, part])
-    return found
+                result[replica, part] = decide(context[replica, part])
+    return result
 
 
 def split(values: Any, rows: int) -> list[Any]:

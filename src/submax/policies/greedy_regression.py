@@ -201,11 +201,11 @@ class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
     def probabilities(self, state: RegressionState, context: Floats) -> Floats:
         state.problem.check_context(context)
         size = state.problem.space.size
-        found = np.full((*context.shape[:2], size), 1 / size)
+        result = np.full((*context.shape[:2], size), 1 / size)
         for replica, model in enumerate(self._models(state)):
             if model is not None:
-                found[replica] = sharpened(model.predict(context[replica]), 0.0)
-        return found
+                result[replica] = sharpened(model.predict(context[replica]), 0.0)
+        return result
 
     def _models(self, state: RegressionState) -> Models:
         return state.models.get(len(state.seed), lambda replica: self._fitted(state, replica))

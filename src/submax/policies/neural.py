@@ -265,11 +265,11 @@ class ValueBelief(NamedTuple):
         """
         self.problem.check_context(context)
         choices, network, inputs = self.choices(), self.network, self.inputs(context)
-        found = []
+        result = []
         for part in self.parts(context.shape[1]):
             chosen = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
-            found.append(network.logits(network.hidden(inputs[:, part], choices, chosen)))
-        return np.concatenate(found, axis=1)
+            result.append(network.logits(network.hidden(inputs[:, part], choices, chosen)))
+        return np.concatenate(result, axis=1)
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""

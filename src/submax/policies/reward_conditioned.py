@@ -425,10 +425,10 @@ class RewardConditioned(ConditionedPolicy):
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
         rows = self._rows_per_part(state, context)
         pairs = zip(split(context, rows), split(index, rows), strict=True)
-        found: Floats = joined(
+        result: Floats = joined(
             [log_prob_of(self.probabilities(state, part), indices) for part, indices in pairs]
         )
-        return found
+        return result
 
     def density(
         self, state: RewardConditionedState, context: Floats, action: Actions
@@ -440,10 +440,10 @@ class RewardConditioned(ConditionedPolicy):
         """
         if state.problem.context_width == 0:
             # Without context all rows have the same normalizing constant.
-            found = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
-            log_prob = found.log_prob[:, 0]
-            error = np.broadcast_to(found.error, log_prob.shape)
-            return EstimatedDensity(log_prob, error, np.broadcast_to(found.known, log_prob.shape))
+            result = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
+            log_prob = result.log_prob[:, 0]
+            error = np.broadcast_to(result.error, log_prob.shape)
+            return EstimatedDensity(log_prob, error, np.broadcast_to(result.known, log_prob.shape))
         rows = max(1, ESTIMATED_ROWS // len(context))
         pairs = zip(split(context, rows), split(action[:, :, None], rows), strict=True)
         parts = [self._estimated(state, *pair) for pair in pairs]

@@ -93,10 +93,10 @@ class SlotBySlot(ConditionedPolicy):
             return _log_prob_of(self.choices(state, context[:, :1]), action)
         rows = max(1, ROWS_PER_PART // len(context))
         pairs = zip(split(context, rows), split(action, rows), strict=True)
-        found: Floats = joined(
+        result: Floats = joined(
             [_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs]
         )
-        return found
+        return result
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         space = state.problem.space
@@ -143,8 +143,8 @@ class SlotBySlot(ConditionedPolicy):
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
     """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
-    found = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
-    total: Floats = np.add.reduce(found)
+    result = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
+    total: Floats = np.add.reduce(result)
     return total
 
 
@@ -202,11 +202,11 @@ class PerSlot(Policy[PerSlotState]):
     def log_prob(self, state: PerSlotState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)
         state.problem.check_action(action)
-        found = [
+        result = [
             self.policy.log_prob(inner, context, action[..., slot : slot + 1])
             for slot, inner in enumerate(state.slots)
         ]
-        total: Floats = np.sum(found, axis=0)
+        total: Floats = np.sum(result, axis=0)
         return total
 
     def probabilities(self, state: PerSlotState, context: Floats) -> Floats:
@@ -367,10 +367,10 @@ class PosteriorSlots(Policy[SlotsState]):
         state.problem.check_action(action)
         step = self._rows_at_once(state.problem)
         pairs = zip(split(context, step), split(action, step), strict=True)
-        found: Floats = joined(
+        result: Floats = joined(
             [_log_prob(self._policies(state, part), chosen) for part, chosen in pairs]
         )
-        return found
+        return result
 
     def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
         """Return the posterior mean of every joint action; None if these are too many to list."""
@@ -378,14 +378,14 @@ class PosteriorSlots(Policy[SlotsState]):
         if space.size > MAX_ENUMERATED_ACTIONS:
             return None
         listing = space.listing()
-        found = np.full((*context.shape[:2], space.size), np.nan)
+        result = np.full((*context.shape[:2], space.size), np.nan)
         for replica, belief in enumerate(state.beliefs):
             if belief.slot_map is None or belief.coefficients is None:
                 continue
             for row, values in enumerate(context[replica]):
                 features = belief.slot_map.rows(np.tile(values, (space.size, 1)), listing)
-                found[replica, row] = belief.centre + features @ belief.coefficients
-        return found
+                result[replica, row] = belief.centre + features @ belief.coefficients
+        return result
 
     def update(self, state: SlotsState, feedback: Feedback, rng: np.random.Generator) -> SlotsState:
         feedback.check(state.problem)
@@ -408,14 +408,14 @@ class PosteriorSlots(Policy[SlotsState]):
         if state.problem.context_width == 0:
             # Without context all decisions of a replica have the same policies.
             context = context[:, :1]
-        found = [np.full((*context.shape[:2], self.draws, size), 1 / size) for size in sizes]
+        result = [np.full((*context.shape[:2], self.draws, size), 1 / size) for size in sizes]
         for replica, belief in enumerate(state.beliefs):
             if belief.slot_map is not None:
                 policies = self._improved(belief, context[replica])
                 for slot, policy in enumerate(policies):
-                    found[slot][replica] = policy
+                    result[slot][replica] = policy
         return [
-            np.broadcast_to(one, (*shape, size)) for one, size in zip(found, sizes, strict=True)
+            np.broadcast_to(one, (*shape, size)) for one, size in zip(result, sizes, strict=True)
         ]
 
     def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
@@ -451,5 +451,5 @@ def _log_prob(policies: list[Floats], action: Integers) -> Floats:
         wanted = np.broadcast_to(chosen, (*policy.shape[:3], 1))
         product = product * np.take_along_axis(policy, wanted, axis=3)[..., 0]
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(product.mean(axis=2))
-    return found
+        result: Floats = np.log(product.mean(axis=2))
+    return result

@@ -85,7 +85,7 @@ def maximize(costs: Floats, matrix: Floats, limits: Floats) -> SimplexSolution:
     SimplexSolution(point=array([[1., 1.]]), solved=array([ True]))
     """
     count, width, rows = matrix.shape
-    found = SimplexSolution(np.zeros((count, width)), np.zeros(count, dtype=bool))
+    result = SimplexSolution(np.zeros((count, width)), np.zeros(count, dtype=bool))
     working = _start(costs, matrix, limits)
     patience = 10 + 4 * width
     for step in range(patience + 10 * (width + rows)):
@@ -93,14 +93,14 @@ def maximize(costs: Floats, matrix: Floats, limits: Floats) -> SimplexSolution:
         move = _entering(working, by_number)
         finished = move.direction == 0
         if np.count_nonzero(finished) >= FINISHED_SHARE * len(finished):
-            _finish(found, working.take(finished), costs, matrix, limits)
+            _finish(result, working.take(finished), costs, matrix, limits)
             working, move = working.take(~finished), move.take(~finished)
         if not len(working.number):
             break
         row, bounded = _leaving(working, move, by_number)
         _close(working, move, bounded)
         _pivot(working, move.column, row, bounded & (move.direction != 0))
-    return found
+    return result
 
 
 def _start(costs: Floats, matrix: Floats, limits: Floats) -> _Dictionaries:

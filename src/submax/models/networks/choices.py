@@ -88,10 +88,10 @@ def draw_actions(
     # The sums start anew in each part, so each part begins exactly at a whole number.
     rising = probabilities.reshape(replicas * rows * draws, choices).cumsum(axis=1)
     rising += (np.arange(len(rising)) * slots)[:, None]
-    found = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
+    result = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
     first = part[..., None] * choices + first_choices(sizes)
     # Rounding may move a border between slots; then the nearest choice of the slot is taken.
-    choice: Integers = np.clip(found - first, 0, np.array(sizes) - 1)
+    choice: Integers = np.clip(result - first, 0, np.array(sizes) - 1)
     return choice
 
 

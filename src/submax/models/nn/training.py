@@ -46,9 +46,9 @@ def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
     def every_time(*given: Any) -> Compiled:
         with _compiling:
             begin = time.perf_counter()
-            found = first_time(*given)
+            result = first_time(*given)
             _spent[0] += time.perf_counter() - begin
-            return found
+            return result
 
     return every_time
 
