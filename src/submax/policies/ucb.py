@@ -250,12 +250,11 @@ class KLUCB(IndexPolicy):
 
 @dataclass(frozen=True)
 class MOSS(IndexPolicy):
-    """Take the arm with the highest mean + √(max(ln(T / (K n)), 0) / n).
+    """Take the highest mean + √(max(ln(T / (K n)), 0) / n); T is horizon, or the pulls so far.
 
-    n is the arm's number of pulls, K the number of arms, and T the ``horizon``. If the horizon is
-    None, T is the number of pulls so far, as in the anytime variant. An arm that was never pulled
-    is taken first. If ``pending``, pulls without a reward yet count, too, see
-    `IndexPolicy`.
+    n is the arm's number of pulls, K the number of arms, and T the ``horizon``. If this is None, T
+    is the number of all pulls so far, as in the anytime variant. An arm that was never pulled is
+    taken first. If ``pending``, pulls without a reward yet count, too, see `IndexPolicy`.
 
     Reference: Audibert and Bubeck (2009); Degenne and Perchet (2016) on the anytime variant.
     """

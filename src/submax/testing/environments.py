@@ -181,7 +181,8 @@ def _check_worlds(environment: Environment[Any], seed: int) -> None:
     require(
         environment.shared or np.any(met != met[0]),
         environment,
-        "different replicas must not all meet the same contexts and mean rewards",
+        "different replicas must not all meet the same contexts and mean rewards, unless shared "
+        "is True",
     )
 
 
