@@ -261,8 +261,8 @@ def _round(
     # If none is accepted, argmax returns the first proposal, which the caller discards.
     which = accepted.argmax(axis=-1)
     replicas, rows = which.shape
-    place = np.arange(0, replicas * rows * count, count).reshape(replicas, rows) + which
-    chosen = proposal.reshape(replicas * rows * count, proposal.shape[-1]).take(place, axis=0)
+    index = np.arange(0, replicas * rows * count, count).reshape(replicas, rows) + which
+    chosen = proposal.reshape(replicas * rows * count, proposal.shape[-1]).take(index, axis=0)
     return chosen, np.logical_or.reduce(accepted, axis=-1)
 
 

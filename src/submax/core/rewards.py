@@ -202,7 +202,7 @@ class Discrete(Scale):
 
     def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
         places = np.linspace(0, len(self.values) - 1, self.levels).round().astype(int)
-        return RewardEncoding.fixed(tuple(self.values[place] for place in places), len(reward))
+        return RewardEncoding.fixed(tuple(self.values[index] for index in places), len(reward))
 
     def with_levels(self, levels: int) -> Self:
         return replace(self, asked=min(levels, len(self.values)))

@@ -113,7 +113,7 @@ def reward_features(
     level = np.eye(reward_encoding.levels.shape[1])[reward_encoding.nearest(reward)]
     if encoding == "one-hot":
         return np.concatenate([context, level], axis=-1)
-    products = [level[..., [place]] * context for place in range(level.shape[-1])]
+    products = [level[..., [index]] * context for index in range(level.shape[-1])]
     return np.concatenate([context, level, *products], axis=-1)
 
 

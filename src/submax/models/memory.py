@@ -113,8 +113,8 @@ class Buffer(NamedTuple):
             old = old._discounted(memory.discount**new)
         joined = old._joined(feedback, there, weight, priority)
         if memory.window is not None:
-            place = np.arange(joined.reward.shape[1])
-            joined = joined._selected(place >= (joined.filled - memory.window)[:, None])
+            index = np.arange(joined.reward.shape[1])
+            joined = joined._selected(index >= (joined.filled - memory.window)[:, None])
         return joined
 
     def level_share(self, encoding: RewardEncoding) -> Floats:
@@ -149,7 +149,7 @@ class Buffer(NamedTuple):
         priority: NDArray[np.float32] | None,
     ) -> Self:
         replica, row = np.nonzero(there)
-        place = self.filled[replica] + (np.cumsum(there, axis=1) - 1)[replica, row]
+        index = self.filled[replica] + (np.cumsum(there, axis=1) - 1)[replica, row]
         filled = self.filled + there.sum(axis=1)
         nothing = np.zeros(there.shape)
         log_prob = nothing + np.nan if feedback.log_prob is None else feedback.log_prob
@@ -160,7 +160,7 @@ class Buffer(NamedTuple):
         precision = np.result_type(self.context, feedback.context)
         before = self._replace(context=self.context.astype(precision, copy=False))
         joined: list[Any] = [
-            _appended(old, values[replica, row], (replica, place), capacity)
+            _appended(old, values[replica, row], (replica, index), capacity)
             for old, values in zip(list[Any](before[:-1]), new, strict=True)
         ]
         return type(self)._make([*joined, filled])
@@ -184,8 +184,8 @@ def _priorities(there: Booleans, rng: np.random.Generator) -> NDArray[np.float32
     """Draw a number for every row, ``[R, n]``; absent rows do not use up random numbers."""
     most = np.count_nonzero(there, axis=1).max(initial=1)
     drawn = rng.random((most, len(there)), np.float32).T
-    place = np.maximum(np.cumsum(there, axis=1) - 1, 0)
-    return np.take_along_axis(drawn, place, axis=1)
+    index = np.maximum(np.cumsum(there, axis=1) - 1, 0)
+    return np.take_along_axis(drawn, index, axis=1)
 
 
 def _highest(buffer: Buffer, count: int) -> Booleans:
@@ -323,8 +323,8 @@ def _squares(buffer: Buffer, mean: Floats) -> Floats:
     step = max(1, NUMBERS_AT_ONCE // max(replicas * width, 1))
     for begin in range(0, rows, step):
         part = slice(begin, begin + step)
-        place = np.arange(rows)[part]
-        there = (place < buffer.filled[:, None])[..., None]
+        index = np.arange(rows)[part]
+        there = (index < buffer.filled[:, None])[..., None]
         total += ((buffer.context[:, part] - mean) ** 2).sum(axis=1, keepdims=True, where=there)
     return total
 

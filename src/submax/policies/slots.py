@@ -143,7 +143,7 @@ class SlotBySlot(ConditionedPolicy):
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
     """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
-    result = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
+    result = [log_prob_of(slot, action[..., index]) for index, slot in enumerate(slots)]
     total: Floats = np.add.reduce(result)
     return total
 

@@ -520,9 +520,9 @@ def least_information_ratio(regret: Floats, information: Floats) -> Floats:
     mixed = regret[low] + share * (regret[high] - regret[low])
     gained = information[low] + share * (information[high] - information[low])
     ratio = mixed**2 / np.maximum(gained, 1e-300)
-    place = int(ratio.argmin())
-    listed[low[place]] += 1 - share[place]
-    listed[high[place]] += share[place]
+    index = int(ratio.argmin())
+    listed[low[index]] += 1 - share[index]
+    listed[high[index]] += share[index]
     return listed
 
 

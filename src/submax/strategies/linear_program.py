@@ -319,11 +319,11 @@ class LinearProgram(WeightedStrategy):
 def _spread(observed: Booleans, actions: int) -> Booleans:
     """Select at most as many levels as actions, from the lowest to the highest: ``[..., L]``."""
     count = observed.sum(axis=-1, keepdims=True)
-    place = np.cumsum(observed, axis=-1) - 1
+    index = np.cumsum(observed, axis=-1) - 1
     steps = max(1, min(actions, observed.shape[-1]) - 1)
     kept = np.zeros_like(observed)
     for step in range(steps + 1):
-        kept |= place == np.rint(step * (count - 1) / steps)
+        kept |= index == np.rint(step * (count - 1) / steps)
     return np.where(count > actions, observed & kept, observed)
 
 

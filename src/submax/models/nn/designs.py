@@ -108,10 +108,10 @@ def log_density(output: jax.Array, numbers: jax.Array, components: int) -> jax.A
     share = jax.nn.sigmoid(widths + FIRST_WIDTH).reshape(shape)
     log_scale = LOG_NARROWEST + LOG_RANGE * share
     scale = jnp.exp(log_scale)
-    place = (numbers - location) / scale
+    point = (numbers - location) / scale
     inside = jax.nn.log_sigmoid((1 - location) / scale) + jax.nn.log_sigmoid(location / scale)
     inside += jnp.log(-jnp.expm1(-1 / scale)) + log_scale
-    terms = jax.nn.log_sigmoid(place) + jax.nn.log_sigmoid(-place) - inside
+    terms = jax.nn.log_sigmoid(point) + jax.nn.log_sigmoid(-point) - inside
     return jax.nn.logsumexp(jax.nn.log_softmax(chances) + terms.sum(axis=1))
 
 
