@@ -335,9 +335,9 @@ def estimated_density(
         variance += positive[..., level] ** 2 * share.var(axis=-1) / DRAWS
     known = mass > 0
     whole = np.where(known, mass, 1.0)
-    own = clipped(weights, belief.prob(action))
+    mass_of_action = clipped(weights, belief.prob(action))
     with np.errstate(divide="ignore"):
-        log_prob = np.log(own) - np.log(whole)[..., None]
+        log_prob = np.log(mass_of_action) - np.log(whole)[..., None]
     return EstimatedDensity(log_prob, np.sqrt(variance) / whole, known)
 
 

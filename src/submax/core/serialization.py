@@ -53,10 +53,10 @@ def tag_of(value: Any) -> str:
     return f"{OWN}{kind.__qualname__}"
 
 
-def class_of(tag: str, own: dict[str, Any]) -> Any:
-    """Return the class with this tag; ``own`` has the classes of a user-defined policy by name."""
+def class_of(tag: str, custom: dict[str, Any]) -> Any:
+    """Return the class with this tag; ``custom`` has those of user-defined policies."""
     if tag.startswith(OWN):
-        kind = own.get(tag.removeprefix(OWN))
+        kind = custom.get(tag.removeprefix(OWN))
         if kind is None:
             raise InputError(
                 f"the state holds a record {tag.removeprefix(OWN)!r}, which is not in the file of "
@@ -135,12 +135,12 @@ def read_state(
 
 def modules_of(value: Any) -> list[str]:
     """Return the modules of a policy, of its base classes, and of all dataclasses inside it."""
-    own = [base.__module__ for base in type(value).__mro__ if base is not object]
+    bases = [base.__module__ for base in type(value).__mro__ if base is not object]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return own
+        return bases
     inside = (getattr(value, field.name) for field in dataclasses.fields(value))
     parts = [modules_of(one) for one in inside if dataclasses.is_dataclass(one)]
-    return [*own, *(module for part in parts for module in part)]
+    return [*bases, *(module for part in parts for module in part)]
 
 
 def _header(data: bytes) -> Any:
@@ -206,7 +206,7 @@ class _Writer:
 @dataclasses.dataclass(frozen=True)
 class _Reader:
     arrays: Arrays
-    own: dict[str, type]
+    custom: dict[str, type]
 
     def read(self, tree: Any) -> Any:
         if not isinstance(tree, dict):
@@ -226,7 +226,7 @@ class _Reader:
 
     def _class(self, name: str) -> Any:
         """Return the class with this tag, which must be a named tuple or a dataclass."""
-        kind = class_of(name, self.own)
+        kind = class_of(name, self.custom)
         if not (hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)):
             raise InputError(f"{name!r} is not a named tuple or a dataclass")
         return kind

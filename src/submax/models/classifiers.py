@@ -200,11 +200,11 @@ class FittedClassifier(NamedTuple):
         """
         result = np.zeros((len(features), size))
         if len(features):
-            given = self._predicted(features)
-            total = given.sum(axis=1, keepdims=True)
-            fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
+            predicted = self._predicted(features)
+            total = predicted.sum(axis=1, keepdims=True)
+            fits = np.isfinite(total) & (total > 0) & (predicted.min(axis=1, keepdims=True) >= 0)
             # Some libraries compute in float32, so their sums differ from 1 by rounding.
-            result[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
+            result[:, self.seen] = np.where(fits, predicted / np.where(fits, total, 1.0), np.nan)
         return result
 
     def _predicted(self, features: Floats) -> Floats:
@@ -232,17 +232,17 @@ class ClassifierTemplate:
     unfitted: Any
 
     @classmethod
-    def of(cls, given: object, parameters: Mapping[str, Any]) -> Self:
+    def of(cls, classifier: object, parameters: Mapping[str, Any]) -> Self:
         """Return the template for a classifier object, or for a dotted name with ``parameters``."""
-        if isinstance(given, str):
-            return cls(_checked(_made(given, parameters)))
+        if isinstance(classifier, str):
+            return cls(_checked(_made(classifier, parameters)))
         if parameters:
             raise InputError(
                 f"parameters {sorted(parameters)} were given with an object; they are allowed "
                 "with a dotted name alone: set them on the object",
                 parameter="parameters",
             )
-        return cls(copied(_checked(given)))
+        return cls(copied(_checked(classifier)))
 
     @cached_property
     def text(self) -> str:
@@ -336,39 +336,39 @@ def _made(name: str, parameters: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _checked(given: Any) -> Any:
+def _checked(classifier: Any) -> Any:
     """Return the classifier, or raise an ``InputError`` if it lacks a method."""
-    if inspect.isclass(given):
+    if inspect.isclass(classifier):
         raise InputError(
-            f"classifier is the class {given.__name__}; an object is allowed: write "
-            f"{given.__name__}() with its parameters",
+            f"classifier is the class {classifier.__name__}; an object is allowed: write "
+            f"{classifier.__name__}() with its parameters",
             parameter="classifier",
         )
-    missing = [method for method in METHODS if not callable(getattr(given, method, None))]
+    missing = [method for method in METHODS if not callable(getattr(classifier, method, None))]
     if missing:
         raise InputError(
-            f"classifier is {given!r:.80}, without the method {' and '.join(missing)}; an object "
-            f"with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: take "
-            "another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
+            f"classifier is {classifier!r:.80}, without the method {' and '.join(missing)}; an "
+            f"object with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: "
+            "take another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
             parameter="classifier",
         )
-    return given
+    return classifier
 
 
-def copied(given: Any) -> Any:
+def copied(classifier: Any) -> Any:
     """Return an unfitted copy."""
-    if not hasattr(given, "get_params") or find_spec("sklearn") is None:
-        return copy.deepcopy(given)
+    if not hasattr(classifier, "get_params") or find_spec("sklearn") is None:
+        return copy.deepcopy(classifier)
     from sklearn.base import clone
 
-    return clone(given)
+    return clone(classifier)
 
 
 def seeded(model: Any, seed: int) -> Any:
     """Set every parameter ``random_state`` that is None to the seed."""
     if hasattr(model, "get_params"):
-        given = model.get_params().items()
-        unset = [name for name, value in given if value is None and _is_random_state(name)]
+        parameters = model.get_params().items()
+        unset = [name for name, value in parameters if value is None and _is_random_state(name)]
         model.set_params(**dict.fromkeys(unset, seed))
     return model
 

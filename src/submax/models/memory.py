@@ -155,7 +155,8 @@ class Buffer(NamedTuple):
         log_prob = nothing + np.nan if feedback.log_prob is None else feedback.log_prob
         if priority is None:
             priority = nothing.astype(np.float32)
-        new = (feedback.context, feedback.action, feedback.reward, log_prob, weight, priority)
+        columns = (feedback.context, feedback.action, feedback.reward, log_prob, weight, priority)
+        new: tuple[Any, ...] = columns
         capacity = int(filled.max(initial=0))
         precision = np.result_type(self.context, feedback.context)
         before = self._replace(context=self.context.astype(precision, copy=False))

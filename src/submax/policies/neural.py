@@ -428,11 +428,11 @@ class GradientBelief(NamedTuple):
         """The logit and its standard deviation for every joint action, both ``[R, n, M]``."""
         self.problem.check_context(context)
         network, choices = self.belief.network, self.belief.choices()
-        given = self.belief.inputs(context)
+        inputs = self.belief.inputs(context)
         logits, deviations = [], []
         for part in self.belief.parts(context.shape[1]):
-            hidden = network.hidden(given[:, part], choices)
-            variance = _variance(network, self.precision, given[:, part], choices, hidden)
+            hidden = network.hidden(inputs[:, part], choices)
+            variance = _variance(network, self.precision, inputs[:, part], choices, hidden)
             logits.append(network.logits(hidden))
             deviations.append(np.sqrt(variance).astype(np.float64))
         return np.concatenate(logits, axis=1), np.concatenate(deviations, axis=1)
@@ -448,9 +448,9 @@ def _variance(
     """gᵀ U⁻¹ g, layer by layer: Σ (squared input · U⁻¹) · squared slope."""
     inverse = ValueNetwork(*(np.reciprocal(array) for array in precision))
     first, second = (slope**2 for slope in network.slopes(hidden))
-    given = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
+    spread = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
     chosen = inverse.choice_weight[:, choices].sum(axis=2)
-    below = np.einsum("rnmh,rnh->rnm", first, given) + np.einsum("rnmh,rmh->rnm", first, chosen)
+    below = np.einsum("rnmh,rnh->rnm", first, spread) + np.einsum("rnmh,rmh->rnm", first, chosen)
     flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1]) @ inverse.second_weight
     middle = (flat.reshape(first.shape) + inverse.second_bias[:, None, None]) * second
     above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)

@@ -214,9 +214,9 @@ class PerSlot(Policy[PerSlotState]):
         state.problem.space.check_listable("per-slot")
         product = np.ones((*context.shape[:2], 1))
         for inner in state.slots:
-            own = self.policy.probabilities(inner, context)
-            size = product.shape[-1] * own.shape[-1]
-            product = product[..., :, None] * own[..., None, :]
+            of_slot = self.policy.probabilities(inner, context)
+            size = product.shape[-1] * of_slot.shape[-1]
+            product = product[..., :, None] * of_slot[..., None, :]
             product = product.reshape(*context.shape[:2], size)
         return product
 
@@ -271,9 +271,9 @@ def _feedback_of(feedback: Feedback, slot: int) -> Feedback:
     """
     reward, weight = feedback.reward, feedback.weight
     if feedback.slot_reward is not None:
-        given = feedback.slot_reward[..., slot]
-        known = np.isfinite(given)
-        reward, weight = np.where(known, given, 0.0), np.where(known, weight, 0.0)
+        slot_reward = feedback.slot_reward[..., slot]
+        known = np.isfinite(slot_reward)
+        reward, weight = np.where(known, slot_reward, 0.0), np.where(known, weight, 0.0)
     return Feedback(
         feedback.context, feedback.action[..., slot : slot + 1], reward, feedback.log_prob, weight
     )
@@ -357,8 +357,8 @@ class PosteriorSlots(Policy[SlotsState]):
             policies = self._policies(state, context[:, part])
             chosen = member[:, part, None, None]
             for slot, policy in enumerate(policies):
-                own = np.take_along_axis(policy, chosen, axis=2)
-                action[:, part, slot] = draw(own[:, :, 0], own.shape[1], rng)
+                drawn = np.take_along_axis(policy, chosen, axis=2)
+                action[:, part, slot] = draw(drawn[:, :, 0], drawn.shape[1], rng)
             log_prob[:, part] = _log_prob(policies, action[:, part])
         return ChosenActions(action, log_prob)
 
@@ -421,10 +421,10 @@ class PosteriorSlots(Policy[SlotsState]):
     def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
         """Return the policies of one replica, ``[n, P, choices]`` for each slot."""
         slot_map, pool = known(belief.slot_map), known(belief.pool)
-        own, pairs = slot_map.choice_effects(pool, context), slot_map.pair_effects(pool)
-        policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in own]
+        effects, pairs = slot_map.choice_effects(pool, context), slot_map.pair_effects(pool)
+        policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in effects]
         for _ in range(self.sweeps if pairs else 1):
-            for slot, effect in enumerate(own):
+            for slot, effect in enumerate(effects):
                 value = effect + _pair_rewards(slot, policies, pairs)
                 policies[slot] = submax_of(value, self.depth)
         return policies

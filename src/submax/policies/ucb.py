@@ -184,7 +184,7 @@ class IndexPolicy(TabularPolicy[IndexState]):
             choices[:, column] = arm
             pulls[replica, arm] += 1
             taken = (replica, arm)
-            own = ArmCounts(
+            of_arm = ArmCounts(
                 counts.successes[taken][:, None],
                 counts.received[taken][:, None],
                 pulls[taken][:, None],
@@ -192,7 +192,7 @@ class IndexPolicy(TabularPolicy[IndexState]):
                 counts.best,
                 counts.arms,
             )
-            index[taken] = self.index(own)[:, 0]
+            index[taken] = self.index(of_arm)[:, 0]
         return choices
 
 

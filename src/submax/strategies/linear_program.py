@@ -196,8 +196,8 @@ def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Flo
     before = sizes[at, column]
     terms = np.maximum(before, np.abs(cost))[:, None, :] * np.abs(lead)[..., None]
     after = np.maximum(sizes[at], terms)
-    own = np.arange(len(at)), column
-    after[own] = before * np.abs(lead[own])[:, None]
+    entering = np.arange(len(at)), column
+    after[entering] = before * np.abs(lead[entering])[:, None]
     sizes[at] = after
 
 

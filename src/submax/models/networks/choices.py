@@ -216,8 +216,8 @@ class SlotNetwork(NamedTuple):
         """Return the logits of all choices: ``[R, n, D] -> [R, L, n, Z, C]``."""
         replicas, levels, _, hidden = self.context_weight.shape
         rows, draws = context.shape[1], self.first_bias.shape[2]
-        given = context.astype(np.float32)[:, None] @ self.context_weight
-        first = given[:, :, :, None, :] + self.first_bias[:, :, None]
+        from_context = context.astype(np.float32)[:, None] @ self.context_weight
+        first = from_context[:, :, :, None, :] + self.first_bias[:, :, None]
         np.maximum(first, 0, out=first)
         second = first.reshape(replicas, levels, rows * draws, hidden) @ self.second_weight
         second += self.second_bias

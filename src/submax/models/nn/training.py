@@ -39,14 +39,14 @@ def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
     """Return ``make`` with a cache of its results that is safe for concurrent threads."""
 
     @functools.cache
-    def first_time(*given: Any) -> Compiled:
+    def first_time(*arguments: Any) -> Compiled:
         _made[0] += 1
-        return make(*given)
+        return make(*arguments)
 
-    def every_time(*given: Any) -> Compiled:
+    def every_time(*arguments: Any) -> Compiled:
         with _compiling:
             begin = time.perf_counter()
-            result = first_time(*given)
+            result = first_time(*arguments)
             _spent[0] += time.perf_counter() - begin
             return result
 
@@ -68,9 +68,9 @@ def shape(sizes: tuple[int, ...], kind: Any) -> Any:
     return jax.ShapeDtypeStruct(sizes, kind)  # type: ignore[no-untyped-call]  # untyped in JAX
 
 
-def compiled(program: Callable[..., Any], *given: Any) -> Any:
+def compiled(program: Callable[..., Any], *arguments: Any) -> Any:
     """Compile a program for these arguments; on a CPU optimization is reduced to CPU_LEVEL."""
-    lowered: Any = jax.jit(program).lower(*given)
+    lowered: Any = jax.jit(program).lower(*arguments)
     if jax.default_backend() == "cpu":
         return lowered.compile(compiler_options={"xla_backend_optimization_level": CPU_LEVEL})
     return lowered.compile()
@@ -420,7 +420,7 @@ class FittedTrainer:
     patience: int = PATIENCE
 
     def begin(self, progress: TrainingProgress, held: jax.Array, least: jax.Array) -> Fitting:
-        """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
+        """Return the start of a training; ``held`` is ``[T, R, B, ...]``."""
         vector = progress.vector
         zeros = jnp.zeros(len(vector), dtype=jnp.int32)
         return Fitting(progress, vector, self.losses(vector, held), zeros, zeros, least)
