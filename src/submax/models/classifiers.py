@@ -349,7 +349,7 @@ def _checked(classifier: Any) -> Any:
         raise InputError(
             f"classifier is {classifier!r:.80}, without the method {' and '.join(missing)}; an "
             f"object with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: "
-            "take another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
+            "take another one, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
             parameter="classifier",
         )
     return classifier
