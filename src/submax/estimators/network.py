@@ -19,7 +19,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
 from submax.core.spaces import RealSpace, Space
-from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches, importance_values
+from submax.models.memory import Buffer, Memory, importance_values
 from submax.models.networks.choices import (
     INJECTION_FORMS,
     DecodedChoices,
@@ -31,7 +31,7 @@ from submax.models.networks.choices import (
     parameters_where,
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
-from submax.models.training import Training
+from submax.models.training import ContextScaling, Minibatches, Training
 from submax.strategies.tracking import ObservationWeights
 
 if TYPE_CHECKING:

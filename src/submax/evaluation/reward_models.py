@@ -16,14 +16,8 @@ from submax.core.errors import InputError, one_line
 from submax.evaluation.log import Log
 from submax.evaluation.sums import mean, some
 from submax.models.classifiers import class_by_name, copied, seeded
-from submax.models.regression.bayesian import (
-    Posterior,
-    Prior,
-    PriorStructure,
-    Sums,
-    fitted,
-    in_one_thread,
-)
+from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 

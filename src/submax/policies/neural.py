@@ -20,10 +20,10 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.memory import Buffer, ContextScaling, Minibatches
+from submax.models.memory import Buffer
 from submax.models.networks.choices import first_choices, parameters_where
 from submax.models.networks.values import Hidden, Numbers, ValueNetwork
-from submax.models.training import Training
+from submax.models.training import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import EVERYTHING, joined, split
 
 REACH = 7.5

@@ -17,11 +17,17 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
 from submax.core.errors import InputError
-from submax.models.memory import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut, Minibatches
 from submax.models.networks.choices import Parameters
 from submax.models.nn.designs import Design, Example
 from submax.models.nn.layers import Injection
-from submax.models.training import Training, most_steps
+from submax.models.training import (
+    MAX_HELD_OUT_ROWS,
+    MIN_ROWS_TO_HOLD_OUT,
+    HeldOut,
+    Minibatches,
+    Training,
+    most_steps,
+)
 
 Compiled = TypeVar("Compiled")
 

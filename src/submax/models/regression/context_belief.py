@@ -21,9 +21,9 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
-    in_one_thread,
     known,
 )
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
 Beliefs = TypeVar("Beliefs", bound=Any)

@@ -7,7 +7,8 @@ import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
-from submax.models.regression.bayesian import in_one_thread, known
+from submax.models.regression.bayesian import known
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 

@@ -17,9 +17,9 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
-    in_one_thread,
     known,
 )
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.features import standardization, standardized
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)

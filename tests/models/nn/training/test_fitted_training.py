@@ -3,13 +3,14 @@ import pytest
 
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
-from submax.models.memory import Buffer, Memory, Minibatches
+from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
 from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, compilations, packed, train
 from submax.models.training import (
     HIGHEST_STEP_LIMIT,
     LENGTHENED,
     STEPS_WITHOUT_HELD_OUT,
+    Minibatches,
     Training,
     most_steps,
 )

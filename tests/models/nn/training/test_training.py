@@ -10,10 +10,10 @@ from submax.core.errors import DivergedWarning
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
 from submax.estimators.network import Softmax
-from submax.models.memory import Buffer, Memory, Minibatches
+from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
 from submax.models.nn.training import DeviceRows, compilations, packed, train
-from submax.models.training import Training
+from submax.models.training import Minibatches, Training
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 
