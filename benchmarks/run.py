@@ -15,7 +15,6 @@ MODULES = {
     "thompson": "policies.thompson",
     "sweep": "policies.whole_sweep",
     "networks": "policies.networks",
-    "continued": "policies.continued",
     "levels": "policies.linear_program",
     "live": "live.live",
     "server": "serving.server",

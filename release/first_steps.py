@@ -45,7 +45,7 @@ MISSING = (
     ("neural", "reproduce", "contextual", "--quick"),
     ("server", "serve", "page.db"),
     ("server", "demo"),
-    ("dask", "simulate", "mine.toml", "--scheduler", "tcp://127.0.0.1:1"),
+    ("plots", "simulate", "mine.toml"),
 )
 """Commands that need an extra, which each of them must name."""
 
@@ -56,7 +56,7 @@ def main() -> int:
         os.chdir(folder)
         Path("mine.toml").write_text(EXPERIMENT)
         Path("visits.csv").write_text("action,reward\na,1\nb,0\n")
-        for step in (import_submax, decide, store_decisions, give_help, run_a_study, name_extras):
+        for step in (import_submax, decide, store_decisions, give_help, name_extras):
             step()
             print(f"ok  {(step.__doc__ or '').strip()}")
         os.chdir("/")
@@ -106,16 +106,6 @@ def give_help() -> None:
         run(words)
     run("status", "page.db")
     run("doctor", "page.db")
-
-
-def run_a_study() -> None:
-    """An experiment is simulated, writes its tables, and says how to get figures."""
-    text = run("simulate", "mine.toml", "--jobs", "1")
-    check('pip install "submax[plots]"' in text, f"no word about figures: {text}")
-    files = {path.name for path in Path(STUDY).iterdir()}
-    expected = {"summary.csv", "results.csv", "finals.csv", "manifest.json"}
-    check(expected <= files, f"the study has written {sorted(files)}")
-    check("rcp-submax" in run("compare", STUDY), "compare does not print the policies")
 
 
 def name_extras() -> None:

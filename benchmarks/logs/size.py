@@ -39,7 +39,7 @@ MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
 MEASURED = """
 import json, resource, sys, time
 
-from submax.evaluation import PartedLog, compare
+from submax.evaluation import Log, compare
 
 
 def used():
@@ -50,7 +50,7 @@ def used():
 if __name__ == "__main__":
     folder, policy, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     begin = time.perf_counter()
-    log = PartedLog.open(folder, jobs=jobs)
+    log = Log.read(folder, on_disk=True, jobs=jobs)
     scanned = sum(used()[0])
     found = compare(log, {"policy": policy}, share=0.01)
     cpu, (own, child) = used()
@@ -89,7 +89,7 @@ def main() -> None:
     ]
     headings = (
         "rows",
-        "first pass, CPU s",
+        "reading, CPU s",
         "CPU s",
         "CPU s per 10⁶",
         "free cores",

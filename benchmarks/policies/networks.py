@@ -14,9 +14,9 @@ from measuring.peer_runs import HERE, PeerUnavailableError, run_peer
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms, Box, Slots
 from submax.estimators.network import CVAE
-from submax.models.memory import Buffer, Minibatches
+from submax.models.memory import Buffer
 from submax.models.nn.training import train
-from submax.models.training import Training
+from submax.models.training import Minibatches, Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import SubMax
 

@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from submax.simulation.figures.style import figure_style
+from submax.simulation.figures import figure_style
 
 ROW_INCHES = 0.24
 GAP = 1.6

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 import submax
 from submax.estimators import Counting
 from submax.sequential.mixture_boundary import mixture_boundary
-from submax.simulation.figures import curves
-from submax.simulation.figures.style import figure_style
+from submax.simulation.figures import curves, figure_style
 
 DOCS = Path(__file__).resolve().parents[1]
 VALUES = np.array([0.10, 0.15, 0.20, 0.30, 0.35])

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from published import RESULTS
 
-from submax.simulation.figures.style import figure_style
+from submax.simulation.figures import figure_style
 
 PAGE = Path(__file__).parents[1] / "results" / "growth.md"
 FIGURE = RESULTS / "growth.png"

@@ -177,17 +177,16 @@ def test_plot_draws_the_forest_of_an_evaluation_again(log_folder, done, refused,
     assert "'random'" in refused("plot", "evaluation", "--policy", "randm")
 
 
-def test_evaluate_reads_parquet_files_in_parts_and_writes_a_report(folder, done, refused):
+def test_evaluate_reads_files_in_parts_and_writes_a_report(folder, done):
     pq.write_table(pc.read_csv("log.csv"), "log.parquet")
     said = done(
         "evaluate", "log.parquet", "--policy", "random", "--estimator", "ips", "--read", "parts",
         "--jobs", 1, "--column", "context=context_*", "--report", "report.html",
     )  # fmt: skip
-    assert "200 of 400 rows" in said
+    assert "evaluated on 200 rows" in said
     assert "random" in (folder / "report.html").read_text(encoding="utf-8")
     text = ("evaluate", "log.csv", "--policy", "random", "--read", "parts")
-    assert "200 of 400 rows" in done(*text, "--jobs", 1)
-    assert "(not-parquet)" in refused(*text, "--scheduler", "tcp://127.0.0.1:1")
+    assert "evaluated on 200 rows" in done(*text, "--jobs", 1)
 
 
 def test_a_log_of_two_rows_is_evaluated_with_a_warning(folder, done):

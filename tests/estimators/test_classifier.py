@@ -27,7 +27,6 @@ from submax.testing.problems import (
     PROBLEMS,
     SCALED,
     accepted,
-    rows_of,
     some_contexts,
     some_feedback,
 )
@@ -87,7 +86,7 @@ WITHOUT_CONTEXT = [one for one in (*PROBLEMS, *SCALED) if one.context_width == 0
 def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
     """One that repeats the shares of actions makes it the counting estimator."""
     feedback = weighted(some_feedback(problem, REPLICAS, 40, seed), seed)
-    pieces = [rows_of(feedback, slice(0, 10)), rows_of(feedback, slice(10, None))]
+    pieces = [feedback.rows(slice(0, 10)), feedback.rows(slice(10, None))]
     ours, theirs = Classifier(classifier(), {}, 0.3, encoding), Counting(0.3)
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
     context = some_contexts(problem, REPLICAS, 2, seed)

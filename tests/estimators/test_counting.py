@@ -11,7 +11,7 @@ from submax.core.problem import Feedback, Problem
 from submax.core.rewards import Discrete
 from submax.core.spaces import Arms, Slots
 from submax.estimators.counting import FIRST_WEIGHTS, RATES, SWITCH_RATE, Counting, fitted_smoothing
-from submax.testing.problems import fixed_levels, rows_of, some_feedback
+from submax.testing.problems import fixed_levels, some_feedback
 
 PROBLEMS = (
     Problem(Arms(4)),
@@ -81,8 +81,8 @@ def test_propensities_missing_once_are_missing_for_good(seed):
     feedback = some_feedback(problem, 1, 10, seed)._replace(reward=np.ones((1, 10)))
     estimator = Counting()
     params = estimator.init(problem, 1, rng)
-    params = estimator.fit(params, rows_of(feedback, slice(0, 5))._replace(log_prob=None), rng)
-    params = estimator.fit(params, rows_of(feedback, slice(5, 10)), rng)
+    params = estimator.fit(params, feedback.rows(slice(0, 5))._replace(log_prob=None), rng)
+    params = estimator.fit(params, feedback.rows(slice(5, 10)), rng)
     assert np.all(np.isnan(estimator.belief(params, np.zeros((1, 1, 0))).values()))
 
 
@@ -260,7 +260,7 @@ def test_every_rate_forgets_and_is_weighted_by_what_it_predicts(seed):
     params = estimator.init(problem, 1, rng)
     counts, weights = np.zeros((len(RATES), 2, 3)), FIRST_WEIGHTS
     for row in range(60):
-        params = estimator.fit(params, rows_of(feedback, slice(row, row + 1)), rng)
+        params = estimator.fit(params, feedback.rows(slice(row, row + 1)), rng)
         arm, level = feedback.action[0, row, 0], int(feedback.reward[0, row])
         if (weight := feedback.weight[0, row]) == 0:
             continue

@@ -18,7 +18,7 @@ GOOD, BAD = 4.4, -0.4
 CONTINUOUS = Problem(BOX, scale=Continuous(quantiles=(0.1, 0.9), asked=3))
 PROBLEMS = [CONTINUOUS, Problem(MIXED)]
 TRAINING = Training(steps=400, batch=128, learning_rate=0.01)
-ESTIMATOR = CVAE(hidden=16, latent=2, draws=8, components=3, training=TRAINING)
+ESTIMATOR = CVAE(hidden=16, latent=2, draws=32, components=3, training=TRAINING)
 REPLICAS, BINS, NODES = 2, 16, 20
 CONTEXT = np.zeros((REPLICAS, 1, 0))
 both = pytest.mark.parametrize("fitted", PROBLEMS, ids=["box", "mixed"], indirect=True)

@@ -17,7 +17,7 @@ from submax.models.training import Training
 from submax.policies.neural import NeuralUCB
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import SubMax
-from submax.testing.problems import rows_of, some_contexts
+from submax.testing.problems import some_contexts
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 
@@ -177,7 +177,7 @@ def test_features_of_any_size_are_learned_from_and_nothing_diverges(policy, seed
     with warnings.catch_warnings():
         warnings.simplefilter("error", DivergedWarning)
         for first in range(0, 400, 200):
-            state = policy.update(state, rows_of(feedback, slice(first, first + 200)), rng)
+            state = policy.update(state, feedback.rows(slice(first, first + 200)), rng)
     context = contexts(500, rng)
     action = policy.act(state, context, rng).action[..., 0]
     # Choice at random earns a half.
@@ -213,11 +213,11 @@ def test_a_memory_that_forgets_begins_anew(memory, seed):
     estimator = Softmax(hidden=16, training=TRAINING, memory=memory)
     rng = np.random.default_rng(seed)
     params = estimator.init(LARGE_FEATURES, REPLICAS, rng)
-    params = estimator.fit(params, rows_of(feedback, slice(0, 180)), rng)
+    params = estimator.fit(params, feedback.rows(slice(0, 180)), rng)
     other = {name: 0.5 * value for name, value in params.parameters.items()}
     networks = [
         estimator.fit(
-            one, rows_of(feedback, slice(180, 200)), np.random.default_rng(seed)
+            one, feedback.rows(slice(180, 200)), np.random.default_rng(seed)
         ).network.head_weight
         for one in (params, params._replace(parameters=other))
     ]

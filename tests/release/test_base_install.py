@@ -66,7 +66,7 @@ def python_with(tmp_path):
 def test_the_first_steps_need_no_extra(python_with):
     done = python_with((*BASE, *REQUIRED_BY_BASE), ROOT / "release" / "first_steps.py")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok  ") == 6
+    assert done.stdout.count("ok  ") == 5
 
 
 def test_a_client_needs_httpx_and_msgspec(python_with):

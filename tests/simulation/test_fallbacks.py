@@ -6,7 +6,7 @@ from rich.console import Console
 
 from submax.cli.tables import print_sweep
 from submax.simulation.experiment import cells, parse
-from submax.simulation.results import CellStore
+from submax.simulation.results import CURVES, CellStore
 from submax.simulation.runner import FinishedCell, run_cell, write_results
 
 BATCH, REPLICAS = 60, 4
@@ -47,7 +47,7 @@ def test_decisions_that_fall_back_are_counted(finished):
 
 
 def test_the_count_is_stored(finished, tmp_path):
-    store = CellStore(tmp_path)
+    store = CellStore(tmp_path, CURVES)
     for cell, result in finished.values():
         store.write(cell.key, result)
         assert store.read(cell.key).fallbacks == result.fallbacks

@@ -1,4 +1,4 @@
-"""The tables of a result folder are the same with and without pyarrow."""
+"""The tables of a result folder."""
 
 import sys
 
@@ -27,24 +27,6 @@ def parts(seed):
         for arms, beta in ((3, 1), (5, 0.5))
         for name in ("ucb1", "7")
     ]
-
-
-def columns_of(table):
-    return {name: table[name].tolist() for name in table.names}
-
-
-def test_a_csv_file_has_the_values_and_types_of_a_parquet_file(parts, tmp_path, monkeypatch):
-    write_table(tmp_path, "finals", parts)
-    parquet = columns_of(ResultTable.read(tmp_path, "finals"))
-    assert [path.name for path in tmp_path.iterdir()] == ["finals.parquet"]
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    write_table(tmp_path, "finals", parts)
-    assert [path.name for path in tmp_path.iterdir()] == ["finals.csv"]
-    text = columns_of(ResultTable.read(tmp_path, "finals"))
-    assert list(text) == list(parquet)
-    for name, values in text.items():
-        np.testing.assert_array_equal(values, parquet[name])
-        assert list(map(type, values)) == list(map(type, parquet[name]))
 
 
 def test_rows_are_found_by_labels_and_by_policy(parts, tmp_path):

@@ -217,7 +217,6 @@ def test_packaged_sets_are_no_files_of_the_user(tmp_path, monkeypatch):
     (tmp_path / "sklearn").write_text("no package")
     (cell,) = cells(load_file(own_rows(tmp_path, "sklearn:iris")))
     assert cell.environment["file"] == cell.labels["file"] == "sklearn:iris"
-    assert cell.own_code == ""
 
 
 def test_a_file_that_extends_an_experiment_has_only_what_differs():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax import BatchedRewards, Bernoulli, make_policy, simulate
-from submax.simulation.results import CellResult, CellStore, Curve, Seconds
+from submax.simulation.results import CURVES, CellResult, CellStore, Curve, Seconds
 from submax.simulation.runner import sweep
 
 
@@ -30,7 +30,7 @@ def same(one: CellResult, other: CellResult) -> bool:
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "partial"])
 def test_damaged_cells_are_not_finished(tmp_path, damage):
-    store = CellStore(tmp_path)
+    store = CellStore(tmp_path, CURVES)
     assert not store.finished("a")
     store.write("a", result(3))
     assert same(store.read("a"), result(3))
@@ -45,7 +45,7 @@ def test_damaged_cells_are_not_finished(tmp_path, damage):
 
 
 def test_every_task_runs_once_and_stored_ones_not_at_all(tmp_path):
-    store, lock, ran, heard = CellStore(tmp_path), threading.Lock(), [], []
+    store, lock, ran, heard = CellStore(tmp_path, CURVES), threading.Lock(), [], []
 
     def run(task: int) -> CellResult:
         with lock:
@@ -65,7 +65,7 @@ def test_every_task_runs_once_and_stored_ones_not_at_all(tmp_path):
 
 
 def test_error_in_one_task_keeps_the_others_and_cancels_the_rest(tmp_path):
-    store, ran = CellStore(tmp_path), []
+    store, ran = CellStore(tmp_path, CURVES), []
 
     def run(task: int) -> CellResult:
         ran.append(task)
@@ -98,7 +98,7 @@ def test_cells_under_way_are_stored_when_a_sweep_is_interrupted(tmp_path):
         release.set()
         raise KeyboardInterrupt
 
-    store = CellStore(tmp_path)
+    store = CellStore(tmp_path, CURVES)
     with ThreadPoolExecutor(2) as executor, pytest.raises(KeyboardInterrupt):
         sweep({"0": 0, "1": 1}, run, store, executor, interrupt)
     assert store.finished("0")
@@ -124,7 +124,7 @@ def test_the_late_slope_is_the_regret_per_decision_in_the_last_tenth(seed):
 
 
 def test_interruption_leaves_what_is_done(tmp_path):
-    store = CellStore(tmp_path)
+    store = CellStore(tmp_path, CURVES)
 
     def run(task: int) -> CellResult:
         time.sleep(0.005)

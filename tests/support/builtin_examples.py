@@ -41,7 +41,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
                 "training": BRIEF,
             }
         ],
-        "discounted-thompson": [{"discount": 0.9}],
         "double-thompson": [{"draws": 40}, {"exploration": 2.0, "draws": 1}],
         "doubly-robust-gradient": [{**SMALL, "largest_weight": 1.0}],
         "dropout-thompson": [{"masks": 10, **SMALL}],
@@ -140,7 +139,6 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "sample-average-sampling": [{**SMALL}],
         "sample-average-ucb": [{**SMALL}],
         "slate-cvae": [{**SMALL, "latent": 2, "draws": 2, "alternatives": 2}],
-        "sliding-window-thompson": [{"window": 5}],
         "slot-by-slot": [
             {},
             {
@@ -165,7 +163,12 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"policy": {"kind": "reward-conditioned"}},
             {"policy": {"kind": "reward-conditioned"}, "temperature": 0.5},
         ],
-        "thompson": [{}, {"alpha": 0.5, "beta": 0.5}],
+        "thompson": [
+            {},
+            {"alpha": 0.5, "beta": 0.5},
+            {"memory": {"discount": 0.9}},
+            {"memory": {"window": 5}},
+        ],
         "ucb1": [{}, {"pending": True}, {"exploration": 0.0}],
         "variance-network-ucb": [{**SMALL}],
     },

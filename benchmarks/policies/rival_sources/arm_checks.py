@@ -9,9 +9,8 @@ from unittest.mock import patch
 import numpy as np
 from rival_sources.history import ARMS, ROWS, importing, ours_by_row, rows, states
 
-from submax import make_policy
-from submax.policies import EXP3IX, DiscountedThompson, EpsilonGreedy, Gradient
-from submax.policies import SlidingWindowThompson as WindowThompson
+from submax import Memory, make_policy
+from submax.policies import EXP3IX, EpsilonGreedy, Gradient, Thompson
 from submax.policies.thompson import least_information_ratio, regret_and_information
 
 DISCOUNT, WINDOW = 0.97, 50
@@ -88,15 +87,14 @@ def exp3_ix(sources: Path, seed: int) -> str:
 
 
 def _parameters(policy: Any, state: Any) -> Any:
-    arms = state.arms
-    return policy.alpha + arms.rewards[0], policy.beta + arms.pulls[0] - arms.rewards[0]
+    return policy.alpha + state.rewards[0], policy.beta + state.pulls[0] - state.rewards[0]
 
 
 def discounted_thompson(sources: Path, seed: int) -> str:
     """SMPyBandits: its posterior, discounted once for each row of another arm."""
     with importing(sources / "SMPyBandits" / "SMPyBandits" / "Policies" / "Posterior") as get:
         peers = [get("DiscountedBeta").DiscountedBeta(gamma=DISCOUNT) for _ in range(ARMS)]
-    policy, worst = DiscountedThompson(DISCOUNT, 1.0, 1.0), 0.0
+    policy, worst = Thompson(memory=Memory(discount=DISCOUNT)), 0.0
     for state, arm, reward in zip(states(policy, seed), *rows(seed), strict=True):
         for other, peer in enumerate(peers):
             if other == arm:
@@ -112,7 +110,7 @@ def sliding_window_thompson(sources: Path, seed: int) -> str:
     """SMPyBandits: its posterior, made again from the rows of the window."""
     with importing(sources / "SMPyBandits" / "SMPyBandits" / "Policies" / "Posterior") as get:
         make = get("Beta").Beta
-    policy, worst = WindowThompson(WINDOW, 1.0, 1.0), 0.0
+    policy, worst = Thompson(memory=Memory(window=WINDOW)), 0.0
     arms, rewards = rows(seed)
     for row, state in enumerate(states(policy, seed)):
         peers = [make() for _ in range(ARMS)]

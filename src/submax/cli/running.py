@@ -30,7 +30,6 @@ from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.research.paper.reproduce import run_illustration, run_offline, write_claims
 from submax.simulation.experiment import Cell, Specification, cells, policy_of
-from submax.simulation.figures.plan import DrawnFigures, SweepFigure, sweep_figures
 from submax.simulation.results import MANIFEST, check_directory, read_manifest, read_specification
 from submax.simulation.runner import (
     Meter,
@@ -287,10 +286,14 @@ def _draw_figures(
 
         draw_offline(directory)
     else:
-        # Figures that were asked for by policies are drawn in any case, as others may be there.
-        drawn = DrawnFigures(directory)
-        figures = drawn.outdated(sweep_figures(directory), everything=everything or bool(policies))
-        draw = partial(_draw, directory, policies)
+        from submax.research.paper.figures import draw_figure, figures_of
+        from submax.simulation.figures import DrawnFigures
+
+        drawn, figures = DrawnFigures(directory), figures_of(directory)
+        # Figures that were asked for are drawn in any case: others may be there.
+        if not everything:
+            figures = drawn.outdated(figures)
+        draw = partial(draw_figure, directory, policies=policies)
         with Progress(*_figure_columns(), console=console, disable=not figures) as bar:
             task = bar.add_task(f"{specification.name}: figures", total=len(figures))
             for _ in executor.map(draw, reversed(figures)):
@@ -311,13 +314,6 @@ def _print(directory: Path, specification: Specification, console: Console, *, d
     else:
         sentence += f"; to draw their figures: submax plot {directory}"
     console.print(sentence, soft_wrap=True, markup=False)
-
-
-def _draw(directory: Path, policies: Sequence[str], figure: SweepFigure) -> None:
-    """Draw a figure in a worker, so that only workers import matplotlib, which takes its time."""
-    from submax.simulation.figures import draw_sweep_figure
-
-    draw_sweep_figure(directory, figure, policies)
 
 
 @contextmanager

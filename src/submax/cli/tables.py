@@ -33,9 +33,14 @@ from submax.simulation.compare import (
     Verdict,
     mean_ranks,
 )
-from submax.simulation.experiment import Specification
-from submax.simulation.figures.plan import Labels, configurations_in, varying_labels
-from submax.simulation.results import read_specification
+from submax.simulation.experiment import Labels, Specification
+from submax.simulation.results import (
+    SUMMARY,
+    configurations_in,
+    read_csv,
+    read_specification,
+    varying_labels,
+)
 
 WIDTH = 80
 """Characters of a line if the terminal is narrower or its width is not known."""
@@ -57,7 +62,7 @@ def print_policies() -> None:
 
 def print_illustration(directory: Path, console: Console) -> None:
     """Print the expected reward of each policy, and the statements of section 3.3."""
-    rows = _summary(directory)
+    rows = read_csv(directory / SUMMARY)
     table = Table(title=f"Expected reward over {rows[0]['environments']} environments")
     table.add_column("policy")
     table.add_column("expected reward", justify="right")
@@ -74,7 +79,7 @@ def print_illustration(directory: Path, console: Console) -> None:
 
 def print_offline(specification: Specification, directory: Path, console: Console) -> None:
     """Print the true value of each policy, and the error of each estimator."""
-    wide, rows = _wide(console), _summary(directory)
+    wide, rows = _wide(console), read_csv(directory / SUMMARY)
     wide.print(specification.title or specification.name, markup=False)
     names = list(rows[0])
     labels = names[: names.index("policy")]
@@ -120,7 +125,7 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
         else:
             for title, group in _groups(configurations).items():
                 wide.print(_final_table(title, group, finals, measure))
-    summary = _summary(directory)
+    summary = read_csv(directory / SUMMARY)
     wide.print(_seconds_line(summary))
     for line in _fallback_lines(summary):
         wide.print(line, markup=False, soft_wrap=True)
@@ -154,8 +159,8 @@ class _Column(NamedTuple):
 
     @classmethod
     def of(cls, finals: Finals, measure: str, labels: dict[str, Any]) -> "_Column":
-        look_up, best_of = (finals.final, min) if measure == "regret" else (finals.reward, max)
-        found = {name: look_up(name, **labels) for name in finals.policies()}
+        best_of = min if measure == "regret" else max
+        found = {name: finals.side(measure, name, labels) for name in finals.policies()}
         sides = {name: side for name, side in found.items() if side is not None}
         best = best_of(sides, key=lambda name: float(sides[name].values.mean()))
         tied = {
@@ -217,11 +222,6 @@ def _with_error(side: Side) -> str:
     error = standard_error(side.values)
     text = _number(float(side.values.mean()))
     return text if math.isnan(error) else f"{text} ± {_number(error)}"
-
-
-def _summary(directory: Path) -> list[dict[str, str]]:
-    with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
@@ -432,7 +432,7 @@ def draw_columns(
 ) -> Iterator[Path]:
     """Draw the figures and yield their files; what is not given has a default."""
     # Imported here because matplotlib takes its time.
-    from submax.simulation.figures.panel import COLUMN_INCHES, curves, selected_configurations
+    from submax.simulation.figures import COLUMN_INCHES, curves, selected_configurations
 
     shown = measure or read_specification(directory).measure
     every = configurations_in(directory)

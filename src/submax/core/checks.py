@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from submax.core.errors import InputError
 
@@ -17,13 +17,12 @@ SIMILAR_WORDS = 3
 
 def whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> None:
     """Raise an ``InputError`` unless the value is a whole number within the limits."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
-    _require(whole, name, f"a whole number, at least {at_least}", value)
-    within = at_most is None or (isinstance(value, Integral) and int(value) <= at_most)
-    _require(within, name, f"at most {at_most}", value)
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else -math.inf
+    _require(whole >= at_least, name, f"a whole number, at least {at_least}", value)
+    _require(at_most is None or whole <= at_most, name, f"at most {at_most}", value)
 
 
-def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+def as_whole_number(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
     """Return the value as an int if it is a whole number within the limits, else raise.
 
     Floats such as 1e6 are whole numbers too.
@@ -34,7 +33,6 @@ def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | N
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     whole_number(name, value, at_least=at_least, at_most=at_most)
-    assert isinstance(value, Integral)
     return int(value)
 
 
@@ -119,14 +117,9 @@ def _finite(value: object) -> TypeGuard[float]:
 
 
 def instance_of(name: str, value: object, kind: type, example: str) -> None:
-    """Raise an ``InputError`` unless the value is an instance of ``kind``.
-
-    If a class was passed instead of an instance, the message says so. Otherwise it shows the
-    ``example`` of an allowed value.
-    """
+    """Raise an ``InputError`` unless the value is an instance of ``kind``, such as ``example``."""
     if isinstance(value, type):
-        given = f"{value.__name__}(...), an instance and not the class"
-        _require(False, name, given, value)
+        _require(False, name, f"{value.__name__}(...), an instance and not the class", value)
     article = "an" if kind.__name__[0] in "AEIOU" else "a"
     if not isinstance(value, kind):
         raise InputError(

@@ -56,20 +56,13 @@ def unknown_values(shape: tuple[int, ...]) -> Floats:
     return values
 
 
-@lru_cache(16)
-def no_probabilities(shape: tuple[int, ...]) -> Floats:
-    """Return an empty array of probabilities: shape ``[..., L, 0]``, cached."""
-    return np.empty((*shape, 0))
-
-
 @dataclass(frozen=True)
 class StrategyRequirements:
     """What a policy has to provide for a strategy, beyond the levels and their prior.
 
-    - ``needs_listing``: the strategy reads the probability of every action, so the actions
-      have to be listed. Other strategies also work on actions that are drawn.
-    - ``needs_values``: the strategy reads ``table.values``, which may otherwise be NaN.
-    - ``needs_sample_sizes``: the strategy reads ``table.sample_sizes``, otherwise None.
+    - ``needs_listing``: the probability of every action; without it actions may also be drawn.
+    - ``needs_values``: ``table.values``, which may otherwise be NaN.
+    - ``needs_sample_sizes``: ``table.sample_sizes``, otherwise None.
     - ``grouped_draws``: decisions of one batch are drawn in groups, see ``draw_grouped``.
     """
 
@@ -185,7 +178,7 @@ def with_total(mass: Floats, forget: Booleans | None = None) -> tuple[Floats, Fl
 class WeightedStrategy(Strategy):
     """Generalized marginalization: π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with weights of any sign.
 
-    Unless its facts say that it needs a listing, the weights must not depend on
+    Unless its ``traits`` say that it needs a listing, the weights must not depend on
     ``table.probabilities``. Then actions can be drawn by rejection without being listed.
 
     Reference: Xu et al. (2024), equation gm-inference.
@@ -202,11 +195,7 @@ class WeightedStrategy(Strategy):
 
 
 class ConditionalDistribution(ABC):
-    """p(action | context, reward level) for n given contexts of each of R replicas.
-
-    Work that does not depend on the action, such as evaluating a network in these contexts, is
-    done at most once.
-    """
+    """p(action | context, reward level) for n contexts of each of R replicas."""
 
     @abstractmethod
     def prob(self, action: Actions) -> Floats:
@@ -247,18 +236,18 @@ def rejection(
     needs no normalizing constant. A draw takes 1 / (acceptance rate) proposals on average. A row in
     which no proposal was accepted is reported as exhausted, and its action must not be used.
     """
-    action, found = _round(weights, belief, FIRST_ROUND, rng)
-    left = np.logical_not(found)
+    action, accepted = _round(weights, belief, FIRST_ROUND, rng)
+    left = np.logical_not(accepted)
     count = made = FIRST_ROUND
     while made < LIMIT and left.any():
         # All replicas draw for equally many rows; draws for rows that are done are discarded.
         row = np.argsort(~left, axis=1, kind="stable")[:, : left.sum(axis=1).max()]
         count = min(2 * count, LIMIT - made)
         weight = np.take_along_axis(weights, row[..., None], axis=1)
-        chosen, found = _round(weight, belief.rows(row), count, rng)
-        replica, place = np.nonzero(np.take_along_axis(left, row, axis=1))
-        target = (replica, row[replica, place])
-        action[target], left[target] = chosen[replica, place], ~found[replica, place]
+        chosen, accepted = _round(weight, belief.rows(row), count, rng)
+        replica, column = np.nonzero(np.take_along_axis(left, row, axis=1))
+        target = (replica, row[replica, column])
+        action[target], left[target] = chosen[replica, column], ~accepted[replica, column]
         made += count
     return RejectionDraws(action, left)
 
@@ -272,8 +261,8 @@ def _round(
     # If none is accepted, argmax returns the first proposal, which the caller discards.
     which = accepted.argmax(axis=-1)
     replicas, rows = which.shape
-    place = np.arange(0, replicas * rows * count, count).reshape(replicas, rows) + which
-    chosen = proposal.reshape(replicas * rows * count, proposal.shape[-1]).take(place, axis=0)
+    index = np.arange(0, replicas * rows * count, count).reshape(replicas, rows) + which
+    chosen = proposal.reshape(replicas * rows * count, proposal.shape[-1]).take(index, axis=0)
     return chosen, np.logical_or.reduce(accepted, axis=-1)
 
 
@@ -346,9 +335,9 @@ def estimated_density(
         variance += positive[..., level] ** 2 * share.var(axis=-1) / DRAWS
     known = mass > 0
     whole = np.where(known, mass, 1.0)
-    own = clipped(weights, belief.prob(action))
+    mass_of_action = clipped(weights, belief.prob(action))
     with np.errstate(divide="ignore"):
-        log_prob = np.log(own) - np.log(whole)[..., None]
+        log_prob = np.log(mass_of_action) - np.log(whole)[..., None]
     return EstimatedDensity(log_prob, np.sqrt(variance) / whole, known)
 
 
@@ -399,9 +388,9 @@ class Belief(ConditionalDistribution):
         """
         joint = self.prob_of_all() * self.level_prior()[..., None]
         total, earned = joint.sum(axis=2), np.einsum("rnla,rl->rna", joint, self.levels())
-        found: Floats = np.full(total.shape, np.nan)
-        np.divide(earned, total, out=found, where=total > 0)
-        return found
+        result: Floats = np.full(total.shape, np.nan)
+        np.divide(earned, total, out=result, where=total > 0)
+        return result
 
     def values(self) -> Floats | None:
         """Return the importance-sampled reward of each conditioned policy, ``[R, L]``.
@@ -431,9 +420,8 @@ def sums_by_slot(joint: Floats, sizes: tuple[int, ...]) -> list[Floats]:
 class TabularBelief(Belief):
     """The probabilities of all joint actions, ``listed [R, n, L, M]``, in n contexts.
 
-    ``levels [R, L]`` are the rewards conditioned on, ``level_prior [R, n, L]`` is how often each
-    occurs, and ``values [R, L]`` are as in `Belief.values`, or None. If ``listed`` is a function,
-    it is called when the probabilities are first needed.
+    If ``listed`` is a function, it is called when the probabilities are first needed. The other
+    arguments are what the methods of `Belief` return.
     """
 
     def __init__(
@@ -511,8 +499,7 @@ Params = TypeVar("Params")
 class Estimator(ABC, Generic[Params]):
     """Learns p(action | context, reward level) by supervised learning.
 
-    The hyper-parameters are the fields of the estimator; what it learns is in ``Params``, which
-    its functions return anew and never change. Every question goes to the `Belief`.
+    Its fields are hyper-parameters; its functions return what it learns, and never change it.
     """
 
     @abstractmethod

@@ -37,12 +37,12 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     # The sum may differ from 1 by rounding; scaling keeps the uniform numbers below it.
     uniform *= cumulated[..., -1]
     first = np.arange(0, table.size, 1 << halvings, dtype=np.int64).reshape(replicas, rows)
-    place = first + np.zeros(uniform.shape, dtype=np.int64)
+    index = first + np.zeros(uniform.shape, dtype=np.int64)
     entries = table.ravel()
     for bit in reversed(range(halvings)):
-        passed = entries[(1 << bit) - 1 :].take(place) <= uniform
-        place += passed.astype(np.int64) << bit
-    return place - first
+        passed = entries[(1 << bit) - 1 :].take(index) <= uniform
+        index += passed.astype(np.int64) << bit
+    return index - first
 
 
 def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
@@ -104,8 +104,8 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
     replicas, rows, size = probabilities.shape
     first = np.arange(0, probabilities.size, size, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(probabilities.ravel().take(first + index))
-    return found
+        result: Floats = np.log(probabilities.ravel().take(first + index))
+    return result
 
 
 def _check_sums(total: Floats) -> None:

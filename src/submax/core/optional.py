@@ -58,10 +58,11 @@ def lazy_names(
 
 Begin = Callable[[str, Mapping[str, Any]], AbstractContextManager[Any]]
 """Begins a span with a name and attributes; the span ends with the block."""
+UNOBSERVED: AbstractContextManager[Any] = nullcontext()
 
 
 class Spans:
-    """The observer of spans, if ``observe`` was called."""
+    """Named parts of work, which an observer may trace, as OpenTelemetry does."""
 
     def __init__(self) -> None:
         self._begin: Begin | None = None
@@ -71,14 +72,9 @@ class Spans:
         self._begin = begin
 
     def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
-        """Work with a name, for a ``with`` block; it costs next to nothing without an observer.
-
-        >>> with SPANS.span("submax.example", rows=3):
-        ...     pass
-        """
+        """Return a span for a ``with`` block; it costs next to nothing without an observer."""
         return UNOBSERVED if self._begin is None else self._begin(name, attributes)
 
 
-UNOBSERVED: AbstractContextManager[Any] = nullcontext()
 SPANS = Spans()
 """The spans of this process: writes to stores, and fits of versions."""

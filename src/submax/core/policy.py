@@ -93,16 +93,12 @@ class Policy(ABC, Generic[State]):
     def record(
         self, state: State, action: Actions | None = None, *, upcoming: int | None = None
     ) -> State:
-        """The state after decisions whose rewards are pending.
+        """The state after decisions whose rewards are pending; most policies need no such thing.
 
         ``action [R, n, S]`` are decisions that were just taken; ``simulate`` and loops of your own
         call this after every ``act``. ``upcoming`` is how many decisions will be taken before the
-        next rewards are learned from. Most policies learn from rewards alone and need not override
-        this.
-
-        Live bandits pass ``upcoming`` only: a version serves several processes, and the decisions
-        pending when it was fitted would soon be outdated. So a policy must decide sensibly without
-        ``action``: ``ucb1-pending`` then decides as ``ucb1``.
+        next rewards are learned from. Live bandits pass ``upcoming`` only, because the decisions
+        pending when a version was fitted would soon be outdated.
         """
         return state
 
@@ -211,11 +207,10 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
 
 
 class WrapperPolicy(Policy[Any]):
-    """Forwards everything to another policy; a subclass overrides what it changes.
+    """Forwards everything to the field ``policy``; a subclass overrides what it changes.
 
-    The other policy is the field ``policy``. A wrapper that chooses it by the problem overrides
-    ``wrapped`` and ``traits`` instead. Expected rewards are not forwarded: a wrapper may change
-    rewards or actions, and what the other policy believes would then be misleading.
+    A wrapper that chooses the policy by the problem overrides ``wrapped`` and ``traits`` instead.
+    Expected rewards are not forwarded: a wrapper may change rewards or actions.
     """
 
     policy: Policy[Any]
@@ -257,10 +252,10 @@ def probabilities_among(
 ) -> Floats:
     """Return the probability of every joint action of the eligible ``choices``, ``[R, n, m]``.
 
-    The rule of the policy is applied to the eligible actions alone (`restricted_state`): the best
-    of them is found even if the plain policy would never take any. A policy without such a
-    rule has its probabilities cut to the eligible actions and normalized; they are uniform where
-    nothing is left. If the probabilities do not depend on the row, the result may be ``[R, 1, m]``.
+    The rule of the policy is applied to the eligible actions alone (`restricted_state`). A policy
+    without such a rule has its probabilities cut to the eligible actions and normalized; they are
+    uniform where nothing is left. If they do not depend on the row, the result may be
+    ``[R, 1, m]``.
     """
     space = state.problem.space
     if all(len(slot) == size for slot, size in zip(choices, space.choices, strict=True)):

@@ -1,12 +1,13 @@
 """A bandit problem, the actions that a policy chose, and the feedback from which it learns."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import finite, whole_number
+from submax.core.checks import finite, instance_of, whole_number
 from submax.core.errors import InputError
 from submax.core.rewards import Binary, Scale
 from submax.core.serialization import serializable
@@ -42,14 +43,10 @@ class Problem:
 
     def __post_init__(self) -> None:
         whole_number("context_width", self.context_width, at_least=0)
-        if not isinstance(self.space, Space):
-            raise InputError(f"space must be a space such as Arms(3), not {self.space!r}")
-        if not isinstance(self.scale, Scale):
-            raise InputError(f"scale must be a scale such as Binary(), not {self.scale!r}")
-        if self.slot_scale is not None and not isinstance(self.slot_scale, Scale):
-            raise InputError(
-                f"slot_scale must be None, or a scale such as Binary(), not {self.slot_scale!r}"
-            )
+        instance_of("space", self.space, Space, "Arms(3)")
+        instance_of("scale", self.scale, Scale, "Binary()")
+        if self.slot_scale is not None:
+            instance_of("slot_scale", self.slot_scale, Scale, "Binary()")
         if self.action_features != ():
             self._check_action_features()
 
@@ -139,6 +136,29 @@ class Feedback(NamedTuple):
     weight: Floats
     slot_reward: Floats | None = None
 
+    def mapped(self, change: Callable[[Any], Any]) -> Self:
+        """Return the feedback with every array changed; what is None stays None."""
+        parts: Any = (None if part is None else change(part) for part in self)
+        return type(self)(*parts)
+
+    def rows(self, rows: Any) -> Self:
+        """Return some of the decisions of every replica: a slice, or their numbers."""
+        return self.mapped(lambda part: part[:, rows])
+
+    @staticmethod
+    def joined(pieces: Sequence["Feedback"]) -> "Feedback":
+        """Return the decisions of all pieces, one after the other.
+
+        What one of the pieces does not have, such as log-probabilities, the result does not have.
+        """
+        if len(pieces) == 1:
+            return pieces[0]
+        parts: Any = (
+            None if any(part is None for part in same) else np.concatenate(same, axis=1)
+            for same in zip(*pieces, strict=True)
+        )
+        return type(pieces[0])(*parts)
+
     def check(self, problem: Problem) -> None:
         """Raise an ``InputError`` if shapes, actions or rewards do not fit the problem."""
         self._check_shapes(problem)
@@ -206,16 +226,12 @@ class Feedback(NamedTuple):
 
 
 class CheckedFeedback(Feedback):
-    """Feedback whose actions and rewards its maker checks, so policies need not.
-
-    A simulation checks the actions and rewards of many decisions at once, which takes much less
-    time than to check every single decision.
-    """
+    """Feedback that a simulation has checked, many decisions at once, so policies need not."""
 
     __slots__ = ()
 
     def check(self, problem: Problem) -> None:
-        """Do nothing: the maker checks these rows."""
+        """Do nothing."""
 
 
 class ChosenActions(NamedTuple):

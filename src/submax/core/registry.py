@@ -71,8 +71,16 @@ def _type_name(wanted: Any) -> str:
         return " or ".join(map(repr, options))
     if origin in (typing.Union, types.UnionType):
         return " or ".join(map(_type_name, options))
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    return words.get(wanted, f"of type {getattr(origin or wanted, '__name__', wanted)}")
+    words = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a text",
+        list: "a list",
+        dict: "a table",
+    }
+    kind = origin or wanted
+    return words.get(kind, f"of type {getattr(kind, '__name__', kind)}")
 
 
 MOST_EXACT = 2.0**53
@@ -105,8 +113,7 @@ class Registry(Generic[Kind]):
     def names(self) -> list[str]:
         """The names of all built-in classes, and of those that installed packages add."""
         _warn_of_hidden_plugins(self)
-        plugins = _plugins(self.package)
-        return [*self.homes, *(name for name in plugins if name not in self.homes)]
+        return list(dict.fromkeys([*self.homes, *_plugins(self.package)]))
 
     def classes(self) -> Iterator[type[Kind]]:
         """All built-in classes, and those of installed packages that can be imported."""

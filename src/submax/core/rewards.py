@@ -16,11 +16,10 @@ from submax.core.serialization import serializable
 class RewardEncoding(NamedTuple):
     """Two ways to encode a reward: as the nearest of a few levels, or between bin edges.
 
-    ``levels [R, L]`` are the rewards that policies are conditioned on; counting estimators assign a
-    reward to its nearest level. ``bin_edges [R, E]`` are the rewards between which networks
-    interpolate. Both are sorted in every replica. If there are fewer distinct values than entries,
-    the lowest value is repeated. `nearest` then returns its first index; `encoded` uses its last
-    (the last but one if all bin edges are equal).
+    ``levels [R, L]`` are the rewards that policies are conditioned on; ``bin_edges [R, E]`` are the
+    rewards between which networks interpolate. Both are sorted in every replica. If there are fewer
+    distinct values than entries, the lowest one is repeated. `nearest` then returns its first
+    index; `encoded` uses its last (the last but one if all bin edges are equal).
     """
 
     levels: Floats
@@ -120,7 +119,7 @@ class Scale(ABC):
             raise InputError(f"a reward of {self} cannot be {impossible:.12g}", parameter="reward")
 
     def known_bounds(self, who: str) -> tuple[float, float]:
-        """Return the bounds; raise an ``InputError`` that names ``who`` needs them if unknown."""
+        """Return the bounds, or raise an ``InputError`` that says ``who`` needs them."""
         if self.bounds is None:
             raise InputError(
                 f"{who} needs to know the lowest and the highest reward, and {self} does not say: "
@@ -203,7 +202,7 @@ class Discrete(Scale):
 
     def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
         places = np.linspace(0, len(self.values) - 1, self.levels).round().astype(int)
-        return RewardEncoding.fixed(tuple(self.values[place] for place in places), len(reward))
+        return RewardEncoding.fixed(tuple(self.values[index] for index in places), len(reward))
 
     def with_levels(self, levels: int) -> Self:
         return replace(self, asked=min(levels, len(self.values)))
@@ -215,16 +214,13 @@ MOST_QUANTILES = 64
 
 def check_quantiles(shares: tuple[float, float], levels: object, bin_edges: object) -> None:
     """Raise an ``InputError`` unless these are valid parameters of a `QuantileScale`."""
-    if not isinstance(shares, tuple) or len(shares) != 2:
-        raise InputError(
-            f"quantiles must be a tuple of two probabilities, low and high, not {shares}",
-            parameter="quantiles",
-        )
-    for share in shares:
+    pair = isinstance(shares, tuple) and len(shares) == 2
+    for share in shares if pair else ():
         probability("each of quantiles", share)
-    if not shares[0] < shares[1]:
+    if not pair or not shares[0] < shares[1]:
         raise InputError(
-            f"quantiles must rise from low to high, not {shares}", parameter="quantiles"
+            f"quantiles must be a tuple of two rising probabilities, low and high, not {shares}",
+            parameter="quantiles",
         )
     whole_number("asked", levels, at_least=2, at_most=MOST_QUANTILES)
     whole_number("bin_edges", bin_edges, at_least=2, at_most=MOST_QUANTILES)
@@ -271,8 +267,8 @@ def quantiles(reward: Floats, weight: Floats, shares: Floats) -> Floats:
     # keeps rounding of the sums from skipping a reward.
     wanted = np.maximum(shares * total * (1 - 1e-12), np.finfo(np.float64).tiny)
     index = np.stack([(cumulated < one[:, None]).sum(axis=1) for one in wanted.T], axis=1)
-    found = np.take_along_axis(reward, np.minimum(index, reward.shape[1] - 1), axis=1)
-    return np.where(total > 0, found, 0.0)
+    result = np.take_along_axis(reward, np.minimum(index, reward.shape[1] - 1), axis=1)
+    return np.where(total > 0, result, 0.0)
 
 
 def _around_mode(reward: Floats, weight: Floats, value: Floats, shares: Floats) -> Floats:
@@ -281,12 +277,8 @@ def _around_mode(reward: Floats, weight: Floats, value: Floats, shares: Floats) 
     above = np.concatenate([value, quantiles(reward, higher, shares[1:])], axis=1)
     below = np.concatenate([quantiles(reward, lower, shares[:-1]), value], axis=1)
     same = np.repeat(value, len(shares), axis=1)
-    return np.where(_has_weight(higher), above, np.where(_has_weight(lower), below, same))
-
-
-def _has_weight(weight: Floats) -> Booleans:
-    found: Booleans = weight.max(axis=1, keepdims=True, initial=0) > 0
-    return found
+    rises, falls = (part.any(axis=1, keepdims=True) for part in (higher, lower))
+    return np.where(rises, above, np.where(falls, below, same))
 
 
 def _padded(rising: Floats) -> Floats:

@@ -53,16 +53,16 @@ def tag_of(value: Any) -> str:
     return f"{OWN}{kind.__qualname__}"
 
 
-def class_of(tag: str, own: dict[str, Any]) -> Any:
-    """Return the class with this tag; ``own`` has the classes of a user-defined policy by name."""
+def class_of(tag: str, custom: dict[str, Any]) -> Any:
+    """Return the class with this tag; ``custom`` has those of user-defined policies."""
     if tag.startswith(OWN):
-        found = own.get(tag.removeprefix(OWN))
-        if found is None:
+        kind = custom.get(tag.removeprefix(OWN))
+        if kind is None:
             raise InputError(
                 f"the state holds a record {tag.removeprefix(OWN)!r}, which is not in the file of "
                 "its policy: use the file of the policy that wrote the state"
             )
-        return found
+        return kind
     if tag not in _CLASSES:
         raise InputError(
             f"the state holds a record {tag!r}, which this version of submax does not know: read "
@@ -98,9 +98,8 @@ Arrays = dict[str, NDArray[Any]]
 def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False) -> bytes:
     """Serialize a tree of named tuples, dataclasses, arrays and plain values, with ``facts``.
 
-    Unless ``for_learning`` is true, data that only further learning needs are left out: every
-    record that has a method ``for_deciding`` is replaced by the result of this method. The same
-    state always gives the same bytes.
+    Unless it is ``for_learning``, every record that has a method ``for_deciding`` is replaced by
+    the result of this method. The same state always gives the same bytes.
     """
     from safetensors.numpy import save
 
@@ -136,12 +135,12 @@ def read_state(
 
 def modules_of(value: Any) -> list[str]:
     """Return the modules of a policy, of its base classes, and of all dataclasses inside it."""
-    own = [base.__module__ for base in type(value).__mro__ if base is not object]
+    bases = [base.__module__ for base in type(value).__mro__ if base is not object]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return own
+        return bases
     inside = (getattr(value, field.name) for field in dataclasses.fields(value))
     parts = [modules_of(one) for one in inside if dataclasses.is_dataclass(one)]
-    return [*own, *(module for part in parts for module in part)]
+    return [*bases, *(module for part in parts for module in part)]
 
 
 def _header(data: bytes) -> Any:
@@ -207,7 +206,7 @@ class _Writer:
 @dataclasses.dataclass(frozen=True)
 class _Reader:
     arrays: Arrays
-    own: dict[str, type]
+    custom: dict[str, type]
 
     def read(self, tree: Any) -> Any:
         if not isinstance(tree, dict):
@@ -227,17 +226,17 @@ class _Reader:
 
     def _class(self, name: str) -> Any:
         """Return the class with this tag, which must be a named tuple or a dataclass."""
-        found = class_of(name, self.own)
-        if not (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
+        kind = class_of(name, self.custom)
+        if not (hasattr(kind, "_fields") or dataclasses.is_dataclass(kind)):
             raise InputError(f"{name!r} is not a named tuple or a dataclass")
-        return found
+        return kind
 
 
 def _classes_in(modules: Sequence[str]) -> dict[str, type]:
     """Return the classes that the modules name, by their qualified names."""
     return {
-        found.__qualname__: found
+        kind.__qualname__: kind
         for module in modules
-        for found in vars(sys.modules[module]).values()
-        if isinstance(found, type)
+        for kind in vars(sys.modules[module]).values()
+        if isinstance(kind, type)
     }

@@ -26,15 +26,10 @@ class Space(ABC):
     """A set of joint actions. An action has S parts, one for each slot.
 
     The last axis of an array of actions is S: first the choices, which are integers, then
-    ``reals`` real numbers within bounds. If there are no real-valued parts, actions are integer
-    arrays, and every joint action has an index from 0 to ``size - 1``. A space with real-valued
-    parts raises an ``InputError`` in every method that needs such an index.
+    ``reals`` real numbers within bounds. Without real-valued parts actions are integer arrays, and
+    every joint action has an index from 0 to ``size - 1``, in which the last slot is fastest. A
+    `RealSpace` raises an ``InputError`` in every method that needs such an index.
     """
-
-    @property
-    @abstractmethod
-    def slots(self) -> int:
-        """Number of parts of an action (S); a plain arm has one."""
 
     @property
     @abstractmethod
@@ -42,26 +37,19 @@ class Space(ABC):
         """Number of choices in each slot that is not real-valued."""
 
     @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of joint actions."""
-
-    @abstractmethod
-    def index(self, action: Integers) -> Integers:
-        """Return the index of each joint action: ``[..., S] -> [...]``."""
-
-    @abstractmethod
-    def action(self, index: Integers) -> Integers:
-        """Return the joint action with each index: ``[...] -> [..., S]``."""
-
-    @abstractmethod
-    def contains(self, action: Actions) -> bool:
-        """Return whether all actions of the array belong to the space."""
-
-    @property
     def reals(self) -> int:
         """Number of real-valued parts of an action."""
         return 0
+
+    @property
+    def slots(self) -> int:
+        """Number of parts of an action (S); a plain arm has one."""
+        return len(self.choices) + self.reals
+
+    @property
+    def size(self) -> int:
+        """Number of joint actions."""
+        return math.prod(self.choices)
 
     @property
     def dtype(self) -> type[np.int64] | type[np.float64]:
@@ -72,6 +60,20 @@ class Space(ABC):
     def log_measure(self) -> float:
         """Logarithm of the number or volume of joint actions: minus the log-density of uniform."""
         return math.log(self.size)
+
+    def index(self, action: Integers) -> Integers:
+        """Return the index of each joint action: ``[..., S] -> [...]``."""
+        return action @ _strides(self.choices)
+
+    def action(self, index: Integers) -> Integers:
+        """Return the joint action with each index: ``[...] -> [..., S]``."""
+        return index[..., None] // _strides(self.choices) % np.array(self.choices, dtype=np.int64)
+
+    def contains(self, action: Actions) -> bool:
+        """Return whether all actions of the array belong to the space."""
+        if action.shape[-1] != self.slots:
+            return False
+        return bool(np.all((action >= 0) & (action < np.array(self.choices))))
 
     def uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> Actions:
         """Draw actions from the uniform distribution: ``[*shape, S]``."""
@@ -101,7 +103,7 @@ class Space(ABC):
         return self.index(np.stack(grid, axis=-1)).ravel()
 
     def kept_choices(self, choices: Choices) -> Integers:
-        """Return the places of these choices in a list of the choices of all slots together."""
+        """Return the indices of these choices among the choices of all slots together."""
         first = np.cumsum([0, *self.choices[:-1]])
         kept = [start + np.asarray(slot) for start, slot in zip(first, choices, strict=True)]
         return np.concatenate(kept)
@@ -124,6 +126,10 @@ class Space(ABC):
             )
 
 
+def _strides(sizes: tuple[int, ...]) -> Integers:
+    return np.array([math.prod(sizes[slot + 1 :]) for slot in range(len(sizes))], dtype=np.int64)
+
+
 @serializable("arms")
 @dataclass(frozen=True)
 class Arms(Space):
@@ -137,10 +143,6 @@ class Arms(Space):
 
     def __post_init__(self) -> None:
         whole_number("arms", self.count, at_least=1)
-
-    @property
-    def slots(self) -> int:
-        return 1
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -160,6 +162,7 @@ class Arms(Space):
         return Arms(len(choices[0]))
 
     def contains(self, action: Integers) -> bool:
+        # As for other spaces, in half of the time.
         inside = action.min(initial=0) >= 0 and action.max(initial=0) < self.count
         return action.shape[-1] == 1 and bool(inside)
 
@@ -188,34 +191,11 @@ class Slots(Space):
             whole_number("the number of choices in a slot", size, at_least=1)
 
     @property
-    def slots(self) -> int:
-        return len(self.sizes)
-
-    @property
     def choices(self) -> tuple[int, ...]:
         return self.sizes
 
-    @property
-    def size(self) -> int:
-        return math.prod(self.sizes)
-
-    def index(self, action: Integers) -> Integers:
-        return action @ self._strides()
-
-    def action(self, index: Integers) -> Integers:
-        return index[..., None] // self._strides() % np.array(self.sizes, dtype=np.int64)
-
     def restricted(self, choices: Choices) -> "Slots":
         return Slots(tuple(len(slot) for slot in choices))
-
-    def contains(self, action: Integers) -> bool:
-        if action.shape[-1] != self.slots:
-            return False
-        return bool(np.all((action >= 0) & (action < np.array(self.sizes))))
-
-    def _strides(self) -> Integers:
-        strides = [math.prod(self.sizes[slot + 1 :]) for slot in range(self.slots)]
-        return np.array(strides, dtype=np.int64)
 
 
 LARGEST_LOG_VOLUME = 500.0
@@ -227,10 +207,6 @@ class RealSpace(Space):
 
     low: tuple[float, ...]
     high: tuple[float, ...]
-
-    @property
-    def slots(self) -> int:
-        return len(self.choices) + self.reals
 
     @property
     def reals(self) -> int:

@@ -74,8 +74,8 @@ class Summary:
 
     def _line(self, row: list[str], widths: list[int]) -> str:
         cells = [
-            f"{_cut(cell, width):{'<' if place < self.texts else '>'}{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            f"{_cut(cell, width):{'<' if index < self.texts else '>'}{width}}"
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         return "".join(f"  {cell}" for cell in cells).rstrip()[:WIDTH]
 
@@ -92,9 +92,9 @@ class Summary:
 
     def _html_row(self, row: list[str]) -> str:
         cells = [
-            f'<td style="text-align: {"left" if place < self.texts else "right"}">'
+            f'<td style="text-align: {"left" if index < self.texts else "right"}">'
             f"{escape(_cut(cell, WIDTH))}</td>"
-            for place, cell in enumerate(row)
+            for index, cell in enumerate(row)
         ]
         return f"<tr>{''.join(cells)}</tr>"
 

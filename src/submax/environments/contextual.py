@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import positive, whole_number
+from submax.core.checks import finite, positive, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Slots, Space
@@ -30,18 +30,6 @@ class TruthNetwork(NamedTuple):
     choice_weight: Floats
     context_weight: Floats
     output_weight: Floats
-
-
-def check_truth(dimension: object, shift: object, hidden: object) -> None:
-    """Raise an ``InputError`` unless the parameters of a network environment are allowed.
-
-    ``dimension`` is D and ``hidden`` is H, both whole numbers from 1; ``shift`` is a finite number.
-    """
-    whole_number("dimension", dimension, at_least=1)
-    whole_number("hidden", hidden, at_least=1)
-    number = isinstance(shift, (int, float)) and not isinstance(shift, bool)
-    if not (number and math.isfinite(shift)):  # type: ignore[arg-type]  # it is a number here
-        raise InputError(f"shift must be a finite number, not {shift!r}", parameter="shift")
 
 
 def draw_network(
@@ -312,6 +300,11 @@ class NetworkEnvironment(Successes[TruthNetwork]):
     shift: float
     hidden: int
 
+    def __post_init__(self) -> None:
+        whole_number("dimension", self.dimension, at_least=1)
+        whole_number("hidden", self.hidden, at_least=1)
+        finite("shift", self.shift)
+
     @property
     @abstractmethod
     def space(self) -> Space:
@@ -361,8 +354,8 @@ class Contextual(NetworkEnvironment):
     hidden: int = 32
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         whole_number("arms", self.arms, at_least=1)
-        check_truth(self.dimension, self.shift, self.hidden)
 
     @property
     def space(self) -> Arms:
@@ -370,7 +363,7 @@ class Contextual(NetworkEnvironment):
 
 
 @dataclass(frozen=True)
-class DriftingContextual(NetworkEnvironment):
+class DriftingContextual(Contextual):
     """`Contextual` with drifting network weights: after n decisions W is ρⁿ W + √(1 − ρ²ⁿ) W′.
 
     ρ = exp(−1 / ``memory``), and W′ is an independent draw of all weights. The mean and the
@@ -380,20 +373,11 @@ class DriftingContextual(NetworkEnvironment):
     those of `Contextual`.
     """
 
-    arms: int = 4
-    dimension: int = 20
-    shift: float = 0.0
-    hidden: int = 32
     memory: float = 5000.0
 
     def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        check_truth(self.dimension, self.shift, self.hidden)
+        super().__post_init__()
         positive("memory", self.memory)
-
-    @property
-    def space(self) -> Arms:
-        return Arms(self.arms)
 
     def advance(self, world: TruthNetwork, count: int, rng: np.random.Generator) -> TruthNetwork:
         fresh = self.reset(len(world.output_weight), rng)
@@ -429,7 +413,7 @@ class Combinatorial(NetworkEnvironment):
                 parameter="sizes",
             )
         Slots(self.sizes)
-        check_truth(self.dimension, self.shift, self.hidden)
+        super().__post_init__()
 
     @property
     def space(self) -> Slots:

@@ -17,7 +17,9 @@ from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
 from submax.models.classifiers import (
     ENCODINGS,
+    LARGEST_SEED,
     ClassifierTemplate,
+    ComparedByKey,
     FittedClassifier,
     ModelCache,
     Models,
@@ -44,13 +46,11 @@ class ClassifierParams(NamedTuple):
     models: ModelCache
 
 
-LARGEST_SEED = 2**31 - 1
-"""Classifier libraries accept seeds below this number."""
 INSTEAD = "take the CVAE, such as rcp-cvae-submax"
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier(Estimator[ClassifierParams]):
+class Classifier(ComparedByKey, Estimator[ClassifierParams]):
     """π(a | c, r_l) = (N_l p̂(a | c, r_l) + s) / (N_l + s A), with p̂ by any classifier.
 
     The ``classifier`` is an object with ``fit(X, y)`` and ``predict_proba``, as in scikit-learn,
@@ -146,21 +146,12 @@ class Classifier(Estimator[ClassifierParams]):
                 mass[replica] = model.expected_counts(features[replica], params.counts[replica])
         return normalized(mass + self.smoothing)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Classifier) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[Any, ...]:  # type: ignore[override]  # computed from the fields
         return (self.template, self.smoothing, self.encoding, self.minimum_rows, self.memory)
 
     def _models(self, params: ClassifierParams) -> Models:
-        replicas = range(len(params.seed))
-        return params.models.get(
-            lambda: tuple(self._fitted(params, replica) for replica in replicas)
-        )
+        return params.models.get(len(params.seed), lambda replica: self._fitted(params, replica))
 
     def _fitted(self, params: ClassifierParams, replica: int) -> FittedClassifier | None:
         """Return the classifier of one replica, fitted to its rows; None if there are too few."""

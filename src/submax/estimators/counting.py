@@ -378,13 +378,13 @@ class CountingBelief(ObservationWeights):
         table = self._table()
         index = self.space.index(action)
         if index.shape[0] == 1:
-            found = table.take(index[0], axis=2)
+            result = table.take(index[0], axis=2)
         else:
             replica = np.arange(len(table))[:, None, None, None]
             level = np.arange(table.shape[1])[None, :, None, None]
-            found = table[replica, level, index[:, None]]
+            result = table[replica, level, index[:, None]]
         shape = (len(table), self._rows, table.shape[1], index.shape[-1])
-        return np.broadcast_to(found.swapaxes(1, 2), shape)
+        return np.broadcast_to(result.swapaxes(1, 2), shape)
 
     def prob_of_all(self) -> Floats:
         return self._in_every_row(self._table())

@@ -19,12 +19,11 @@ from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.core.serialization import serializable
 from submax.core.spaces import RealSpace, Space
-from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches, importance_values
+from submax.models.memory import Buffer, Memory, importance_values
 from submax.models.networks.choices import (
     INJECTION_FORMS,
     DecodedChoices,
     Parameters,
-    SingleNetwork,
     SlotNetwork,
     choice_probabilities,
     first_choices,
@@ -32,7 +31,7 @@ from submax.models.networks.choices import (
     parameters_where,
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
-from submax.models.training import Training
+from submax.models.training import ContextScaling, Minibatches, Training
 from submax.strategies.tracking import ObservationWeights
 
 if TYPE_CHECKING:
@@ -47,9 +46,8 @@ class NetworkParams(NamedTuple):
     ``network`` is a `SlotNetwork`, or a network of another design with its own belief;
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
     [R, L or 1, Z, J]`` are the draws of the latent variable; ``level_share [R, 1, L]`` is how often
-    each level was observed; ``single`` is the network in a form that is fast for single decisions,
-    if there is one replica of a `SlotNetwork`; ``scaling`` standardizes contexts for the network,
-    None if they are not standardized.
+    each level was observed; ``scaling`` standardizes contexts for the network, None if they are not
+    standardized.
     """
 
     problem: Problem
@@ -59,7 +57,6 @@ class NetworkParams(NamedTuple):
     reward_encoding: RewardEncoding
     latent: Floats
     level_share: Floats
-    single: SingleNetwork | None
     scaling: ContextScaling | None = None
 
     @classmethod
@@ -73,11 +70,9 @@ class NetworkParams(NamedTuple):
         latent: Floats,
         scaling: ContextScaling | None = None,
     ) -> Self:
-        """Return the parameters with the fields that are computed from the others."""
+        """Return the parameters with the share of each level among the rows."""
         share = buffer.level_share(encoding)[:, None]
-        alone = len(share) == 1 and isinstance(network, SlotNetwork)
-        single = SingleNetwork.of(network) if alone else None
-        return cls(problem, buffer, parameters, network, encoding, latent, share, single, scaling)
+        return cls(problem, buffer, parameters, network, encoding, latent, share, scaling)
 
 
 class NetworkBelief(ObservationWeights):
@@ -164,10 +159,6 @@ class NetworkBelief(ObservationWeights):
         """Return the outputs of the network, ``[R, L, n, Z, O]``."""
         params, context = self._params, self._context
         scaled = context if params.scaling is None else params.scaling.scaled(context)
-        # If there is one replica, `single` is the same network in a form that is faster for one
-        # context.
-        if params.single is not None and context.shape[1] == 1:
-            return params.single.logits(scaled[0, 0])
         assert isinstance(params.network, SlotNetwork), "other networks have a belief of their own"
         return params.network.logits(scaled.astype(np.float64))
 

@@ -49,7 +49,7 @@ def level_probabilities(levels: Floats, share: Floats, value: Floats) -> Floats:
     count = levels.shape[1]
     if count == 2:
         return np.stack([1.0 - value, value], axis=2)
-    found = np.empty((*value.shape[:2], count, value.shape[2]))
+    result = np.empty((*value.shape[:2], count, value.shape[2]))
     for replica in range(len(levels)):
         span = max(levels[replica, -1] - levels[replica, 0], 1e-300)
         height = (levels[replica] - levels[replica, 0]) / span
@@ -61,8 +61,8 @@ def level_probabilities(levels: Floats, share: Floats, value: Floats) -> Floats:
         power = np.log(base)[:, None] + tilt * height[:, None]
         power -= power.max(axis=1, keepdims=True)
         chances = np.exp(power)
-        found[replica] = chances / chances.sum(axis=1, keepdims=True)
-    return found
+        result[replica] = chances / chances.sum(axis=1, keepdims=True)
+    return result
 
 
 MOST_NUMBERS = 2_160_000
@@ -136,11 +136,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         whole_number("rows", self.rows, at_least=10, at_most=100_000)
         whole_number("draws", self.draws, at_least=1, at_most=4096)
         non_negative("width", self.width)
-        if self.memory.window is not None or self.memory.reservoir is not None:
-            raise InputError(
-                "the bayesian-features estimator remembers sums, and cannot take single rows out "
-                "of them again: use memory = { discount = 0.999 } instead of a window or reservoir"
-            )
+        self.memory.check_keeps_rows("bayesian-features estimator")
 
     @property
     def traits(self) -> PolicyTraits:
@@ -224,22 +220,22 @@ class FeatureBelief(TabularBelief, ObservationWeights):
 
     def expected_rewards(self) -> Floats:
         """Return the expected reward of every action, ``[R, n, K]``; NaN before the first fit."""
-        found = np.full((*self._context.shape[:2], self.space.size), np.nan)
+        result = np.full((*self._context.shape[:2], self.space.size), np.nan)
         for replica, belief in enumerate(self._params.beliefs):
             if belief.feature_map is not None:
-                found[replica] = belief.mean(belief.feature_map.raw(self._context[replica]))
-        return found
+                result[replica] = belief.mean(belief.feature_map.raw(self._context[replica]))
+        return result
 
     def drawn_rewards(self) -> Floats:
         """Return the expected rewards in each kept posterior draw, ``[R, n, P, K]``; NaN at first.
 
         The draws have the share ``width`` of the posterior's standard deviation.
         """
-        found = np.full((*self._context.shape[:2], self._draws, self.space.size), np.nan)
+        result = np.full((*self._context.shape[:2], self._draws, self.space.size), np.nan)
         for replica, belief in enumerate(self._params.beliefs):
             if belief.feature_map is not None:
-                found[replica] = belief.drawn(self._context[replica])
-        return found
+                result[replica] = belief.drawn(self._context[replica])
+        return result
 
     def _normalized(self) -> Floats:
         listed: Floats = self._masses / self._masses.sum(axis=-1, keepdims=True)
@@ -248,7 +244,7 @@ class FeatureBelief(TabularBelief, ObservationWeights):
     def values(self) -> Floats:
         """Return V_l over the sample of rows that is kept."""
         params = self._params
-        found = np.zeros((len(params.beliefs), params.problem.scale.levels))
+        result = np.zeros((len(params.beliefs), params.problem.scale.levels))
         for replica, belief in enumerate(params.beliefs):
             rows = belief.sample.rows
             total = rows.weight.sum()
@@ -262,8 +258,8 @@ class FeatureBelief(TabularBelief, ObservationWeights):
             chosen = there.prob_of_all()[0][np.arange(len(rows.number)), :, rows.number]
             paid = rows.reward != 0
             ratio = rows.weight[paid] * rows.reward[paid] * np.exp(-rows.log_prob[paid])
-            found[replica] = ratio @ chosen[paid] / total
-        return found
+            result[replica] = ratio @ chosen[paid] / total
+        return result
 
     def observation_weights(self) -> Floats:
         """Return the observations that the belief is worth, summed over the actions."""

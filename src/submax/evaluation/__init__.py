@@ -10,7 +10,6 @@ from submax.core.optional import lazy_names, require_extra
 require_extra("logs", "submax.evaluation", "pyarrow", "duckdb")
 
 if TYPE_CHECKING:
-    from submax.evaluation.batches import PartedLog as PartedLog
     from submax.evaluation.comparison import Comparison as Comparison
     from submax.evaluation.comparison import compare as compare
     from submax.evaluation.comparison import compare_rewards as compare_rewards
@@ -27,7 +26,6 @@ _HOME = {
     "Comparison": "submax.evaluation.comparison",
     "TrainedPolicy": "submax.schema.trained_policy",
     "Log": "submax.evaluation.log",
-    "PartedLog": "submax.evaluation.batches",
     "compare": "submax.evaluation.comparison",
     "compare_rewards": "submax.evaluation.comparison",
     "learn": "submax.evaluation.learning",
@@ -41,7 +39,6 @@ __all__ = [
     "BestPolicy",
     "Comparison",
     "Log",
-    "PartedLog",
     "TrainedPolicy",
     "compare",
     "compare_rewards",

@@ -24,6 +24,7 @@ from submax.evaluation.cells import (
     hint_about,
     not_whole,
 )
+from submax.evaluation.disk import pieces, release
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices
 from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 
@@ -315,6 +316,15 @@ def role_of_similar(name: str) -> str | None:
     return next((role for role, names in usual.items() if plain in names and plain != name), None)
 
 
+def different(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the different values of a column, sorted."""
+    found = column[:0]
+    for rows in pieces(len(column)):
+        found = np.union1d(found, column[rows])
+        release([column])
+    return found
+
+
 EVERYTHING, UNREADABLE = 0, -1
 """The number of the set of all choices, and that of a cell that cannot be read."""
 
@@ -349,8 +359,8 @@ class EligibleSets:
         set_numbers: NDArray[np.int32],
         new_indices: Sequence[Integers] | None,
         everything: ChoiceIndices,
-    ) -> tuple[tuple[ChoiceIndices, ...], NDArray[np.int32]]:
-        """Return ``everything`` and the sets that occur, and the index of each row's set.
+    ) -> tuple[ChoiceIndices, ...]:
+        """Return ``everything`` and the sets that occur; numbers become indices, in place.
 
         ``everything`` is the set of all choices of all slots, also of inactive ones;
         ``new_indices`` are, for each slot, the new indices of the choices if they changed.
@@ -360,11 +370,14 @@ class EligibleSets:
         for one in self._used(set_numbers):
             new = one if new_indices is None else _reindexed(one, new_indices)
             index[self._numbers[one]] = sets.setdefault(new, len(sets))
-        return tuple(sets), index[set_numbers]
+        for rows in pieces(len(set_numbers)):
+            set_numbers[rows] = index[set_numbers[rows]]
+            release([set_numbers])
+        return tuple(sets)
 
     def _used(self, set_numbers: NDArray[np.int32]) -> Iterable[ChoiceIndices]:
         known = list(self._numbers)
-        return [known[number - 1] for number in np.unique(set_numbers) if number != EVERYTHING]
+        return [known[number - 1] for number in different(set_numbers) if number != EVERYTHING]
 
     def _code(self, column: Any) -> NDArray[np.int32]:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -476,24 +489,25 @@ class ActionColumns:
 
     def finished(
         self, action: NDArray[Any], eligible_set: NDArray[np.int32]
-    ) -> tuple[ActionSpec, tuple[ChoiceIndices, ...], NDArray[np.int32]]:
-        """Return the menu, the sets of eligible choices, and the index of each row's set.
+    ) -> tuple[ActionSpec, tuple[ChoiceIndices, ...]]:
+        """Return the menu and the sets of eligible choices; indices are replaced, in place.
 
-        If no menu was declared, the names that occur become its choices, sorted; the indices in
-        ``action`` are replaced accordingly.
+        If no menu was declared, the names that occur become its choices, sorted.
         """
         if self._menu is not None:
             everything = self._menu.revived.active
-            return self._menu, *self._eligible.finished(eligible_set, None, everything)
+            return self._menu, self._eligible.finished(eligible_set, None, everything)
         names, new_indices = {}, []
         for slot, (name, vocabulary) in enumerate(self.slots.items()):
             eligible = self._eligible.choices(eligible_set, slot)
-            used = np.union1d(np.unique(action[:, slot]), eligible).astype(np.int64)
+            used = np.union1d(different(action[:, slot]), eligible).astype(np.int64)
             names[name], new_index = vocabulary.sorted(used)
-            action[:, slot] = new_index[action[:, slot]]
+            for rows in pieces(len(action)):
+                action[rows, slot] = new_index[action[rows, slot]]
+                release([action])
             new_indices.append(new_index)
         menu = ActionSpec.of(names.get(ARMS, names))
-        return menu, *self._eligible.finished(eligible_set, new_indices, menu.active)
+        return menu, self._eligible.finished(eligible_set, new_indices, menu.active)
 
     def notes(self, menu: ActionSpec, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the results of ``finished``."""
@@ -520,7 +534,7 @@ class ActionColumns:
 def _no_longer_active(menu: ActionSpec, action: NDArray[Any]) -> Iterator[str]:
     """Yield the choices that some row took and that a policy may no longer choose."""
     for place, slot in enumerate(menu.slots):
-        for index in np.unique(action[:, place]).astype(np.int64):
+        for index in different(action[:, place]).astype(np.int64):
             choice = slot.choices[index]
             if choice.status != "active":
                 yield choice.name if slot.name == ARMS else f"{slot.name}={choice.name}"
@@ -624,10 +638,12 @@ class ContextColumns:
             if vocabulary is None:
                 fields[name] = Number()
             else:
-                code = context[:, place].astype(np.int64)
-                values, number = vocabulary.sorted(np.unique(code))
+                used = different(context[:, place]).astype(np.int64)
+                values, number = vocabulary.sorted(used)
                 fields[name] = Category(tuple(values))
-                context[:, place] = number[code]
+                for rows in pieces(len(context)):
+                    context[rows, place] = number[context[rows, place].astype(np.int64)]
+                    release([context])
         return ContextSchema.of(fields)
 
 

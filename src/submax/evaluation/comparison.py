@@ -1,7 +1,6 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
 from submax.core.policy import Policy
 from submax.core.summary import Summary, counted, number
-from submax.evaluation.batches import FileEvaluation, PartedLog, Split
 from submax.evaluation.diagnostics import LogSums, Overlap, log_cautions
 from submax.evaluation.estimates import (
     DECISION,
@@ -29,13 +27,14 @@ from submax.evaluation.estimates import (
 )
 from submax.evaluation.evaluator import (
     LOGGING_POLICY,
-    MemoryBatches,
+    MOST_CLUSTERS,
+    SAMPLE_ROWS,
+    EvaluatedRows,
     Progress,
     Setup,
     check_slices,
     slices_of,
 )
-from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
 from submax.evaluation.log import By, Log, Reward, data_frame, order_notes
 from submax.evaluation.overview import Overview
@@ -144,7 +143,7 @@ def as_target(given: Any) -> TargetPolicy:
     )
 
 
-def _variant(candidate: Any, log: Log | PartedLog) -> TargetPolicy | None:
+def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
     """Return the policy of a text such as ``linucb@greedy`` or ``reward-model``; else None."""
     if not isinstance(candidate, str):
         return None
@@ -153,8 +152,7 @@ def _variant(candidate: Any, log: Log | PartedLog) -> TargetPolicy | None:
     if candidate.startswith(ALWAYS):
         return FixedAction(candidate.removeprefix(ALWAYS), log.schema)
     if candidate.startswith(COLUMNS):
-        sample = log.sample if isinstance(log, PartedLog) else log
-        return ColumnPolicy(candidate.removeprefix(COLUMNS), sample)
+        return ColumnPolicy(candidate.removeprefix(COLUMNS), log)
     parsed = parsed_variant(candidate)
     if parsed is None:
         return None
@@ -162,12 +160,11 @@ def _variant(candidate: Any, log: Log | PartedLog) -> TargetPolicy | None:
 
 
 def checked(
-    candidate: Any, log: Any
+    candidate: Any, log: Log
 ) -> TrainedPolicy | TargetPolicy | Policy[Any] | str | dict[str, Any]:
     """Return a candidate after checking that it suits the log; read a learned one from its file.
 
-    The log is a ``Log`` or a ``PartedLog``. The check takes place before any policy learns, so that
-    a long run does not fail at its end.
+    The check takes place before any policy learns, so a long run does not fail at its end.
     """
     learned = _already_learned(candidate)
     if learned is not None:
@@ -237,8 +234,8 @@ def _row_hashes(parts: Sequence[Columns]) -> NDArray[np.uint64]:
     return np.concatenate(hashes)
 
 
-class SplitEvaluation:
-    """A log in memory, split into rows to learn from (``first``) and rows to evaluate on."""
+class Evaluation:
+    """A log that is split into rows to learn from (``first``) and rows to evaluate on."""
 
     def __init__(
         self,
@@ -251,28 +248,40 @@ class SplitEvaluation:
         self.log, self.first, self._numbers = split_of(
             log, candidates, options.share, options.by, options.seed
         )
-        self.main = self._batches(~self.first)
-        rest = self.main.logged.log
-        self.estimators = options.estimators or applicable_estimators(rest)
-        self.notes = [*rest.notes, *self.main.logged.model_choice.notes()]
+        self._learned = log_decisions(self.log, self.first)
+        self.main = self._evaluated(~self.first)
+        rest, logged = self.main.log, self.main.logged
+        self.estimators = options.estimators or applicable_estimators(logged.log)
+        self.notes = [*(rest if self.main.is_long else logged.log).notes]
+        self.notes += logged.model_choice.notes()
         if rest.cluster is not None:
-            self.notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
+            clusters = int(rest.cluster.max()) + 1
+            grouped = self.main.is_long and clusters > MOST_CLUSTERS
+            groups = f", in {MOST_CLUSTERS} random groups" * grouped
+            self.notes.append(f"intervals are by cluster: {clusters} clusters{groups}")
         if rest.covariates is not None:
             self.notes.append("estimates that rely on weights are adjusted by covariates")
+        if self.main.is_long and len(logged.log) < len(rest):
+            self.notes.append(
+                f"reward models and thresholds were fitted to a random sample of "
+                f"{len(logged.log)} rows"
+            )
         if self.first.any():
-            before, after = log_decisions(self.log, self.first), rest.decisions
-            self.notes.append(f"evaluated on {after} rows, learned from {before}")
+            learned = self._learned
+            if log.disk is not None and learned > SAMPLE_ROWS:
+                learned = SAMPLE_ROWS
+            self.notes.append(f"evaluated on {rest.decisions} rows, learned from {learned}")
             self.notes.extend(order_notes(self.log, self.first, options.by))
         self._targets: dict[str, Any] = {LOGGING_POLICY: None}
 
-    def _batches(self, which: Booleans) -> MemoryBatches:
-        options = self._options
-        rows = self.log.rows(which).with_estimated_propensities(options.seed)
-        numbers = self._numbers[which]
-        logged = LoggedEvidence(rows, options.seed, options.reward_model, numbers)
-        estimators = (options.estimators or applicable_estimators(rows)).values()
-        whole = rows.session is not None or not all(one.adds_up for one in estimators)
-        return MemoryBatches(logged, whole, options.interval)
+    def _evaluated(self, which: Booleans) -> EvaluatedRows:
+        options, rows = self._options, self.log.rows(which)
+        whole = rows.session is not None or not all(
+            one.adds_up for one in options.estimators.values()
+        )
+        return EvaluatedRows(
+            rows, self._numbers[which], options.seed, options.reward_model, whole, self._progress
+        )
 
     def target(self, name: str) -> Any:
         """Return a policy after it has learned; notes say what it learned from."""
@@ -285,7 +294,7 @@ class SplitEvaluation:
             self.notes += policy_notes(name, self._candidates[name], self._targets[name], rows)
         return self._targets[name]
 
-    def own_rows(self, name: str) -> tuple[MemoryBatches, bool]:
+    def own_rows(self, name: str) -> tuple[EvaluatedRows, bool]:
         """Return the rows on which to evaluate a policy, and whether it learned from all rows.
 
         These are the rows used for all policies, unless it learned before from some of them.
@@ -304,15 +313,11 @@ class SplitEvaluation:
             return self.main, False
         if not unseen.any():
             return self.main, True
-        own = self._batches(unseen)
+        own = self._evaluated(unseen)
         self.notes.append(
             f"{name} is evaluated on the {len(own.logged.log)} rows that it did not learn from"
         )
         return own, False
-
-    def learned_rows(self, decisions: int) -> int:
-        """Return how many rows policies learned from."""
-        return int(self.first.sum())
 
 
 def log_decisions(log: Log, which: Booleans) -> int:
@@ -557,7 +562,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    log: Log | PartedLog,
+    log: Log,
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     estimators: Sequence[str | Mapping[str, Any]] = (),
@@ -601,9 +606,10 @@ def compare(
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
 
-    A log of files, ``PartedLog.open``, is read in batches: policies, reward models and thresholds
-    are fitted to a random sample of up to 524,288 rows, and all sums are those of all rows.
-    ``progress`` is called before each policy, or after each part of a log of files.
+    A log of more than 524,288 rows is evaluated in batches: reward models and thresholds are fitted
+    to a random sample of so many rows, and all sums are those of all rows. Policies learn from a
+    sample if the log is on disk. ``progress`` is called before each policy, and with the parts of a
+    long log.
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
@@ -630,8 +636,7 @@ def compare(
     given = with_every_action(named(policies), log.schema)
     candidates = {name: checked(one, log) for name, one in given.items()}
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
-    has_sessions = isinstance(log, Log) and log.session is not None
-    chosen = chosen_estimators(estimators, log.schema, has_sessions)
+    chosen = chosen_estimators(estimators, log.schema, log.session is not None)
     options = ComparisonOptions(
         chosen, interval, level, share, by, seed, apart, reward_model, slices
     )
@@ -646,7 +651,7 @@ def compare(
 
 
 def _compared(
-    log: Log | PartedLog,
+    log: Log,
     candidates: Mapping[str, Any],
     options: ComparisonOptions,
     baseline: str,
@@ -654,11 +659,7 @@ def _compared(
     progress: Progress | None = None,
 ) -> Comparison:
     """Return the comparison with one baseline; ``together`` differences hold together."""
-    evaluation: Any = (
-        FileEvaluation(log, candidates, options, progress)
-        if isinstance(log, PartedLog)
-        else SplitEvaluation(log, candidates, options, progress)
-    )
+    evaluation = Evaluation(log, candidates, options, progress)
     estimator_set = EstimatorSet(
         evaluation.estimators,
         options.interval,
@@ -708,7 +709,7 @@ def _compared(
             settings = options.settings(
                 candidates, evaluation.estimators, main.logged.model_choice.name, baseline
             )
-            learned = evaluation.learned_rows(sums.decisions)
+            learned = int(evaluation.first.sum())
             overview = Overview.of(sums, choices, sample, learned, settings, log.fingerprint)
     order = [LOGGING_POLICY, *candidates]
     results = [by_policy[name] for name in order]
@@ -793,7 +794,7 @@ class RewardComparisons(NamedTuple):
 
 
 def compare_rewards(
-    log: Log | PartedLog,
+    log: Log,
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
@@ -855,24 +856,16 @@ def compare_rewards(
 class _EvaluatedPart(NamedTuple):
     """The rows to evaluate on, policies that have learned, and from how many rows they did."""
 
-    log: Log | PartedLog
+    log: Log
     targets: dict[str, Any]
     learned_from: int
     notes: list[str]
 
 
 def _evaluated_part(
-    log: Log | PartedLog, candidates: Mapping[str, Any], share: float, by: By, seed: int
+    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
 ) -> _EvaluatedPart:
     """Let policies learn, and return the rows from which none of them has learned."""
-    if isinstance(log, PartedLog):
-        learning = any(learns(one) for one in candidates.values())
-        split = Split.of(len(log), learning, share, by, seed)
-        first = ~split.evaluated(log.numbers, log.ids)
-        targets = {
-            name: learned_target(one, log.sample, first, seed) for name, one in candidates.items()
-        }
-        return _EvaluatedPart(replace(log, split=split), targets, int(first.sum()), [])
     log, first, numbers = split_of(log, candidates, share, by, seed)
     targets = {name: learned_target(one, log, first, seed) for name, one in candidates.items()}
     unseen, notes = ~first, list[str]()

@@ -12,7 +12,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.spaces import Space
 from submax.evaluation.estimators import Evidence, OffPolicyEstimator
-from submax.evaluation.log import Log, divided_by_fold, renumbered, trajectory_weights
+from submax.evaluation.log import Log, divided_by_fold, trajectory_weights
 from submax.evaluation.propensities import MOST_ROWS, ChoiceModel, SlotPropensities, random_rows
 from submax.evaluation.reward_models import (
     FOLDS,
@@ -156,14 +156,13 @@ class PolicyEvidence(NamedTuple):
     """The ``evidence`` of the evaluated rows about one policy, and its ``unsupported`` share.
 
     ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
-    choice which none of the evaluated rows took. ``cluster [n]`` is the number of each row's
-    cluster, if the log has clusters, and ``sampling_weight [n]`` how many rows a row stands for, if
-    the log is a sample. ``covariates [n, C]`` were measured before the decisions, if there are any.
+    choice which none of the evaluated rows took. ``sampling_weight [n]`` is how many rows a row
+    stands for, if the log is a sample. ``covariates [n, C]`` were measured before the decisions, if
+    there are any.
     """
 
     evidence: Evidence
     unsupported: Floats
-    cluster: Integers | None = None
     sampling_weight: Floats | None = None
     covariates: Floats | None = None
 
@@ -176,7 +175,6 @@ class PolicyEvidence(NamedTuple):
         return PolicyEvidence(
             self.evidence.rows(mask),
             self.unsupported[mask],
-            None if self.cluster is None else renumbered(self.cluster[mask]),
             some(self.sampling_weight, mask),
             None if self.covariates is None else self.covariates[mask],
         )
@@ -352,9 +350,7 @@ class LoggedEvidence:
 
     def _about_policy(self, evidence: Evidence, unsupported: Floats) -> PolicyEvidence:
         log = self.log
-        return PolicyEvidence(
-            evidence, unsupported, log.cluster, log.sampling_weight, log.covariates
-        )
+        return PolicyEvidence(evidence, unsupported, log.sampling_weight, log.covariates)
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""

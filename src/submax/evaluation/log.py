@@ -17,13 +17,17 @@ from submax.core.checks import finite, one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.summary import LINES, Summary, counted, listed, number, percentage
+from submax.evaluation.disk import ColumnFile, TemporaryFolder, pieces, release, taken
 from submax.evaluation.propensities import with_estimated_propensities
+from submax.evaluation.reading import LogDeclaration, arrays_table, obp_table, read_log
+from submax.evaluation.sources import TextFormat
 from submax.evaluation.sums import mean, standard_error_of_mean
 from submax.schema.actions import ChoiceIndices
-from submax.schema.context import Category, ContextSchema
+from submax.schema.context import Category
 from submax.schema.rewards import rewards_of
 from submax.schema.rows import Columns
 from submax.schema.schema import Schema
+from submax.simulation.runner import available_cores
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
@@ -263,34 +267,28 @@ def whole_sessions(first: Booleans, session: Integers) -> Booleans:
     return found
 
 
+def _as_slice(which: Booleans | Integers) -> Booleans | Integers | slice:
+    """Return the rows of a mask as a slice if they follow each other."""
+    if which.dtype != bool:
+        return which
+    first, count = int(which.argmax()), int(which.sum())
+    return slice(first, first + count) if which[first : first + count].all() else which
+
+
 MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
 """A part has at most this many rows and, since every value of a category takes one number in the
 encoding, at most this many numbers: 64 MB as float32."""
 
 
 class EncodedParts(Sequence[Columns]):
-    """A sequence of parts of equal length (the last may be shorter), each encoded on access.
+    """A sequence of parts of equal length (the last may be shorter), each encoded on access."""
 
-    ``context [N, F]`` has one number for each field; in the parts it is one-hot for categories.
-    """
-
-    def __init__(
-        self,
-        schema: ContextSchema,
-        context: NDArray[np.float32],
-        action: NDArray[Any],
-        reward: Floats,
-        log_prob: Floats,
-    ) -> None:
-        self._schema, self._context, self._action = schema, context, action
-        self._reward, self._log_prob = reward, log_prob
+    def __init__(self, log: "Log") -> None:
+        width = max(log.schema.context.width, 1)
+        self._log, self._step = log, max(1, min(MOST_ROWS, MOST_NUMBERS // width))
 
     def __len__(self) -> int:
-        return -(-len(self._reward) // self._step)
-
-    @property
-    def _step(self) -> int:
-        return max(1, min(MOST_ROWS, MOST_NUMBERS // max(self._schema.width, 1)))
+        return -(-len(self._log) // self._step)
 
     @overload
     def __getitem__(self, place: int) -> Columns: ...
@@ -298,16 +296,18 @@ class EncodedParts(Sequence[Columns]):
     def __getitem__(self, place: slice) -> list[Columns]: ...
     def __getitem__(self, place: int | slice) -> Columns | list[Columns]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
+            return [self[number] for number in range(*place.indices(len(self)))]
         place = place + len(self) if place < 0 else place
         if not 0 <= place < len(self):
             raise IndexError(place)
-        rows = slice(place * self._step, (place + 1) * self._step)
+        log, rows = self._log, slice(place * self._step, (place + 1) * self._step)
+        with np.errstate(invalid="ignore"):
+            log_prob = np.log(log.propensity[rows])
         return Columns(
-            self._schema.encode_rows(self._context[rows]),
-            self._action[rows].astype(np.float64),
-            self._reward[rows],
-            self._log_prob[rows],
+            log.schema.context.encode_rows(log.context[rows]),
+            log.action[rows].astype(np.float64),
+            log.reward[rows],
+            log_prob,
         )
 
 
@@ -456,19 +456,23 @@ def with_reward(log: "Log", reward: Reward) -> "Log":
         one_of("reward", str(name), log.outcome_names)
         finite(f"the weight of the reward {name!r}", weight)
     places = [log.outcome_names.index(name) for name in weights]
-    parts = log.outcomes[:, places]
-    values = parts @ np.array(list(weights.values()), dtype=np.float64)
-    schema = msgspec.structs.replace(log.schema, rewards=_scale(parts, weights, values))
+    numbers = np.array(list(weights.values()), dtype=np.float64)
+    values = np.zeros(len(log)) if log.disk is None else log.disk.folder.column(float, (len(log),))
+    binary = parts_binary = True
+    for rows in pieces(len(log)):
+        parts = log.outcomes[rows][:, places]
+        values[rows] = parts @ numbers
+        parts_binary = parts_binary and bool(np.isin(parts, (0, 1)).all())
+        binary = binary and bool(np.isin(values[rows], (0, 1)).all())
+        release([log.outcomes, values])
+    schema = msgspec.structs.replace(log.schema, rewards=_scale(numbers, binary, parts_binary))
     return replace(log, reward=values, schema=schema)
 
 
-def _scale(parts: Floats, weights: Mapping[str, float], values: Floats) -> dict[str, Any]:
+def _scale(numbers: Floats, binary: bool, parts_binary: bool) -> dict[str, Any]:
     """Return which rewards can occur: known ends if all parts are 0 or 1."""
-    if np.isin(values, (0, 1)).all():
-        return rewards_of("binary")
-    if not np.isin(parts, (0, 1)).all():
-        return rewards_of("continuous")
-    numbers = np.array(list(weights.values()), dtype=np.float64)
+    if binary or not parts_binary:
+        return rewards_of("binary" if binary else "continuous")
     low, high = (float(clip(numbers, 0).sum()) for clip in (np.minimum, np.maximum))
     return rewards_of({"kind": "continuous", "low": low, "high": high})
 
@@ -494,6 +498,14 @@ COLUMNS = (
 """The fields of a log that have an entry for each row, or are None."""
 
 
+class OnDisk(NamedTuple):
+    """The folder of the columns of a log, and who evaluates it: processes, or a Dask cluster."""
+
+    folder: TemporaryFolder
+    jobs: int
+    scheduler: str | None
+
+
 @dataclass(frozen=True, eq=False)
 class Log:
     """N decisions with their rewards, in the order of time; made by ``Log.read``.
@@ -512,7 +524,8 @@ class Log:
     ``session [N]`` is the number of each row's session, and ``covariates [N, C]`` were measured
     before the decisions, if they are given. ``probability [N, P]`` are the columns
     ``probability_names`` with probabilities of other policies. ``notes`` are sentences about what
-    was left out or changed when the log was read.
+    was left out or changed when the log was read. The columns of a log on ``disk`` are in files,
+    and no more than some of its rows are in memory.
     """
 
     schema: Schema
@@ -536,6 +549,7 @@ class Log:
     probability: Floats | None = None
     probability_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    disk: OnDisk | None = None
 
     @classmethod
     def read(
@@ -551,6 +565,9 @@ class Log:
         skip_bad_rows: bool = False,
         separator: str = ",",
         decimal: str = ".",
+        on_disk: bool = False,
+        jobs: int | None = None,
+        scheduler: str | None = None,
     ) -> Self:
         """Read a log from a file, a folder of files, a data frame, or a table of columns.
 
@@ -580,28 +597,30 @@ class Log:
         ``skip_bad_rows`` they are left out, and counted in the notes. The values of a CSV file have
         the ``separator`` between them, and numbers the ``decimal`` sign.
 
+        A log ``on_disk`` is written to a temporary folder, about 30 bytes and 4 for each field of
+        the context per row, and memory does not grow with the rows. It is evaluated by ``jobs``
+        processes, one for each core if absent, or by the workers of the Dask ``scheduler`` at this
+        address, which must see the temporary folder (TMPDIR).
+
         >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
         >>> log = Log.read(table)
         >>> len(log), log.schema.menu.action([1])
         (3, 'B')
         """
-        from submax.evaluation.reading import numbered, read_fields
-
-        fields = read_fields(
-            source,
-            columns=columns,
-            schema=schema,
-            actions=actions,
-            context=context,
-            rewards=rewards,
-            action_features=action_features,
-            skip_bad_rows=skip_bad_rows,
-            separator=separator,
-            decimal=decimal,
-        )
-        if "cluster" in fields:
-            fields["cluster"] = numbered(fields["cluster"])
-        return cls(**fields)
+        if not on_disk and (jobs is not None or scheduler is not None):
+            raise InputError(
+                "jobs or scheduler is given, and the log is in memory; they are allowed for a log "
+                "on disk: give on_disk=True (--read parts), or leave them out",
+                parameter="jobs",
+            )
+        jobs = available_cores() if jobs is None else jobs
+        whole_number("jobs", jobs, at_least=1)
+        disk = OnDisk(TemporaryFolder(), jobs, scheduler) if on_disk else None
+        declared = LogDeclaration(schema, actions, context, rewards, action_features)
+        text = TextFormat(separator, decimal)
+        folder = None if disk is None else disk.folder
+        fields = read_log(source, columns or {}, declared, skip_bad_rows, text, folder)
+        return cls(**fields, disk=disk)
 
     @classmethod
     def from_arrays(
@@ -618,8 +637,6 @@ class Log:
         The fields of the context are called x0, x1 and so on, the slots slot0, slot1 and so on.
         ``options`` are those of ``read``.
         """
-        from submax.evaluation.reading import arrays_table
-
         return cls.read(arrays_table(action, reward, propensity, context), **options)
 
     @classmethod
@@ -629,8 +646,6 @@ class Log:
         ``position`` becomes a category of the context if it has several values. ``options`` are
         those of ``read``.
         """
-        from submax.evaluation.reading import obp_table
-
         table, actions = obp_table(feedback)
         return cls.read(table, **{"actions": actions, **options})
 
@@ -675,9 +690,7 @@ class Log:
     @property
     def parts(self) -> EncodedParts:
         """The rows in the encoding from which policies learn, in parts that are made on access."""
-        with np.errstate(invalid="ignore"):
-            log_prob = np.log(self.propensity)
-        return EncodedParts(self.schema.context, self.context, self.action, self.reward, log_prob)
+        return EncodedParts(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -693,7 +706,9 @@ class Log:
         counts = () if self.count is None else (self.count,)
         for column in (self.context, self.action, self.reward, *counts):
             digest.update(repr((column[:count].shape, column.dtype.str)).encode())
-            digest.update(np.ascontiguousarray(column[:count]).data)
+            for rows in pieces(count):
+                digest.update(np.ascontiguousarray(column[rows]).data)
+                release([column])
         return digest.hexdigest()
 
     def eligible_choices(self, slot: int) -> Booleans:
@@ -704,14 +719,33 @@ class Log:
             mask[index, list(eligible[slot])] = True
         return mask
 
-    def rows(self, which: Booleans | Integers) -> "Log":
-        """Return a log of some of the rows, given by a mask or by their numbers."""
-        columns = {name: getattr(self, name) for name in COLUMNS}
-        taken = {name: one[which] for name, one in columns.items() if one is not None}
+    def rows(self, which: Booleans | Integers | slice) -> "Log":
+        """Return a log of some of the rows, given by a mask, by their numbers, or by a slice."""
+        folder = None if self.disk is None else self.disk.folder
+        if folder is not None and not isinstance(which, slice):
+            which = _as_slice(which)
+        found: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
+        found = {name: taken(one, which, folder) for name, one in found.items() if one is not None}
         for name in ("cluster", "session"):
-            if name in taken:
-                taken[name] = renumbered(taken[name])
-        return replace(self, **taken)
+            if name in found:
+                found[name] = renumbered(found[name])
+        return replace(self, **found)
+
+    def release(self) -> None:
+        """Give back the memory of the columns of a log on disk."""
+        if self.disk is not None or isinstance(self.reward, np.memmap):
+            release(getattr(self, name) for name in COLUMNS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process opens columns on disk by their place; this one removes the folder.
+        state = {name: value for name, value in vars(self).items() if name != "fingerprint"}
+        files = {name: ColumnFile.of(state[name]) for name in COLUMNS}
+        return {**state, **files, "disk": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            opened = value.opened() if isinstance(value, ColumnFile) else value
+            object.__setattr__(self, name, opened)
 
     def with_reward(self, reward: Reward) -> "Log":
         """Return the log with one of several rewards, or a weighted sum of them, as its reward.

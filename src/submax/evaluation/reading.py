@@ -37,17 +37,13 @@ from submax.evaluation.columns import (
     find_columns,
     role_of_similar,
 )
+from submax.evaluation.disk import ColumnWriter, TemporaryFolder, pieces, release, taken
 from submax.evaluation.sources import PLAIN, Source, TextFormat, open_source
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, Slot, described, of_slot
 from submax.schema.context import ContextSchema
 from submax.schema.names import short_repr
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
-
-
-class NoRowsError(InputError):
-    """No row of a log, or of a part of it, can be used."""
-
 
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that the file may have: the arguments of ``Log.read`` with these names."""
@@ -245,9 +241,12 @@ def _complete(keys: list[tuple[str | None, ...]]) -> Iterator[tuple[str, ...]]:
 
 
 Table = dict[str, NDArray[Any]]
+"""The columns of a log."""
 
 
-def without_repeats(columns: Table, names: ColumnNames, bad: BadRows) -> None:
+def without_repeats(
+    columns: Table, names: ColumnNames, bad: BadRows, folder: TemporaryFolder | None
+) -> None:
     """Remove, in place, rows whose id occurred in an earlier row, and count them as bad."""
     if names.id is None or "id" not in columns:
         return
@@ -262,7 +261,7 @@ def without_repeats(columns: Table, names: ColumnNames, bad: BadRows) -> None:
     first, row = int(np.argmax(repeated)), columns["row"]
     before = int(np.argmax(identifier == identifier[first]))
     bad.note_repeats(names.id, int(np.count_nonzero(repeated)), int(row[first]), int(row[before]))
-    _take(columns, np.flatnonzero(~repeated))
+    _take(columns, np.flatnonzero(~repeated), folder)
 
 
 class IdOrder:
@@ -293,10 +292,11 @@ class IdOrder:
             )
 
 
-def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
+def in_order(
+    columns: Table, names: ColumnNames, bad: BadRows, folder: TemporaryFolder | None
+) -> Iterator[str]:
     """Sort the rows by time, in place, and yield a sentence if they were not sorted."""
-    row = columns.pop("row", None)
-    time = columns.pop("time", None)
+    row, time = columns.pop("row", None), columns.pop("time", None)
     if time is not None and row is not None:
         earlier = np.flatnonzero(time[1:] < time[:-1])
         if earlier.size:
@@ -305,21 +305,31 @@ def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
                 f"the rows were not in the order of {names.time!r} ({first} is earlier than the "
                 f"row before; number of such rows: {earlier.size}), and were sorted"
             )
-            _take(columns, np.argsort(time, kind="stable"))
+            _take(columns, np.argsort(time, kind="stable"), folder)
+        release([row, time])
 
 
-def numbered(cluster: Integers) -> Integers:
-    """Return the number of each row's cluster, from 0 in the order of their first rows."""
-    _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+def numbered(ids: Integers) -> Integers:
+    """Return the number of each row's id, in place, from 0 in the order of their first rows."""
+    known = np.zeros(0, dtype=np.int64)
+    first = np.zeros(0, dtype=np.int64)
+    for rows in pieces(len(ids)):
+        some, place = np.unique(ids[rows], return_index=True)
+        known, kept = np.unique(np.concatenate([known, some]), return_index=True)
+        first = np.concatenate([first, rows.start + place])[kept]
+        release([ids])
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse.ravel()]
+    for rows in pieces(len(ids)):
+        ids[rows] = rank[np.searchsorted(known, ids[rows])]
+        release([ids])
+    return ids
 
 
-def _take(columns: Table, which: Integers) -> None:
+def _take(columns: Table, which: Integers, folder: TemporaryFolder | None) -> None:
     # Replace one column at a time, so that only one of them is in memory twice.
     for name in list(columns):
-        columns[name] = columns[name][which]
+        columns[name] = taken(columns[name], which, folder)
 
 
 LEARNED, PENDING = "learned", "pending"
@@ -337,31 +347,15 @@ class LogDeclaration(NamedTuple):
     action_features: object = None
 
 
-def read_fields(
-    source: Any,
-    *,
-    columns: Mapping[str, Any] | None = None,
-    skip_bad_rows: bool = False,
-    separator: str = ",",
-    decimal: str = ".",
-    **declared: Any,
-) -> dict[str, Any]:
-    """Return the values of the fields of a ``Log``, but the ids of clusters, not their numbers.
-
-    The arguments are those of ``Log.read``.
-    """
-    text = TextFormat(separator, decimal)
-    return read_log(source, columns or {}, LogDeclaration(**declared), skip_bad_rows, text)
-
-
 def read_log(
     source: Any,
     columns: Mapping[str, Any],
     declared: LogDeclaration,
     skip_bad_rows: bool,
     text: TextFormat = PLAIN,
+    folder: TemporaryFolder | None = None,
 ) -> dict[str, Any]:
-    """Return the values of the fields of a ``Log``; the cluster of a row is an id."""
+    """Return the values of the fields of a ``Log``, with columns in files of a folder, if any."""
     opened = open_source(source, text)
     names = find_columns(opened.columns, columns)
     schema = declared.schema or opened.schema
@@ -384,7 +378,7 @@ def read_log(
         if menu is not None:
             # Refuse features that do not suit the menu before the log is read.
             described_menu(menu, features)
-    return _LogReader(opened, names, menu, fields, rewards, features).read(skip_bad_rows)
+    return _LogReader(opened, names, menu, fields, rewards, features, folder).read(skip_bad_rows)
 
 
 def _as_declared(names: ColumnNames, menu: ActionSpec | None) -> ColumnNames:
@@ -408,8 +402,10 @@ class _LogReader:
         context: ContextSchema | None,
         rewards: dict[str, Any] | None,
         features: Mapping[str, Any] | None,
+        folder: TemporaryFolder | None,
     ) -> None:
         self._source, self._names, self._rewards = source, names, rewards
+        self._folder, self._columns = folder, ColumnWriter(folder)
         self._features = features
         self._scale: Scale | None = None if rewards is None else scale_of(rewards)
         self._bad = BadRows()
@@ -419,7 +415,6 @@ class _LogReader:
         slot_columns = [names.slot_propensities.get(slot) for slot in self._actions.slots]
         self._slot_columns = [] if None in slot_columns else slot_columns
         self._id_order: IdOrder | None = IdOrder()
-        self._columns: dict[str, list[NDArray[Any]]] = {}
         self._rows_read = 0
         self._reward_words = WordCount()
 
@@ -428,13 +423,13 @@ class _LogReader:
         for batch in self._source.batches(self._names.used, self._bad):
             if batch.num_rows:
                 self._add(batch)
-        columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
-        without_repeats(columns, self._names, self._bad)
+        columns = self._columns.finished()
+        without_repeats(columns, self._names, self._bad, self._folder)
         if not skip_bad_rows:
             self._bad.refuse(self._source.name, self._rows_read)
         columns = with_rewards(columns)
         if not columns or len(columns["reward"]) == 0:
-            raise NoRowsError(self._no_rows())
+            raise InputError(self._no_rows())
         return self._finished(columns)
 
     def _add(self, batch: Any) -> None:
@@ -447,8 +442,7 @@ class _LogReader:
         self._context.count_defaults(good)
         self._check_id_order(checked, first, good)
         self._bad.rows += int(np.count_nonzero(checked.bad))
-        for name, values in kept.items():
-            self._columns.setdefault(name, []).append(values[good])
+        self._columns.add({name: values[good] for name, values in kept.items()})
 
     def _counted(self, batch: Any) -> Booleans:
         """Return which rows are not left out because of their status."""
@@ -552,12 +546,10 @@ class _LogReader:
         return f"{self._source.name} has no rows that can be used{why}"
 
     def _finished(self, columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        notes = [*self._notes(columns), *in_order(columns, self._names, self._bad)]
+        notes = [*self._notes(columns), *in_order(columns, self._names, self._bad, self._folder)]
         if self._id_order is not None:
             notes += self._id_order.notes(self._names.id, self._bad)
-        menu, eligible_sets, columns["eligible_set"] = self._actions.finished(
-            columns["action"], columns["eligible_set"]
-        )
+        menu, eligible_sets = self._actions.finished(columns["action"], columns["eligible_set"])
         notes += self._actions.notes(menu, columns["action"])
         if self._features is not None:
             menu, unused = described_menu(menu, self._features)
@@ -565,15 +557,19 @@ class _LogReader:
         context = self._context.finished(columns["context"])
         if "session" in columns:
             columns["session"] = numbered(columns["session"])
-        if "session" in columns:
-            columns.setdefault("cluster", columns["session"])
-        binary = np.isin(columns["reward"], (0, 1)).all()
+        if "cluster" in columns:
+            columns["cluster"] = numbered(columns["cluster"])
+        elif "session" in columns:
+            columns["cluster"] = columns["session"]
+        reward, rows = columns["reward"], len(columns["reward"])
+        binary = all(np.isin(reward[part], (0, 1)).all() for part in pieces(rows))
         rewards = self._rewards or rewards_of("binary" if binary else "continuous")
+        release(columns.values())
         return {
             **columns,
             "schema": Schema(menu=menu, context=context, rewards=rewards),
             "eligible_sets": eligible_sets,
-            "estimated": np.zeros(len(columns["reward"]), dtype=bool),
+            "estimated": np.broadcast_to(False, rows),
             "outcome_names": tuple(self._names.outcomes),
             "probability_names": tuple(self._names.probabilities.values()),
             "notes": tuple(notes),
@@ -585,17 +581,18 @@ class _LogReader:
             yield f"{self._bad.count} bad rows were skipped: " + "; ".join(self._bad.sentences())
         for status, count in self._left_out.items():
             yield f"{count} decisions were left out because of their status: {status}"
-        missing = int(np.count_nonzero(np.isnan(columns["propensity"])))
+        column = columns["propensity"]
+        missing = sum(np.count_nonzero(np.isnan(column[rows])) for rows in pieces(len(column)))
         if missing:
-            yield f"{missing} of {len(columns['propensity'])} rows have no propensity"
+            yield f"{missing} of {len(column)} rows have no propensity"
         yield from self._reward_words.notes(self._names.reward)
         yield from self._context.notes()
         unused = self._unused_columns()
         if unused:
             yield f"columns that were not used: {listed(unused)}"
-        for column in unused:
-            if (role := role_of_similar(column)) is not None:
-                yield f"is {column!r} the {role}? Then give --column {role}={column}"
+        for name in unused:
+            if (role := role_of_similar(name)) is not None:
+                yield f"is {name!r} the {role}? Then give --column {role}={name}"
 
     def _unused_columns(self) -> list[str]:
         names = self._names

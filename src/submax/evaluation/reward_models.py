@@ -16,14 +16,8 @@ from submax.core.errors import InputError, one_line
 from submax.evaluation.log import Log
 from submax.evaluation.sums import mean, some
 from submax.models.classifiers import class_by_name, copied, seeded
-from submax.models.regression.bayesian import (
-    Posterior,
-    Prior,
-    PriorStructure,
-    Sums,
-    fitted,
-    in_one_thread,
-)
+from submax.models.regression.bayesian import Posterior, Prior, PriorStructure, Sums, fitted
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import LENGTHS
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
@@ -310,7 +304,7 @@ def _fitted_map(
 
 FOLDS = 3
 """Folds of the cross-fitting: each model learns from two thirds of the rows."""
-MOST_FITTED = 300_000
+MOST_FITTED = 150_000
 """The models are fitted to at most about this many rows: more would hardly change them."""
 ROWS_PER_CHUNK = 1 << 14
 """Rows whose features are in memory together: 200 features of each take 26 MB."""

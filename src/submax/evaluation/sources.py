@@ -474,6 +474,8 @@ def _from_table(source: Any) -> Source:
             return source.project(", ".join(_quoted(name, '"') for name in columns))
 
         return _from_query(source.limit, project, lambda query: query.to_arrow_table())
+    if isinstance(getattr(source, "schema", None), pa.Schema) and not hasattr(source, "columns"):
+        return _from_batches(source)
     table, as_text = arrow_table(source)
     first = table.select(as_text).to_batches(TABLE_BATCH_ROWS)[:1]
     numeric = numeric_columns(table.schema) | mostly_numbers(first[0] if first else None)
@@ -483,6 +485,19 @@ def _from_table(source: Any) -> Source:
 
     known = _schema_in_metadata(table.schema.metadata)
     return Source("the table", table.column_names, numeric, batches, known)
+
+
+def _from_batches(source: Any) -> Source:
+    """Open what yields Arrow tables or batches and has their ``schema``."""
+
+    def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
+        for table in source:
+            for batch in pa.table(table).to_batches(TABLE_BATCH_ROWS):
+                yield batch.select(columns)
+
+    schema = source.schema
+    known = _schema_in_metadata(schema)
+    return Source("the log", schema.names, numeric_columns(schema), batches, known)
 
 
 def _from_query(

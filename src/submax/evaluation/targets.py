@@ -16,8 +16,9 @@ from submax.core.errors import InputError, one_line
 from submax.core.numerics import sharpened
 from submax.core.policy import Policy
 from submax.core.summary import listed
+from submax.evaluation.disk import IN_MEMORY
 from submax.evaluation.log import By, Log, data_frame, divided_by_split, expanded
-from submax.evaluation.propensities import ChoiceModel
+from submax.evaluation.propensities import ChoiceModel, random_rows
 from submax.evaluation.reward_models import FoldModel, chosen_models
 from submax.models.training import Training, most_steps
 from submax.policies import make_policy
@@ -640,11 +641,16 @@ def split_of(
 
 def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
     """Return a candidate after it has learned from some rows of a log, if it has to learn."""
-    if isinstance(candidate, TargetPolicy) and candidate.learns:
-        return candidate.learned_from(log.rows(first), seed)
-    if learns(candidate):
-        return learn_one(log.rows(first), candidate, seed=seed, keep_rows=0)
-    return candidate
+    if not learns(candidate):
+        return candidate
+    rows = np.flatnonzero(first)
+    if log.disk is not None:
+        # A log on disk may be larger than memory.
+        rows = rows[random_rows(len(rows), IN_MEMORY, seed)]
+    learning = log.rows(rows)
+    if isinstance(candidate, TargetPolicy):
+        return candidate.learned_from(learning, seed)
+    return learn_one(learning, candidate, seed=seed, keep_rows=0)
 
 
 def learns(candidate: Any) -> bool:

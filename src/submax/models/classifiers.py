@@ -44,12 +44,12 @@ def class_by_name(name: str, role: str = "classifier", methods: str = "predict_p
             f"allowed: check the name, or install {name.partition('.')[0]}",
             parameter=role,
         ) from error
-    found = getattr(module, class_name, None)
-    if inspect.isclass(found) and hasattr(found, "fit"):
-        return found
+    result = getattr(module, class_name, None)
+    if inspect.isclass(result) and hasattr(result, "fit"):
+        return result
     what = (
         "there is no such name in its module"
-        if found is None
+        if result is None
         else "it is not a class with a method fit"
     )
     raise InputError(
@@ -113,12 +113,26 @@ def reward_features(
     level = np.eye(reward_encoding.levels.shape[1])[reward_encoding.nearest(reward)]
     if encoding == "one-hot":
         return np.concatenate([context, level], axis=-1)
-    products = [level[..., [place]] * context for place in range(level.shape[-1])]
+    products = [level[..., [index]] * context for index in range(level.shape[-1])]
     return np.concatenate([context, level, *products], axis=-1)
 
 
+LARGEST_SEED = 2**31 - 1
+"""Libraries of classifiers and regressors accept seeds below this number."""
 Models = tuple[Any, ...]
 """A fitted model for each replica, None if it has none: of a classifier or of regressors."""
+
+
+class ComparedByKey:
+    """Equality and hash by ``_key``, for hyper-parameters that cannot be compared themselves."""
+
+    _key: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._key == getattr(other, "_key", None)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 @serializable("model-cache")
@@ -141,10 +155,10 @@ class ModelCache:
         cache._models = models
         return cache
 
-    def get(self, fit: Callable[[], Models]) -> Models:
-        """Return the models; call ``fit`` for them if the cache is empty."""
+    def get(self, replicas: int, fit: Callable[[int], Any]) -> Models:
+        """Return the models; ``fit`` makes that of each replica if the cache is empty."""
         if self._models is None:
-            self._models = fit()
+            self._models = tuple(map(fit, range(replicas)))
         return self._models
 
 
@@ -165,8 +179,8 @@ class FittedClassifier(NamedTuple):
         the counts themselves are returned for it, and a fallback is reported.
         """
         levels, size = counts.shape
-        found = self.probabilities(features, size).reshape(-1, levels, size)
-        known: Booleans = np.isfinite(found.sum(axis=-1))
+        result = self.probabilities(features, size).reshape(-1, levels, size)
+        known: Booleans = np.isfinite(result.sum(axis=-1))
         if not known.all():
             decisions = len(known) - int(np.count_nonzero(known.all(axis=1)))
             message = (
@@ -175,7 +189,7 @@ class FittedClassifier(NamedTuple):
             )
             fall_back(Unpredicted, message, decisions)
         total = counts.sum(axis=-1, keepdims=True)
-        expected: Floats = np.where(known[..., None], total * found, counts)
+        expected: Floats = np.where(known[..., None], total * result, counts)
         return expected
 
     def probabilities(self, features: Floats, size: int) -> Floats:
@@ -184,14 +198,14 @@ class FittedClassifier(NamedTuple):
         An action that did not occur in the rows has probability 0. A row is NaN if the model's
         outputs for it are negative, not finite, or all 0.
         """
-        found = np.zeros((len(features), size))
+        result = np.zeros((len(features), size))
         if len(features):
-            given = self._predicted(features)
-            total = given.sum(axis=1, keepdims=True)
-            fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
+            predicted = self._predicted(features)
+            total = predicted.sum(axis=1, keepdims=True)
+            fits = np.isfinite(total) & (total > 0) & (predicted.min(axis=1, keepdims=True) >= 0)
             # Some libraries compute in float32, so their sums differ from 1 by rounding.
-            found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
-        return found
+            result[:, self.seen] = np.where(fits, predicted / np.where(fits, total, 1.0), np.nan)
+        return result
 
     def _predicted(self, features: Floats) -> Floats:
         try:
@@ -218,17 +232,17 @@ class ClassifierTemplate:
     unfitted: Any
 
     @classmethod
-    def of(cls, given: object, parameters: Mapping[str, Any]) -> Self:
+    def of(cls, classifier: object, parameters: Mapping[str, Any]) -> Self:
         """Return the template for a classifier object, or for a dotted name with ``parameters``."""
-        if isinstance(given, str):
-            return cls(_checked(_made(given, parameters)))
+        if isinstance(classifier, str):
+            return cls(_checked(_made(classifier, parameters)))
         if parameters:
             raise InputError(
                 f"parameters {sorted(parameters)} were given with an object; they are allowed "
                 "with a dotted name alone: set them on the object",
                 parameter="parameters",
             )
-        return cls(copied(_checked(given)))
+        return cls(copied(_checked(classifier)))
 
     @cached_property
     def text(self) -> str:
@@ -322,39 +336,39 @@ def _made(name: str, parameters: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _checked(given: Any) -> Any:
+def _checked(classifier: Any) -> Any:
     """Return the classifier, or raise an ``InputError`` if it lacks a method."""
-    if inspect.isclass(given):
+    if inspect.isclass(classifier):
         raise InputError(
-            f"classifier is the class {given.__name__}; an object is allowed: write "
-            f"{given.__name__}() with its parameters",
+            f"classifier is the class {classifier.__name__}; an object is allowed: write "
+            f"{classifier.__name__}() with its parameters",
             parameter="classifier",
         )
-    missing = [method for method in METHODS if not callable(getattr(given, method, None))]
+    missing = [method for method in METHODS if not callable(getattr(classifier, method, None))]
     if missing:
         raise InputError(
-            f"classifier is {given!r:.80}, without the method {' and '.join(missing)}; an object "
-            f"with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: take "
-            "another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
+            f"classifier is {classifier!r:.80}, without the method {' and '.join(missing)}; an "
+            f"object with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: "
+            "take another one, or wrap this one in sklearn.calibration.CalibratedClassifierCV",
             parameter="classifier",
         )
-    return given
+    return classifier
 
 
-def copied(given: Any) -> Any:
+def copied(classifier: Any) -> Any:
     """Return an unfitted copy."""
-    if not hasattr(given, "get_params") or find_spec("sklearn") is None:
-        return copy.deepcopy(given)
+    if not hasattr(classifier, "get_params") or find_spec("sklearn") is None:
+        return copy.deepcopy(classifier)
     from sklearn.base import clone
 
-    return clone(given)
+    return clone(classifier)
 
 
 def seeded(model: Any, seed: int) -> Any:
     """Set every parameter ``random_state`` that is None to the seed."""
     if hasattr(model, "get_params"):
-        given = model.get_params().items()
-        unset = [name for name, value in given if value is None and _is_random_state(name)]
+        parameters = model.get_params().items()
+        unset = [name for name, value in parameters if value is None and _is_random_state(name)]
         model.set_params(**dict.fromkeys(unset, seed))
     return model
 

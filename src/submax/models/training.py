@@ -1,15 +1,16 @@
-"""Hyper-parameters of network training."""
+"""What networks are trained with: hyper-parameters, held-out rows, scaled contexts, minibatches."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.errors import InputError
-from submax.models.memory import MIN_ROWS_TO_HOLD_OUT
+from submax.core.serialization import serializable
+from submax.models.memory import Buffer
 
 STOPPING_EARLY = ("fitted", "converged")
 """Values of ``steps`` with which the loss of held-out rows decides when training stops."""
@@ -63,6 +64,203 @@ class Training:
     def standardizes(self) -> bool:
         """Whether contexts are standardized, with the default of ``standardized`` resolved."""
         return self.stops_early if self.standardized is None else self.standardized
+
+
+EVERY = 10
+"""One row in 10 is held out: few enough to lose little, and enough to detect overfitting."""
+MAX_HELD_OUT_ROWS = 2048
+"""Largest number of held-out rows of a replica; the latest ones are used. It bounds the cost of
+computing the held-out loss."""
+MIN_ROWS_TO_HOLD_OUT = 64
+"""With fewer rows than this none is held out, because six rows cannot tell when to stop. The value
+is a power of two, so the first refit with held-out rows starts from new parameters.
+"""
+
+
+class HeldOut(NamedTuple):
+    """Every tenth row of each replica from index ``first [R]`` on, ``rows [R]`` rows in total.
+
+    A row that was used for training is never held out later, as long as rows keep their index.
+    """
+
+    first: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, filled: Integers) -> Self:
+        """Return the held-out rows of replicas with ``filled [R]`` rows."""
+        candidates = np.where(filled < MIN_ROWS_TO_HOLD_OUT, 0, filled // EVERY)
+        rows = np.minimum(candidates, MAX_HELD_OUT_ROWS)
+        return cls(EVERY * (candidates - rows), rows)
+
+    def places(self) -> tuple[Integers, Booleans]:
+        """Return indices of held-out rows and which of these entries are in use.
+
+        Both are ``[R, MAX_HELD_OUT_ROWS]``.
+        """
+        index = np.arange(MAX_HELD_OUT_ROWS)
+        there = index < self.rows[:, None]
+        return np.where(there, self.first[:, None] + EVERY * (index + 1) - 1, 0), there
+
+    def trained_on(self, index: Integers) -> Integers:
+        """Return the buffer index of each training row, by its number: ``[..., R, n]``."""
+        beyond = np.maximum(index - self.first[:, None], 0)
+        # From ``first`` on, every tenth row is skipped.
+        places: Integers = index + np.minimum(beyond // (EVERY - 1), self.rows[:, None])
+        return places
+
+
+CUT_OFF = 5.0
+"""Features are clipped at this many standard deviations from their mean: a normal feature hardly
+ever lies beyond, and a single outlier cannot dominate the training.
+"""
+NUMBERS_AT_ONCE = 2**20
+"""Squared deviations are summed over blocks of about this many numbers, which bounds memory."""
+CONSTANT = 1e-6
+"""If the deviation of a feature is below this share of its mean, the feature counts as constant:
+float32 has about 7 digits."""
+
+
+@serializable("context-scaling")
+class ContextScaling(NamedTuple):
+    """Parameters of z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
+
+    By default each feature of z has the standard deviation 1 / √D, so z is about as long as a
+    one-hot action for any number of features D. With ``largest`` in ``of``, a feature keeps its own
+    deviation if this lies between 1 / √D and ``largest``. The factor of a constant feature is 0.
+    """
+
+    mean: NDArray[np.float32]
+    factor: NDArray[np.float32]
+    limit: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, buffer: Buffer, largest: float = 0.0) -> Self:
+        """Return the scaling for the rows of a buffer, for each replica separately."""
+        count = np.maximum(buffer.filled, 1)[:, None, None]
+        # Behind the rows of a replica the contexts are zero, so the sum needs no mask.
+        mean = buffer.context.sum(axis=1, keepdims=True, dtype=np.float64) / count
+        deviation = np.sqrt(_squares(buffer, mean) / count)
+        varies = deviation > CONSTANT * np.abs(mean)
+        least = 1 / np.sqrt(max(buffer.context.shape[2], 1))
+        wanted = np.clip(deviation, least, max(largest, least))
+        factor = np.where(varies, wanted / np.where(varies, deviation, 1.0), 0.0)
+        parts = (mean, factor, CUT_OFF * wanted)
+        return cls(*(part.astype(np.float32) for part in parts))
+
+    def scaled(self, context: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Return standardized and clipped contexts: ``[R, n, D] -> [R, n, D]``."""
+        apart = (context - self.mean).astype(np.float32) * self.factor
+        # As ``np.clip`` does, which takes twice as long for a single context.
+        cut: NDArray[np.float32] = np.minimum(np.maximum(apart, -self.limit), self.limit)
+        return cut
+
+    def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":
+        """Return this scaling in the replicas ``chosen [R]``, and the other, if any, elsewhere."""
+        if other is None:
+            return self
+        here = chosen[:, None, None]
+        return ContextScaling(*(np.where(here, *both) for both in zip(self, other, strict=True)))
+
+
+def _squares(buffer: Buffer, mean: Floats) -> Floats:
+    """Return Σ (c − mean)² over the rows of each replica, ``[R, 1, D]``."""
+    replicas, rows, width = buffer.context.shape
+    total = np.zeros((replicas, 1, width))
+    step = max(1, NUMBERS_AT_ONCE // max(replicas * width, 1))
+    for begin in range(0, rows, step):
+        part = slice(begin, begin + step)
+        index = np.arange(rows)[part]
+        there = (index < buffer.filled[:, None])[..., None]
+        total += ((buffer.context[:, part] - mean) ** 2).sum(axis=1, keepdims=True, where=there)
+    return total
+
+
+FLOAT32_ROWS = 2**16
+"""Up to this many rows, indices are drawn with float32 numbers: their 24 random bits are enough."""
+
+
+class Minibatches(NamedTuple):
+    """The ``filled [R]`` rows of all replicas as one table, ``[R · capacity, D + S + E + 1]``.
+
+    The columns are context, action, encoded reward and weight, all float32, so a minibatch
+    takes one look-up and one transfer to the device.
+    """
+
+    table: NDArray[np.float32]
+    filled: Integers
+
+    @classmethod
+    def of(
+        cls,
+        buffer: Buffer,
+        action: NDArray[Any],
+        reward: Floats,
+        scaling: ContextScaling | None = None,
+    ) -> Self:
+        """Return the table for a buffer, with ``action [R, capacity, S]`` scaled for networks.
+
+        ``reward [R, capacity, E]`` are the encoded rewards. Contexts are standardized by
+        ``scaling`` if it is given.
+        """
+        context = buffer.context if scaling is None else scaling.scaled(buffer.context)
+        columns = (context, action, reward, buffer.weight[..., None])
+        table = np.concatenate(columns, axis=-1, dtype=np.float32, casting="unsafe")
+        return cls(table.reshape(-1, table.shape[-1]), buffer.filled)
+
+    def draw(
+        self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None
+    ) -> NDArray[np.float32]:
+        """Draw rows uniformly with replacement, for every replica separately.
+
+        The result is ``[steps, R, batch, D + S + E + 1]`` for any size of the buffer. Held-out rows
+        are not drawn.
+        """
+        places = self.places(steps, batch, rng, held_out)
+        rows: NDArray[np.float32] = self.table.take(places, axis=0)
+        return rows
+
+    def places(
+        self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None
+    ) -> Integers:
+        """Draw the places in the table of the rows of `draw`: ``[steps, R, batch]``."""
+        replicas = len(self.filled)
+        rows = self.filled if held_out is None else self.filled - held_out.rows
+        # float32 numbers are drawn twice as fast.
+        kind = np.float32 if self.filled.max(initial=0) <= FLOAT32_ROWS else np.float64
+        uniform = rng.random((steps, replicas, batch), kind)
+        row = (uniform * rows[:, None].astype(kind)).astype(np.int64)
+        # A uniform number below 1, times the row count, can round up to the row count.
+        np.minimum(row, np.maximum(rows - 1, 0)[:, None], out=row)
+        return self._in_table(row if held_out is None else held_out.trained_on(row))
+
+    def held(self, held_out: HeldOut, batch: int) -> NDArray[np.float32]:
+        """Return the held-out rows in T batches, ``[T, R, batch, D + S + E + 1]``.
+
+        The shape does not depend on the buffer; unused rows have weight 0.
+        """
+        places, there = held_out.places()
+        rows: NDArray[np.float32] = self.table.take(self._in_table(places), axis=0)
+        rows[~there] = 0.0
+        return rows.reshape(len(rows), -1, batch, rows.shape[-1]).swapaxes(0, 1)
+
+    def reward_share(self, width: int) -> NDArray[np.float32]:
+        """Return how often each of ``width`` encoded rewards occurs among the rows: ``[R, E]``.
+
+        One additional row with equal shares of all rewards keeps the result away from 0 and 1.
+        """
+        rows = self.table.reshape(len(self.filled), -1, self.table.shape[-1])
+        reward, weight = rows[..., -1 - width : -1], rows[..., -1]
+        total = np.einsum("rne,rn->re", np.where(weight[..., None] > 0, reward, 0.0), weight)
+        share: Floats = (total + 1 / max(width, 2)) / (weight.sum(axis=1) + 1)[:, None]
+        return share.astype(np.float32)
+
+    def _in_table(self, row: Integers) -> Integers:
+        """Return the places in the table of these rows of each replica, ``[..., R, n]``."""
+        replicas = len(self.filled)
+        first = np.arange(replicas) * (len(self.table) // replicas)
+        places: Integers = row + first[:, None]
+        return places
 
 
 STEPS_WITHOUT_HELD_OUT = 50

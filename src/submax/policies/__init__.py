@@ -28,7 +28,6 @@ POLICIES: Registry[Policy[Any]] = Registry(
         "cascade-ucb": "submax.research.beyond.slates:CascadeUCB",
         "climbing-dropout-thompson": "submax.research.rivals.dropout:ClimbingDropoutThompson",
         "climbing-epsilon-greedy": "submax.research.rivals.dropout:ClimbingEpsilonGreedy",
-        "discounted-thompson": "submax.policies.nonstationary:DiscountedThompson",
         "double-thompson": "submax.research.beyond.duels:DoubleThompson",
         "doubly-robust-gradient": "submax.research.rivals.policy_gradient:DoublyRobustGradient",
         "dropout-thompson": "submax.research.rivals.dropout:DropoutThompson",
@@ -67,7 +66,6 @@ POLICIES: Registry[Policy[Any]] = Registry(
         "sample-average-sampling": "submax.research.rivals.uncertainty:SampleAverageSampling",
         "sample-average-ucb": "submax.research.rivals.uncertainty:SampleAverageUCB",
         "slate-cvae": "submax.research.rivals.conditioned:SlateCVAE",
-        "sliding-window-thompson": "submax.policies.nonstationary:SlidingWindowThompson",
         "slot-by-slot": "submax.policies.slots:SlotBySlot",
         "successive-elimination": "submax.research.beyond.identification:SuccessiveElimination",
         "tempered": "submax.policies.greedy_regression:Tempered",
@@ -123,11 +121,11 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     policy, it can have the name of a preset.
 
     >>> make_policy("thompson-1-9")
-    Thompson(alpha=1.0, beta=9.0)
+    Thompson(alpha=1.0, beta=9.0, memory=Memory(window=None, reservoir=None, discount=1.0))
     >>> make_policy({"kind": "epsilon-greedy", "epsilon": 0.3})
     EpsilonGreedy(epsilon=0.3)
-    >>> make_policy({"kind": "gridded", "policy": "thompson-1-9"}).policy
-    Thompson(alpha=1.0, beta=9.0)
+    >>> make_policy({"kind": "gridded", "policy": "ucb1"}).policy
+    UCB1(pending=False, exploration=2.0)
     """
     if isinstance(specification, str) and ":" in specification:
         return make_policy({"kind": specification})

@@ -1,7 +1,7 @@
 """The default policy, which has no hyper-parameter that has to be set."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,16 +25,21 @@ from submax.core.spaces import Choices
 from submax.estimators.counting import Counting
 from submax.estimators.regression import BayesianFeatures, FeatureParams
 from submax.models.memory import Memory
-from submax.models.regression.context_belief import RegressionRows, restricted_beliefs
-from submax.models.regression.logistic import LogisticRegressions
+from submax.models.regression.context_belief import (
+    ContextBelief,
+    RegressionRows,
+    restricted_beliefs,
+)
+from submax.models.regression.logistic import DRAWS, LogisticRegressions
+from submax.policies.arm_statistics import in_parts
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import PerSlot, PosteriorSlots
 from submax.strategies.iterated import mean_submax_of
 from submax.strategies.tracking import Tracking
 from submax.strategies.weighted import SubMax
 
-MOST_CONTRASTS = 2**21
-"""About this many contrasts of actions are held in memory at a time: 16 MB."""
+MOST_NUMBERS = 2**21
+"""About this many numbers of draws and actions are held in memory at a time: 16 MB."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +75,16 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
             context = context[:, :1]
         if context.shape[:2] == (1, 1):
             return self._alone(state, context)[None, None]
-        replicas, rows, _ = context.shape
+
+        def decide(belief: ContextBelief, part: Floats) -> Floats:
+            return mean_submax_of(belief.drawn_contrasts(part), self.depth)
+
         size = state.problem.space.size
-        step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
-        found = np.full((replicas, rows, size), 1 / size)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.feature_map is None:
-                continue
-            for begin in range(0, rows, step):
-                part = slice(begin, begin + step)
-                contrasts = belief.drawn_contrasts(context[replica, part])
-                found[replica, part] = mean_submax_of(contrasts, self.depth)
-        return found
+        deciders = [
+            None if belief.feature_map is None else partial(decide, belief)
+            for belief in state.beliefs
+        ]
+        return in_parts(deciders, context, size, MOST_NUMBERS // (self.estimator.draws * size))
 
     def expected_rewards(self, state: FeatureParams, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -101,8 +104,6 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
         return mean_submax_of(belief.drawn_contrasts_alone(context[0, 0]), self.depth)
 
 
-MOST_SCORES = 2**21
-"""About this many scores of actions are held in memory at a time: 16 MB."""
 WIDEST = 0.5
 """The largest share of the posterior's deviation that draws have."""
 
@@ -141,11 +142,7 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1, at_most=100)
         non_negative("width", self.width)
-        if self.memory.window is not None or self.memory.reservoir is not None:
-            raise InputError(
-                "the logistic-submax policy remembers sums, and cannot take single rows out of "
-                "them again: use memory = { discount = 0.999 } instead of a window or reservoir"
-            )
+        self.memory.check_keeps_rows("logistic-submax policy")
 
     @property
     def traits(self) -> PolicyTraits:
@@ -163,21 +160,19 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
         state.problem.check_context(context)
         if context.shape[:2] == (1, 1):
             return self._alone(state, context)[None, None]
-        replicas, rows, _ = context.shape
-        size = state.problem.space.size
-        found = np.full((replicas, rows, size), 1 / size)
         share = self._share(state)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.draws is None:
-                continue
-            step = max(1, MOST_SCORES // (len(belief.draws) * size))
-            for begin in range(0, rows, step):
-                part = slice(begin, begin + step)
-                score, deviation = belief.scores(context[replica, part])
-                value = scipy.special.expit(score[:, None] + share * deviation)
-                value -= value.mean(axis=-1, keepdims=True)
-                found[replica, part] = mean_submax_of(value, self.depth)
-        return found
+
+        def decide(belief: LogisticRegressions, part: Floats) -> Floats:
+            score, deviation = belief.scores(part)
+            value = scipy.special.expit(score[:, None] + share * deviation)
+            value -= value.mean(axis=-1, keepdims=True)
+            return mean_submax_of(value, self.depth)
+
+        size = state.problem.space.size
+        deciders = [
+            None if belief.draws is None else partial(decide, belief) for belief in state.beliefs
+        ]
+        return in_parts(deciders, context, size, MOST_NUMBERS // (DRAWS * size))
 
     def _alone(self, state: LogisticSubMaxState, context: Floats) -> Floats:
         """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
@@ -242,13 +237,13 @@ class PredictiveMixtureState(NamedTuple):
     """The states of the policies, and how well each predicted.
 
     ``loss [R, m]`` is the sum over rows of each policy's loss, −log p(r) for 0/1 rewards and
-    (r − v)² for others. ``rows [R]`` is the number of rows. ``weight [R]`` is the sum of their
-    weights and ``reward [R]`` that of their weighted rewards. All these sums but the number of rows
-    fade as rows are added. ``shares [R, m]`` are the policies' weights.
-    ``pending`` are rows that no policy has learned from or predicted yet, and ``backlogs`` those
-    that each policy has predicted, but not learned from; None if there are none. ``alike
-    [R, 1, M]`` is the part of the mixture that is the same in all contexts: Σ_m w_m π_m over the
-    policies that ignore the context. It is computed with each update, and not for each decision.
+    (r − v)² for others; ``weight [R]`` and ``reward [R]`` are the sums of weights and of weighted
+    rewards. These sums fade as rows are added. ``rows [R]`` is the number of rows, and ``shares
+    [R, m]`` are the policies' weights. ``pending`` are rows that no policy has learned from or
+    predicted yet, and ``backlogs`` those that each policy has predicted, but not learned from.
+    ``alike [R, 1, M]`` is the part of the mixture that is the same in all contexts: Σ_m w_m π_m
+    over the policies that ignore the context. It is computed with each update, not for each
+    decision.
     """
 
     problem: Problem
@@ -292,12 +287,9 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
 
     @property
     def traits(self) -> PolicyTraits:
-        traits = [policy.traits for policy in self.policies]
+        names = ("uses_context", "needs_propensities", "trains_models", "forgets")
         return PolicyTraits(
-            uses_context=any(one.uses_context for one in traits),
-            needs_propensities=any(one.needs_propensities for one in traits),
-            trains_models=any(one.trains_models for one in traits),
-            forgets=any(one.forgets for one in traits),
+            **{name: any(getattr(one.traits, name) for one in self.policies) for name in names}
         )
 
     def init(
@@ -362,7 +354,8 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
             None if feedback.log_prob is None else np.where(there, feedback.log_prob, 0.0),
             np.where(there, feedback.weight, 0.0),
         )
-        feedback = _joined(state.pending, feedback)
+        if state.pending is not None:
+            feedback = Feedback.joined([state.pending, feedback])
         waiting = np.count_nonzero(feedback.weight, axis=1)
         due = waiting >= np.minimum(MOST_PENDING, PENDING_SHARE * (state.rows + waiting))
         now, later = _split(feedback, due | self.traits.forgets)
@@ -370,19 +363,17 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         if now is None:
             return state
         loss, members, earlier = state.loss, state.members, np.zeros(now.weight.shape)
-        parts = _parts(now.weight, state.rows)
-        for weight in parts[:-1]:
+        for weight in _parts(now.weight, state.rows):
+            if earlier.any():
+                # Only to predict this part. What is kept has learned from all rows at once, which
+                # some policies do better.
+                members = tuple(
+                    policy.update(member, now._replace(weight=earlier), rng)
+                    for policy, member in zip(self.policies, state.members, strict=True)
+                )
             before = state.rows + np.count_nonzero(earlier, axis=1)
             loss = self._losses(state, members, now._replace(weight=weight), before, loss)
             earlier = earlier + weight
-            # Only to predict the next part. What is kept has learned from all rows at once, which
-            # some policies do better.
-            members = tuple(
-                policy.update(member, now._replace(weight=earlier), rng)
-                for policy, member in zip(self.policies, state.members, strict=True)
-            )
-        before = state.rows + np.count_nonzero(earlier, axis=1)
-        loss = self._losses(state, members, now._replace(weight=parts[-1]), before, loss)
         return self._learned(state, now, loss, rng)
 
     def _losses(
@@ -425,7 +416,9 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         behind = _behind(loss, total, binary)
         members, backlogs = list(state.members), list(state.backlogs)
         for number, policy in enumerate(self.policies):
-            backlog = _joined(backlogs[number], feedback)
+            backlog = Feedback.joined(
+                [one for one in (backlogs[number], feedback) if one is not None]
+            )
             waiting = np.count_nonzero(backlog.weight, axis=1)
             due = waiting >= np.minimum(MOST_BACKLOG, BACKLOG_SHARE * rows)
             due |= (behind[:, number] < FAR_BEHIND) | self.traits.forgets
@@ -470,20 +463,6 @@ class PredictiveMixture(TabularPolicy[PredictiveMixtureState]):
         if upcoming is None or state.alike is None:
             return state._replace(members=tuple(members))
         return self._with_alike(state._replace(members=tuple(members)))
-
-
-def _joined(first: Feedback | None, second: Feedback) -> Feedback:
-    """Return the rows of both; probabilities are known if all of them were logged."""
-    if first is None:
-        return second
-    old, new = first.log_prob, second.log_prob
-    return Feedback(
-        np.concatenate([first.context, second.context], axis=1),
-        np.concatenate([first.action, second.action], axis=1),
-        np.concatenate([first.reward, second.reward], axis=1),
-        None if old is None or new is None else np.concatenate([old, new], axis=1),
-        np.concatenate([first.weight, second.weight], axis=1),
-    )
 
 
 def _split(feedback: Feedback, due: Booleans) -> tuple[Feedback | None, Feedback | None]:

@@ -1,6 +1,7 @@
 """What the classic policies count, and work in parts of bounded size."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -11,7 +12,10 @@ from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
+from submax.models.memory import Buffer, Memory
 
+EVERYTHING = Memory()
+"""All rewards count, whatever their age."""
 ArmState = TypeVar("ArmState", bound=Any)
 """A named tuple with a ``problem`` and arrays ``[R, A]``."""
 
@@ -26,23 +30,46 @@ def kept_columns(state: ArmState, choices: Choices, *names: str) -> ArmState:
 
 @serializable("arm-statistics")
 class ArmStatistics(NamedTuple):
-    """``pulls [R, A]`` with an observed reward, and the sums ``rewards [R, A]`` of these."""
+    """``pulls [R, A]`` with an observed reward, and the sums ``rewards [R, A]`` of these.
+
+    ``history`` are the rows themselves, if a memory takes single rows out of the sums again.
+    """
 
     problem: Problem
     pulls: Floats
     rewards: Floats
+    history: Buffer | None = None
 
     @classmethod
-    def empty(cls, problem: Problem, replicas: int) -> Self:
+    def empty(cls, problem: Problem, replicas: int, memory: Memory = EVERYTHING) -> Self:
         """The statistics before any feedback."""
         problem.space.check_listable("this policy")
-        shape = (replicas, problem.space.size)
-        return cls(problem, np.zeros(shape), np.zeros(shape))
+        shape, history = (replicas, problem.space.size), None
+        if memory.drops_rows:
+            history = Buffer.empty(replace(problem, context_width=0), replicas)
+        return cls(problem, np.zeros(shape), np.zeros(shape), history)
 
     def add(self, feedback: Feedback) -> Self:
         """The statistics after more feedback."""
         feedback.check(self.problem)
         return self.with_rows(feedback.action, feedback.reward, feedback.weight)
+
+    def remembering(self, feedback: Feedback, memory: Memory, rng: np.random.Generator) -> Self:
+        """The statistics of what the memory keeps after more feedback."""
+        if self.history is not None:
+            feedback.check(self.problem)
+            feedback = feedback._replace(context=np.zeros((*feedback.reward.shape, 0)))
+            rows = self.history.add(feedback, memory, rng)
+            nothing = type(self).empty(self.problem, len(self.pulls))._replace(history=rows)
+            return nothing.with_rows(rows.action.astype(np.int64), rows.reward, rows.weight)
+        if memory.discount == 1:
+            return self.add(feedback)
+        there = feedback.weight > 0
+        new = there.sum(axis=1)
+        later = np.maximum(new[:, None] - np.cumsum(there, axis=1), 0)
+        faded = (memory.discount**new)[:, None]
+        old = self._replace(pulls=faded * self.pulls, rewards=faded * self.rewards)
+        return old.add(feedback._replace(weight=feedback.weight * memory.discount**later))
 
     def with_rows(self, action: Integers, reward: Floats, weight: Floats) -> Self:
         """The statistics after more rows, ``action [R, n, S]``, which are not checked."""
@@ -55,7 +82,7 @@ class ArmStatistics(NamedTuple):
 
     def restricted(self, choices: Choices) -> Self:
         """Return the statistics of the joint actions of these choices alone."""
-        return kept_columns(self, choices, "pulls", "rewards")
+        return kept_columns(self, choices, "pulls", "rewards")._replace(history=None)
 
     def means(self) -> Floats:
         """Average reward of every action, ``[R, A]``; 0 for an action that was never pulled."""
@@ -66,10 +93,7 @@ class ArmStatistics(NamedTuple):
         return np.where(self.pulls > 0, self.means(), np.nan)
 
     def successes(self, caller: str) -> Floats:
-        """Number of successes, ``[R, A]``: each reward, scaled to 0 … 1, is a part of one.
-
-        ``caller`` is named in the error if the bounds of rewards are not known.
-        """
+        """Number of successes, ``[R, A]``: each reward, scaled to 0 … 1, is a part of one."""
         lowest, highest = self.problem.scale.known_bounds(caller)
         return (self.rewards - lowest * self.pulls) / (highest - lowest)
 
@@ -93,6 +117,23 @@ class ArmPolicy(Policy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
+
+
+def in_parts(
+    deciders: Sequence[Callable[[Floats], Floats] | None], context: Floats, size: int, rows: int
+) -> Floats:
+    """Return the probability of ``size`` actions in ``context [R, n, D]``: ``[R, n, size]``.
+
+    Each replica has a decider, ``[m, D] -> [m, size]``, which gets at most so many rows at a time;
+    None, before anything was learned, is uniform.
+    """
+    result = np.full((*context.shape[:2], size), 1 / size)
+    for replica, decide in enumerate(deciders):
+        if decide is not None:
+            for begin in range(0, context.shape[1], max(1, rows)):
+                part = slice(begin, begin + max(1, rows))
+                result[replica, part] = decide(context[replica, part])
+    return result
 
 
 def split(values: Any, rows: int) -> list[Any]:

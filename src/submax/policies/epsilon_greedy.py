@@ -34,9 +34,7 @@ class Random(Policy[RandomState]):
     has no parameters.
     """
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False, learns=False)
+    traits = PolicyTraits(uses_context=False, learns=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         return RandomState(problem)
@@ -145,9 +143,7 @@ class Gradient(TabularPolicy[GradientState]):
     def __post_init__(self) -> None:
         positive("step", self.step)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
         problem.space.check_listable("the gradient bandit")

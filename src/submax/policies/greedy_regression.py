@@ -16,7 +16,16 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Binary
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.classifiers import ModelCache, class_by_name, copied, seeded, weight_argument
+from submax.models.classifiers import (
+    LARGEST_SEED,
+    ComparedByKey,
+    ModelCache,
+    Models,
+    class_by_name,
+    copied,
+    seeded,
+    weight_argument,
+)
 from submax.models.memory import Memory, StoredBuffer
 
 FEWEST_ROWS = 20
@@ -27,7 +36,7 @@ split."""
 class ActionModels(NamedTuple):
     """Fitted models of each of M joint actions, none if it has few rows, and ``means [M]`` instead.
 
-    The prediction is the mean of those of the models. A classifier distinguishes two rewards.
+    The prediction is the mean of those of the models.
     """
 
     models: tuple[tuple[Any, ...], ...]
@@ -98,8 +107,6 @@ def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed
 BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
 REGRESSOR, CLASSIFIER = "Regressor", "Classifier"
 """Endings of the names of a regressor and of the classifier that is used for binary rewards."""
-LARGEST_SEED = 2**31 - 1
-"""Libraries of regressors accept seeds below this number."""
 
 
 @serializable("regression-state")
@@ -113,7 +120,7 @@ class RegressionState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GreedyRegression(TabularPolicy[RegressionState]):
+class GreedyRegression(ComparedByKey, TabularPolicy[RegressionState]):
     """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
 
     The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
@@ -194,15 +201,14 @@ class GreedyRegression(TabularPolicy[RegressionState]):
     def probabilities(self, state: RegressionState, context: Floats) -> Floats:
         state.problem.check_context(context)
         size = state.problem.space.size
-        found = np.full((*context.shape[:2], size), 1 / size)
+        result = np.full((*context.shape[:2], size), 1 / size)
         for replica, model in enumerate(self._models(state)):
             if model is not None:
-                found[replica] = sharpened(model.predict(context[replica]), 0.0)
-        return found
+                result[replica] = sharpened(model.predict(context[replica]), 0.0)
+        return result
 
-    def _models(self, state: RegressionState) -> tuple[Any, ...]:
-        replicas = range(len(state.seed))
-        return state.models.get(lambda: tuple(self._fitted(state, one) for one in replicas))
+    def _models(self, state: RegressionState) -> Models:
+        return state.models.get(len(state.seed), lambda replica: self._fitted(state, replica))
 
     def _fitted(self, state: RegressionState, replica: int) -> ActionModels | None:
         buffer, rows = state.buffer, slice(0, int(state.buffer.filled[replica]))
@@ -218,14 +224,8 @@ class GreedyRegression(TabularPolicy[RegressionState]):
             int(state.seed[replica]),
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GreedyRegression) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[Any, ...]:  # type: ignore[override]  # computed from the fields
         return self.regressor, repr(sorted(self.parameters.items())), self.memory
 
 

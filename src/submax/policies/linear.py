@@ -1,7 +1,9 @@
 """Linear policies: LinUCB and linear Thompson sampling."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from functools import partial
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,17 +15,23 @@ from submax.core.policy import TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
+from submax.models.regression.bayesian import known
 from submax.models.regression.context_belief import (
     BeliefSettings,
     ContextBelief,
     restricted_beliefs,
     taught,
 )
+from submax.policies.arm_statistics import in_parts
 
 MOST_NUMBERS = 2**28
 """The most numbers in the sums and draws of all replicas and joint actions: 2 GB of float64."""
 SCALING_ROWS = 500
 """The number of first rows from which the means and deviations that standardize contexts come."""
+NUMBERS_AT_ONCE = 2**21
+"""About how many numbers are held in memory, 16 MB; more contexts are processed in parts."""
+SCORE_TOLERANCE = 1e-10
+"""Scores that differ by less than this share of the largest score are equal up to rounding."""
 
 
 @serializable("linear-beliefs")
@@ -32,17 +40,41 @@ class LinearBeliefs(NamedTuple):
 
     r = θ_a · (1, z) + noise, where z is the standardized context. Every action has coefficients
     θ_a of its own. All actions share the prior variance of the intercepts, the prior variance of
-    the slopes and the variance of the noise, which are fitted by marginal likelihood.
+    the slopes and the variance of the noise, which are fitted by marginal likelihood. ``roots`` has
+    a matrix root ``[K, F, F]`` of the posterior covariances for each replica, see
+    ``Posterior.roots``; None before the first posterior, or if the policy does not need it.
     """
 
     problem: Problem
     beliefs: tuple[ContextBelief, ...]
+    roots: tuple[Floats | None, ...]
 
-    @classmethod
-    def empty(cls, problem: Problem, replicas: int, draws: int) -> Self:
-        """The beliefs before any feedback; refused if they would need too much memory."""
+    def restricted(self, choices: Choices) -> Self:
+        """Return the beliefs about the joint actions of these choices alone."""
+        kept = self.problem.space.indices_of(choices)
+        roots = tuple(None if root is None else root[kept] for root in self.roots)
+        return restricted_beliefs(self, choices)._replace(roots=roots)
+
+
+class LinearPolicy(TabularPolicy[LinearBeliefs]):
+    """Decide by the posteriors of `LinearBeliefs`; uniform until two rewards differ."""
+
+    needs_roots: ClassVar[bool] = False
+    """Whether the policy decides by the roots of the posterior covariances."""
+
+    @abstractmethod
+    def settings(self, problem: Problem) -> BeliefSettings:
+        """Return the settings of every belief."""
+
+    @abstractmethod
+    def decide(self, belief: ContextBelief, root: Floats | None, context: Floats) -> Floats:
+        """Return the probability of every action: ``[n, D] -> [n, K]``."""
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinearBeliefs:
         problem.space.check_listable("a linear policy")
         features = 1 + problem.context_width
+        # A root ``[F, F]`` takes as much memory as F posterior draws ``[F]``.
+        draws = features if self.needs_roots else self.settings(problem).draws
         numbers = replicas * problem.space.size * features * (features + draws)
         if numbers > MOST_NUMBERS:
             raise InputError(
@@ -50,69 +82,57 @@ class LinearBeliefs(NamedTuple):
                 f"1 + context_width numbers for every replica and joint action, {numbers} numbers "
                 f"in all, and at most {MOST_NUMBERS} are allowed: take fewer replicas"
             )
-        return cls(problem, (ContextBelief.unlearned(problem.context_width),) * replicas)
+        belief = ContextBelief.unlearned(problem.context_width)
+        return LinearBeliefs(problem, (belief,) * replicas, (None,) * replicas)
 
-    def restricted(self, choices: Choices) -> Self:
-        """Return the beliefs about the joint actions of these choices alone."""
-        return restricted_beliefs(self, choices)
+    def probabilities(self, state: LinearBeliefs, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        # Without numbers all contexts are alike.
+        context = context if context.shape[2] else context[:, :1]
+        size, settings = state.problem.space.size, self.settings(state.problem)
+        numbers = size * (settings.features if self.needs_roots else settings.draws)
+        deciders = [
+            None if belief.feature_map is None else partial(self.decide, belief, root)
+            for belief, root in zip(state.beliefs, state.roots, strict=True)
+        ]
+        return in_parts(deciders, context, size, NUMBERS_AT_ONCE // numbers)
 
-    def settings(self, draws: int, width: float) -> BeliefSettings:
-        """The settings of every belief, with ``draws`` posterior draws of relative ``width``."""
-        return BeliefSettings(
-            actions=self.problem.space.size,
-            features=1 + self.problem.context_width,
-            rows=SCALING_ROWS,
-            draws=draws,
-            width=width,
-            discount=1.0,
-            kernels=False,
-            shared=False,
-        )
-
-    def learned(
-        self, feedback: Feedback, draws: int, width: float, rng: np.random.Generator
-    ) -> Self:
-        """The beliefs after more feedback."""
-        feedback.check(self.problem)
-        settings = self.settings(draws, width)
-        beliefs = taught(self.beliefs, feedback, self.problem, settings, rng)
-        return self._replace(beliefs=beliefs)
-
-    def distinct_contexts(self, context: Floats) -> Floats:
-        """Return the contexts; only one for each replica if contexts have no variables."""
-        self.problem.check_context(context)
-        return context if context.shape[2] else context[:, :1]
+    def update(
+        self, state: LinearBeliefs, feedback: Feedback, rng: np.random.Generator
+    ) -> LinearBeliefs:
+        feedback.check(state.problem)
+        settings = self.settings(state.problem)
+        beliefs = taught(state.beliefs, feedback, state.problem, settings, rng)
+        roots = state.roots
+        if self.needs_roots:
+            roots = tuple(
+                root if old.solved == new.solved else _root(new, settings)
+                for root, old, new in zip(roots, state.beliefs, beliefs, strict=True)
+            )
+        return state._replace(beliefs=beliefs, roots=roots)
 
 
-PRODUCTS_AT_ONCE = 2**21
-"""About how many products of features are held in memory, 16 MB; more contexts are processed in
-parts."""
-SCORE_TOLERANCE = 1e-10
-"""Scores that differ by less than this share of the largest score are equal up to rounding."""
+def _settings(problem: Problem, draws: int, width: float) -> BeliefSettings:
+    return BeliefSettings(
+        actions=problem.space.size,
+        features=1 + problem.context_width,
+        rows=SCALING_ROWS,
+        draws=draws,
+        width=width,
+        discount=1.0,
+        kernels=False,
+        shared=False,
+    )
 
 
-@serializable("linucb-state")
-class LinUCBState(NamedTuple):
-    """The beliefs, and a matrix root of the posterior covariance Σ_a of every action.
-
-    ``roots`` has an entry ``[K, F, F]`` for each replica, see ``Posterior.roots``, or None before
-    the first posterior. F = 1 + context_width is the number of features.
-    """
-
-    problem: Problem
-    linear: LinearBeliefs
-    roots: tuple[Floats | None, ...]
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the beliefs about the joint actions of these choices alone."""
-        kept = self.problem.space.indices_of(choices)
-        linear = self.linear.restricted(choices)
-        roots = tuple(None if root is None else root[kept] for root in self.roots)
-        return self._replace(problem=linear.problem, linear=linear, roots=roots)
+def _root(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
+    if belief.feature_map is None:
+        return None
+    return belief.feature_map.for_raw(belief.posterior(settings).roots())
 
 
 @dataclass(frozen=True)
-class LinUCB(TabularPolicy[LinUCBState]):
+class LinUCB(LinearPolicy):
     """Take the action with the highest upper confidence bound, x·θ̂_a + α √(xᵀ Σ_a x).
 
     x = (1, z) with the standardized context z. Every joint action a has a Bayesian regression of
@@ -131,72 +151,27 @@ class LinUCB(TabularPolicy[LinUCBState]):
     rewards differ, the policy is uniform.
     """
 
+    needs_roots: ClassVar[bool] = True
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
         non_negative("alpha", self.alpha)
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinUCBState:
-        # A root ``[F, F]`` takes as much memory as F posterior draws ``[F]``, so the check of the
-        # memory counts it as F draws; no draws are made.
-        features = 1 + problem.context_width
-        linear = LinearBeliefs.empty(problem, replicas, draws=features)
-        return LinUCBState(problem, linear, (None,) * replicas)
+    def settings(self, problem: Problem) -> BeliefSettings:
+        return _settings(problem, draws=0, width=1.0)
 
-    def probabilities(self, state: LinUCBState, context: Floats) -> Floats:
-        context = state.linear.distinct_contexts(context)
-        rows, size = context.shape[1], state.problem.space.size
-        step = max(1, PRODUCTS_AT_ONCE // (size * (1 + context.shape[2])))
-        found = np.full((len(context), rows, size), 1 / size)
-        for replica, (belief, roots) in enumerate(
-            zip(state.linear.beliefs, state.roots, strict=True)
-        ):
-            if roots is not None:
-                for begin in range(0, rows, step):
-                    part = slice(begin, begin + step)
-                    score = self._scores(belief, roots, context[replica, part])
-                    tolerance = SCORE_TOLERANCE * np.abs(score).max(axis=-1, keepdims=True)
-                    found[replica, part] = highest(score, tolerance)
-        return found
-
-    def update(
-        self, state: LinUCBState, feedback: Feedback, rng: np.random.Generator
-    ) -> LinUCBState:
-        linear = state.linear.learned(feedback, draws=0, width=1.0, rng=rng)
-        settings = linear.settings(draws=0, width=1.0)
-        roots = tuple(
-            known if before.solved == after.solved else _roots(after, settings)
-            for known, before, after in zip(
-                state.roots, state.linear.beliefs, linear.beliefs, strict=True
-            )
-        )
-        return state._replace(linear=linear, roots=roots)
-
-    def _scores(self, belief: ContextBelief, roots: Floats, context: Floats) -> Floats:
-        """The upper bounds relative to the belief's mean reward: ``[n, D] -> [n, K]``."""
-        assert belief.feature_map is not None, "nothing was learned"
-        assert belief.coefficients is not None, "nothing was learned"
-        features = belief.feature_map.raw(context)
-        size, feature_count, _ = roots.shape
-        products = (features @ roots.reshape(-1, feature_count).T).reshape(-1, size, feature_count)
+    def decide(self, belief: ContextBelief, root: Floats | None, context: Floats) -> Floats:
+        """Share the probability among the highest bounds, relative to the mean reward."""
+        features, root = known(belief.feature_map).raw(context), known(root)
+        size, width, _ = root.shape
+        products = (features @ root.reshape(-1, width).T).reshape(-1, size, width)
         deviation = np.sqrt(np.einsum("nkf,nkf->nk", products, products))
-        scores: Floats = features @ belief.coefficients.T + self.alpha * deviation
-        return scores
-
-
-def _roots(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
-    if belief.feature_map is None:
-        return None
-    return belief.feature_map.for_raw(belief.posterior(settings).roots())
-
-
-SCORES_AT_ONCE = 2**21
-"""About how many scores of draws and actions are held in memory, 16 MB; more contexts are processed
-in parts."""
+        score = features @ known(belief.coefficients).T + self.alpha * deviation
+        return highest(score, SCORE_TOLERANCE * np.abs(score).max(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)
-class LinearThompson(TabularPolicy[LinearBeliefs]):
+class LinearThompson(LinearPolicy):
     """Draw each action's coefficients from their posterior and take the action with the best x·θ_a.
 
     θ_a ~ N(θ̂_a, width² Σ_a), where N(θ̂_a, Σ_a) is the posterior of the coefficients of a Bayesian
@@ -224,31 +199,13 @@ class LinearThompson(TabularPolicy[LinearBeliefs]):
         positive("width", self.width)
         whole_number("draws", self.draws, at_least=1, at_most=4096)
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinearBeliefs:
-        return LinearBeliefs.empty(problem, replicas, self.draws)
+    def settings(self, problem: Problem) -> BeliefSettings:
+        return _settings(problem, self.draws, self.width)
 
-    def probabilities(self, state: LinearBeliefs, context: Floats) -> Floats:
-        context = state.distinct_contexts(context)
-        rows, size = context.shape[1], state.problem.space.size
-        step = max(1, SCORES_AT_ONCE // (self.draws * size))
-        found = np.full((len(context), rows, size), 1 / size)
-        for replica, belief in enumerate(state.beliefs):
-            if belief.feature_map is not None:
-                for begin in range(0, rows, step):
-                    part = slice(begin, begin + step)
-                    found[replica, part] = _shares(belief, context[replica, part])
-        return found
-
-    def update(
-        self, state: LinearBeliefs, feedback: Feedback, rng: np.random.Generator
-    ) -> LinearBeliefs:
-        return state.learned(feedback, self.draws, self.width, rng)
-
-
-def _shares(belief: ContextBelief, context: Floats) -> Floats:
-    """The share of draws in which each action is the best: ``[n, D] -> [n, K]``."""
-    drawn = belief.drawn_contrasts(context)
-    rows, draws, size = drawn.shape
-    cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]
-    shares: Floats = np.bincount(cell.ravel(), minlength=rows * size) / draws
-    return shares.reshape(rows, size)
+    def decide(self, belief: ContextBelief, root: Floats | None, context: Floats) -> Floats:
+        """Return the share of draws in which each action is the best."""
+        drawn = belief.drawn_contrasts(context)
+        rows, draws, size = drawn.shape
+        cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]
+        shares: Floats = np.bincount(cell.ravel(), minlength=rows * size) / draws
+        return shares.reshape(rows, size)

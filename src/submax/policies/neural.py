@@ -20,10 +20,11 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
-from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
+from submax.models.memory import Buffer
 from submax.models.networks.choices import first_choices, parameters_where
 from submax.models.networks.values import Hidden, Numbers, ValueNetwork
-from submax.models.training import Training
+from submax.models.training import ContextScaling, Minibatches, Training
+from submax.policies.arm_statistics import EVERYTHING, joined, split
 
 REACH = 7.5
 """Number of standard deviations beyond which a normal variable is neglected: Φ(−7.5) ≈ 3e-14."""
@@ -164,8 +165,6 @@ def _rule(panels: int) -> tuple[Floats, Floats]:
     return ((starts + (node + 1) / 2) / panels).ravel(), np.tile(weight, panels) / (2 * panels)
 
 
-UNLIMITED_MEMORY = Memory()
-"""All feedback is kept, with full weight."""
 ACTIVATIONS_AT_ONCE = 2**22
 """About how many activations are held in memory, 16 MB of float32; more contexts are processed in
 parts."""
@@ -188,7 +187,7 @@ class ValueBelief(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
-        """The belief before any feedback, for policies that evaluate every joint action."""
+        """The belief before any feedback, for policies that list the joint actions."""
         problem.space.check_listable("this policy")
         numbers = replicas * problem.space.size * hidden
         if numbers > MOST_ACTIVATIONS:
@@ -226,7 +225,7 @@ class ValueBelief(NamedTuple):
         has_rows = np.any(feedback.weight > 0, axis=1)
         if not has_rows.any():
             return self
-        buffer = self.buffer.add(feedback, UNLIMITED_MEMORY, rng)
+        buffer = self.buffer.add(feedback, EVERYTHING, rng)
         design = ValueDesign(
             self.problem.space.choices,
             self.problem.context_width,
@@ -266,14 +265,11 @@ class ValueBelief(NamedTuple):
         """
         self.problem.check_context(context)
         choices, network, inputs = self.choices(), self.network, self.inputs(context)
-
-        def logits_of(part: slice) -> Floats:
-            of_part = (
-                None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
-            )
-            return network.logits(network.hidden(inputs[:, part], choices, of_part))
-
-        return np.concatenate([logits_of(part) for part in self.parts(context.shape[1])], axis=1)
+        result = []
+        for part in self.parts(context.shape[1]):
+            chosen = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
+            result.append(network.logits(network.hidden(inputs[:, part], choices, chosen)))
+        return np.concatenate(result, axis=1)
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
@@ -291,11 +287,9 @@ class ValueBelief(NamedTuple):
         choices = (action + first_choices(self.problem.space.choices))[:, :, None]
         network = self.network
         step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
-        parts = [slice(begin, begin + step) for begin in range(0, there.shape[1] or 1, step)]
-        logits = [
-            network.logits(network.hidden(inputs[:, part], choices[:, part])) for part in parts
-        ]
-        values: Floats = scipy.special.expit(np.concatenate(logits, axis=1)[..., 0])
+        pairs = zip(split(inputs, step), split(choices, step), strict=True)
+        logits = joined([network.logits(network.hidden(*pair)) for pair in pairs])
+        values: Floats = scipy.special.expit(logits[..., 0])
         return values
 
     def inputs(self, context: Numbers) -> Numbers:
@@ -356,9 +350,7 @@ class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
         whole_number("hidden", self.hidden, at_least=1)
         below_one("dropout", self.dropout)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
         return ValueBelief.empty(problem, replicas, self.hidden)
@@ -436,11 +428,11 @@ class GradientBelief(NamedTuple):
         """The logit and its standard deviation for every joint action, both ``[R, n, M]``."""
         self.problem.check_context(context)
         network, choices = self.belief.network, self.belief.choices()
-        given = self.belief.inputs(context)
+        inputs = self.belief.inputs(context)
         logits, deviations = [], []
         for part in self.belief.parts(context.shape[1]):
-            hidden = network.hidden(given[:, part], choices)
-            variance = _variance(network, self.precision, given[:, part], choices, hidden)
+            hidden = network.hidden(inputs[:, part], choices)
+            variance = _variance(network, self.precision, inputs[:, part], choices, hidden)
             logits.append(network.logits(hidden))
             deviations.append(np.sqrt(variance).astype(np.float64))
         return np.concatenate(logits, axis=1), np.concatenate(deviations, axis=1)
@@ -456,9 +448,9 @@ def _variance(
     """gᵀ U⁻¹ g, layer by layer: Σ (squared input · U⁻¹) · squared slope."""
     inverse = ValueNetwork(*(np.reciprocal(array) for array in precision))
     first, second = (slope**2 for slope in network.slopes(hidden))
-    given = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
+    spread = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
     chosen = inverse.choice_weight[:, choices].sum(axis=2)
-    below = np.einsum("rnmh,rnh->rnm", first, given) + np.einsum("rnmh,rmh->rnm", first, chosen)
+    below = np.einsum("rnmh,rnh->rnm", first, spread) + np.einsum("rnmh,rmh->rnm", first, chosen)
     flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1]) @ inverse.second_weight
     middle = (flat.reshape(first.shape) + inverse.second_bias[:, None, None]) * second
     above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)
@@ -507,9 +499,8 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
 class GradientFeaturePolicy(TabularPolicy[GradientBelief]):
     """A policy that decides by the mean and the deviation that a `GradientBelief` gives.
 
-    ``hidden`` is the number of units in each of the value network's two layers, ``training`` says
-    how the network is trained at each update, and ``ridge`` is the prior precision of the gradient
-    features.
+    ``hidden`` is the number of units in each of the value network's two layers, and ``ridge`` the
+    prior precision of the gradient features.
     """
 
     ridge: float = 1.0
@@ -520,9 +511,7 @@ class GradientFeaturePolicy(TabularPolicy[GradientBelief]):
         positive("ridge", self.ridge)
         whole_number("hidden", self.hidden, at_least=1)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(trains_models=True)
+    traits = PolicyTraits(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientBelief:
         return GradientBelief.empty(problem, replicas, self.hidden, self.ridge)

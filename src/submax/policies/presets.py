@@ -2,153 +2,85 @@
 
 from typing import Any
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "actor-critic": {"kind": "actor-critic"},
+Table = dict[str, Any]
+
+
+def _conditioned(estimator: str | Table = "counting", strategy: str | Table = "submax") -> Table:
+    return {"kind": "reward-conditioned", "estimator": estimator, "strategy": strategy}
+
+
+BY_DEFAULTS = (
+    *("actor-critic", "advantage-conditioned", "cascade-kl-ucb", "cascade-ucb"),
+    *("climbing-dropout-thompson", "double-thompson", "doubly-robust-gradient", "dropout-thompson"),
+    *("exp3", "exp3-ix", "fourier-thompson", "generative-policy-gradient", "gradient"),
+    *("hill-climbing-thompson", "imed", "kl-ucb", "linear-thompson", "linucb", "moss"),
+    *("neural-thompson", "neural-ucb", "policy-gradient", "posterior-slots", "posterior-submax"),
+    *("preference-optimization", "random", "relative-ucb", "sample-average-sampling"),
+    *("sample-average-ucb", "slate-cvae", "successive-elimination", "top-two-thompson"),
+    *("track-and-stop", "ucb1", "variance-network-ucb"),
+)
+"""Kinds whose preset has the name of the kind, and the defaults of all parameters."""
+EPSILON_GREEDY = ("climbing-epsilon-greedy", "epsilon-greedy", "neural-epsilon-greedy")
+WITHOUT_PRIOR = ("imed", "kl-ucb", "moss", "ucb1")
+"""Indices of arms that can count pending pulls, like that of bayes-ucb."""
+WITH_PRIOR = ("bayes-ucb", "information-directed", "posterior-greedy", "thompson")
+"""Kinds that have a Beta(1, β) prior for every arm."""
+TRACKING: Table = {"kind": "tracking", "confidence_scale": 0.3}
+TREES: Table = {"kind": "greedy-regression", "memory": {"reservoir": 200_000}}
+BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
+FOREST = "sklearn.ensemble.ExtraTreesRegressor"
+
+PRESETS: dict[str, Table] = {
     "rcp-adaptive": {"kind": "adaptive"},
-    "advantage-conditioned": {"kind": "advantage-conditioned"},
-    "advantage-conditioned-cvae": {"kind": "advantage-conditioned", "estimator": {"kind": "cvae"}},
+    "rcp-optimistic": _conditioned(strategy="optimistic"),
+    "rcp-optimized": _conditioned(strategy="optimized"),
+    "rcp-submax": _conditioned(),
+    "rcp-marginalized": _conditioned(strategy={"kind": "target", "distribution": "observed"}),
+    "rcp-iterated-2": _conditioned(strategy="iterated"),
+    "rcp-cvae-optimistic": _conditioned("cvae", "optimistic"),
+    "rcp-cvae-optimized": _conditioned("cvae", "optimized"),
+    "rcp-cvae-submax": _conditioned("cvae"),
+    "rcp-softmax-submax": _conditioned("softmax"),
+    "rcp-softmax-converged": _conditioned(
+        {"kind": "softmax", "hidden": 128, "training": {"steps": "converged"}}
+    ),
+    "rcp-autoregressive-submax": _conditioned("autoregressive"),
+    "rcp-autoregressive-optimistic": _conditioned("autoregressive", "optimistic"),
+    "rcp-denoising-optimistic": _conditioned("denoising", "optimistic"),
+    "rcp-denoising-submax": _conditioned("denoising"),
+    "rcp-continual-submax": _conditioned("variational-continual"),
+    "rcp-cvae-submax-by-slot": {"kind": "slot-by-slot", "estimator": "cvae"},
+    "rcp-softmax-adaptive": {"kind": "slot-by-slot", "estimator": "softmax", "strategy": TRACKING},
+    "rcp-cvae-adaptive": {"kind": "slot-by-slot", "estimator": "cvae", "strategy": TRACKING},
+    "advantage-conditioned-cvae": {"kind": "advantage-conditioned", "estimator": "cvae"},
     "bayes-submax": {"kind": "bayes-reparameterized"},
-    "bayes-optimistic": {"kind": "bayes-reparameterized", "strategy": {"kind": "optimistic"}},
-    "bayes-ucb-1-1": {"kind": "bayes-ucb"},
-    "bayes-ucb-1-9": {"kind": "bayes-ucb", "beta": 9.0},
-    "bayes-ucb-1-99": {"kind": "bayes-ucb", "beta": 99.0},
-    "bayes-ucb-1-1-pending": {"kind": "bayes-ucb", "pending": True},
-    "bayes-ucb-1-9-pending": {"kind": "bayes-ucb", "beta": 9.0, "pending": True},
-    "bayes-ucb-1-99-pending": {"kind": "bayes-ucb", "beta": 99.0, "pending": True},
-    "cascade-kl-ucb": {"kind": "cascade-kl-ucb"},
-    "cascade-ucb": {"kind": "cascade-ucb"},
-    "climbing-dropout-thompson": {"kind": "climbing-dropout-thompson"},
-    "climbing-epsilon-greedy-0.01": {"kind": "climbing-epsilon-greedy", "epsilon": 0.01},
-    "climbing-epsilon-greedy-0.05": {"kind": "climbing-epsilon-greedy", "epsilon": 0.05},
-    "climbing-epsilon-greedy-0.1": {"kind": "climbing-epsilon-greedy"},
-    "climbing-epsilon-greedy-0.2": {"kind": "climbing-epsilon-greedy", "epsilon": 0.2},
-    "discounted-thompson": {"kind": "discounted-thompson"},
-    "double-thompson": {"kind": "double-thompson"},
-    "doubly-robust-gradient": {"kind": "doubly-robust-gradient"},
-    "dropout-thompson": {"kind": "dropout-thompson"},
-    "epsilon-greedy-0.01": {"kind": "epsilon-greedy", "epsilon": 0.01},
-    "epsilon-greedy-0.05": {"kind": "epsilon-greedy", "epsilon": 0.05},
-    "epsilon-greedy-0.1": {"kind": "epsilon-greedy"},
-    "epsilon-greedy-0.2": {"kind": "epsilon-greedy", "epsilon": 0.2},
-    "exp3": {"kind": "exp3"},
-    "exp3-ix": {"kind": "exp3-ix"},
+    "bayes-optimistic": {"kind": "bayes-reparameterized", "strategy": "optimistic"},
     "thompson-fitted": {"kind": "fitted-thompson"},
     "thompson-sharpened": {"kind": "fitted-thompson", "sharpness": 4.0},
-    "fourier-thompson": {"kind": "fourier-thompson"},
-    "generative-policy-gradient": {"kind": "generative-policy-gradient"},
-    "gradient": {"kind": "gradient"},
-    "boosted-greedy": {"kind": "greedy-regression", "memory": {"reservoir": 200000}},
-    "forest-greedy": {
-        "kind": "greedy-regression",
-        "regressor": "sklearn.ensemble.ExtraTreesRegressor",
-        "parameters": {"min_samples_leaf": 2},
-        "memory": {"reservoir": 200000},
-    },
-    "trees-greedy": {
-        "kind": "greedy-regression",
-        "regressor": [
-            "sklearn.ensemble.HistGradientBoostingRegressor",
-            "sklearn.ensemble.ExtraTreesRegressor",
-        ],
-        "memory": {"reservoir": 200000},
-    },
+    "discounted-thompson": {"kind": "thompson", "memory": {"discount": 0.999}},
+    "sliding-window-thompson": {"kind": "thompson", "memory": {"window": 1000}},
+    "boosted-greedy": TREES,
+    "forest-greedy": {**TREES, "regressor": FOREST, "parameters": {"min_samples_leaf": 2}},
+    "trees-greedy": {**TREES, "regressor": [BOOSTED, FOREST]},
     "grid-epsilon-greedy-0.1": {"kind": "gridded"},
     "grid-thompson-1-1": {"kind": "gridded", "policy": {"kind": "thompson"}},
     "grid-linear-thompson": {"kind": "gridded", "policy": {"kind": "linear-thompson"}},
     "grid-rcp-submax": {"kind": "gridded", "policy": {"kind": "reward-conditioned"}},
-    "hill-climbing-thompson": {"kind": "hill-climbing-thompson"},
-    "imed": {"kind": "imed"},
-    "imed-pending": {"kind": "imed", "pending": True},
-    "information-directed-1-1": {"kind": "information-directed"},
-    "information-directed-1-9": {"kind": "information-directed", "beta": 9.0},
-    "information-directed-1-99": {"kind": "information-directed", "beta": 99.0},
-    "kl-ucb": {"kind": "kl-ucb"},
-    "kl-ucb-pending": {"kind": "kl-ucb", "pending": True},
-    "linear-thompson": {"kind": "linear-thompson"},
-    "linucb": {"kind": "linucb"},
-    "moss": {"kind": "moss"},
-    "moss-pending": {"kind": "moss", "pending": True},
-    "neural-epsilon-greedy-0.01": {"kind": "neural-epsilon-greedy", "epsilon": 0.01},
-    "neural-epsilon-greedy-0.05": {"kind": "neural-epsilon-greedy", "epsilon": 0.05},
-    "neural-epsilon-greedy-0.1": {"kind": "neural-epsilon-greedy"},
-    "neural-epsilon-greedy-0.2": {"kind": "neural-epsilon-greedy", "epsilon": 0.2},
-    "neural-thompson": {"kind": "neural-thompson"},
-    "neural-ucb": {"kind": "neural-ucb"},
-    "policy-gradient": {"kind": "policy-gradient"},
-    "posterior-greedy-1-1": {"kind": "posterior-greedy"},
-    "posterior-greedy-1-9": {"kind": "posterior-greedy", "beta": 9.0},
-    "posterior-greedy-1-99": {"kind": "posterior-greedy", "beta": 99.0},
-    "posterior-slots": {"kind": "posterior-slots"},
-    "posterior-submax": {"kind": "posterior-submax"},
-    "preference-optimization": {"kind": "preference-optimization"},
-    "random": {"kind": "random"},
-    "relative-ucb": {"kind": "relative-ucb"},
-    "rcp-optimistic": {"kind": "reward-conditioned", "strategy": {"kind": "optimistic"}},
-    "rcp-optimized": {"kind": "reward-conditioned", "strategy": {"kind": "optimized"}},
-    "rcp-submax": {"kind": "reward-conditioned"},
-    "rcp-marginalized": {
-        "kind": "reward-conditioned",
-        "strategy": {"kind": "target", "distribution": "observed"},
+    **{kind: {"kind": kind} for kind in BY_DEFAULTS},
+    **{f"{kind}-pending": {"kind": kind, "pending": True} for kind in WITHOUT_PRIOR},
+    **{
+        f"{kind}-{epsilon:g}": {"kind": kind, "epsilon": epsilon}
+        for kind in EPSILON_GREEDY
+        for epsilon in (0.01, 0.05, 0.1, 0.2)
     },
-    "rcp-iterated-2": {"kind": "reward-conditioned", "strategy": {"kind": "iterated"}},
-    "rcp-cvae-optimistic": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "cvae"},
-        "strategy": {"kind": "optimistic"},
+    **{
+        f"{kind}-1-{beta:g}": {"kind": kind, "beta": beta}
+        for kind in WITH_PRIOR
+        for beta in (1.0, 9.0, 99.0)
     },
-    "rcp-cvae-optimized": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "cvae"},
-        "strategy": {"kind": "optimized"},
+    **{
+        f"bayes-ucb-1-{beta:g}-pending": {"kind": "bayes-ucb", "beta": beta, "pending": True}
+        for beta in (1.0, 9.0, 99.0)
     },
-    "rcp-cvae-submax": {"kind": "reward-conditioned", "estimator": {"kind": "cvae"}},
-    "rcp-softmax-submax": {"kind": "reward-conditioned", "estimator": {"kind": "softmax"}},
-    "rcp-softmax-converged": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "softmax", "hidden": 128, "training": {"steps": "converged"}},
-    },
-    "rcp-autoregressive-submax": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "autoregressive"},
-    },
-    "rcp-autoregressive-optimistic": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "autoregressive"},
-        "strategy": {"kind": "optimistic"},
-    },
-    "rcp-denoising-optimistic": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "denoising"},
-        "strategy": {"kind": "optimistic"},
-    },
-    "rcp-denoising-submax": {"kind": "reward-conditioned", "estimator": {"kind": "denoising"}},
-    "rcp-continual-submax": {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": "variational-continual"},
-    },
-    "sample-average-sampling": {"kind": "sample-average-sampling"},
-    "sample-average-ucb": {"kind": "sample-average-ucb"},
-    "slate-cvae": {"kind": "slate-cvae"},
-    "sliding-window-thompson": {"kind": "sliding-window-thompson"},
-    "rcp-cvae-submax-by-slot": {"kind": "slot-by-slot", "estimator": {"kind": "cvae"}},
-    "rcp-softmax-adaptive": {
-        "kind": "slot-by-slot",
-        "estimator": {"kind": "softmax"},
-        "strategy": {"kind": "tracking", "confidence_scale": 0.3},
-    },
-    "rcp-cvae-adaptive": {
-        "kind": "slot-by-slot",
-        "estimator": {"kind": "cvae"},
-        "strategy": {"kind": "tracking", "confidence_scale": 0.3},
-    },
-    "successive-elimination": {"kind": "successive-elimination"},
-    "thompson-1-1": {"kind": "thompson"},
-    "thompson-1-9": {"kind": "thompson", "beta": 9.0},
-    "thompson-1-99": {"kind": "thompson", "beta": 99.0},
-    "top-two-thompson": {"kind": "top-two-thompson"},
-    "track-and-stop": {"kind": "track-and-stop"},
-    "ucb1": {"kind": "ucb1"},
-    "ucb1-pending": {"kind": "ucb1", "pending": True},
-    "variance-network-ucb": {"kind": "variance-network-ucb"},
 }
 """The kind and the parameters of each; parameters that are not given have their defaults."""

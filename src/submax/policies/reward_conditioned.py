@@ -21,7 +21,6 @@ from submax.core.conditioning import (
     WeightedStrategy,
     estimated_density,
     mixture_of_one,
-    no_probabilities,
     rejection,
     unknown_values,
     unseen,
@@ -44,8 +43,7 @@ class RestrictedBelief(TabularBelief, ObservationWeights):
 
     With E the eligible actions and m_l = Σ_{a ∈ E} p(a | c, l), the probabilities become
     p(a | c, l) / m_l, the levels occur in proportion to p(l) m_l, and the belief is worth m_l times
-    as many observations: all as among the observations of eligible actions. Where no eligible
-    action was observed at a level, all of them are equally likely, and the level does not occur.
+    as many observations. Where m_l = 0, all eligible actions are equally likely.
     """
 
     def __init__(self, belief: Belief, choices: Choices) -> None:
@@ -72,9 +70,8 @@ class DecisionCounts(NamedTuple):
     """Counts for each replica, ``[R]``: rewards ``received``, decisions ``waiting``, ``batch``.
 
     ``batch`` estimates how many decisions will be made before the present ones can be learned from:
-    the rows of the last feedback plus the decisions that still wait for a reward. A decision whose
-    reward never comes waits forever, unless a caller that knows the size of the batch, such as a
-    live bandit, states it by ``Policy.record(state, upcoming=...)``.
+    the rows of the last feedback plus the decisions that still wait for a reward, or what the
+    caller of ``Policy.record(state, upcoming=...)`` states.
     """
 
     received: Floats
@@ -105,11 +102,10 @@ class DecisionCounts(NamedTuple):
 class RewardConditionedState(NamedTuple):
     """What the estimator has learned (``params``), and which replicas had feedback (``informed``).
 
-    ``values [R, L]`` is the importance-sampled reward of each level, and ``decision_counts`` says
-    how many decisions are made for each feedback; both are None if the strategy does not need them.
-    ``shared [R, 1, M]`` are the probabilities of all contexts, if the contexts share them and
-    computing them takes long. If only some choices are ``eligible``, the ``problem`` has these
-    alone, and ``params`` still know all of them.
+    ``values [R, L]`` are `Belief.values`, and ``decision_counts`` says how many decisions are made
+    for each feedback; both are None if the strategy does not need them. ``shared [R, 1, M]`` are
+    the probabilities, if all contexts share them and computing them takes long. If only some
+    choices are ``eligible``, the ``problem`` has these alone, and ``params`` know all of them.
     """
 
     problem: Problem
@@ -223,10 +219,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         """Return the probabilities that decisions are drawn from: ``[R, n, D] -> [R, n, ...]``."""
 
     def cached_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Return what ``compute_probabilities`` returns, from the state if they are stored there.
-
-        They are stored if all contexts share them, see ``RewardConditionedState.shared``.
-        """
+        """Return ``compute_probabilities``, from the state if they are stored there."""
         if state.shared is None:
             return self.compute_probabilities(state, context)
         if context.shape[1] == 1:
@@ -250,7 +243,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         return self.belief(state, context).expected_rewards()
 
     def belief(self, state: RewardConditionedState, context: Floats) -> Belief:
-        """Return what the estimator says about the actions that are eligible."""
+        """Return what the estimator believes about the eligible actions."""
         belief = self.estimator.belief(state.params, context)
         return belief if state.eligible is None else RestrictedBelief(belief, state.eligible)
 
@@ -264,7 +257,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         return self._with_shared(state._replace(problem=problem, shared=None, eligible=choices))
 
     def table(self, state: RewardConditionedState, belief: Belief) -> Table:
-        """Return the strategy's table, but with the probabilities of no action."""
+        """Return the strategy's table, without the probabilities."""
         prior = belief.level_prior()
         if state.values is None:
             values = unknown_values(prior.shape)
@@ -273,7 +266,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         levels = belief.levels()[:, None]
         if levels.shape != prior.shape:
             levels = np.broadcast_to(levels, prior.shape)
-        table = Table(no_probabilities(prior.shape), levels, prior, values)
+        table = Table(unknown_values((*prior.shape, 0)), levels, prior, values)
         if state.decision_counts is None:
             return table
         weights = self.checked_weights(belief).observation_weights()
@@ -432,10 +425,10 @@ class RewardConditioned(ConditionedPolicy):
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
         rows = self._rows_per_part(state, context)
         pairs = zip(split(context, rows), split(index, rows), strict=True)
-        found: Floats = joined(
+        result: Floats = joined(
             [log_prob_of(self.probabilities(state, part), indices) for part, indices in pairs]
         )
-        return found
+        return result
 
     def density(
         self, state: RewardConditionedState, context: Floats, action: Actions
@@ -447,10 +440,10 @@ class RewardConditioned(ConditionedPolicy):
         """
         if state.problem.context_width == 0:
             # Without context all rows have the same normalizing constant.
-            found = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
-            log_prob = found.log_prob[:, 0]
-            error = np.broadcast_to(found.error, log_prob.shape)
-            return EstimatedDensity(log_prob, error, np.broadcast_to(found.known, log_prob.shape))
+            result = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
+            log_prob = result.log_prob[:, 0]
+            error = np.broadcast_to(result.error, log_prob.shape)
+            return EstimatedDensity(log_prob, error, np.broadcast_to(result.known, log_prob.shape))
         rows = max(1, ESTIMATED_ROWS // len(context))
         pairs = zip(split(context, rows), split(action[:, :, None], rows), strict=True)
         parts = [self._estimated(state, *pair) for pair in pairs]

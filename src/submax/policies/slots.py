@@ -16,6 +16,7 @@ from submax.core.serialization import serializable
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Choices, Space
 from submax.estimators.counting import Counting
 from submax.models.networks.choices import first_choices, joint_probabilities
+from submax.models.regression.bayesian import known
 from submax.models.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.policies.arm_statistics import joined, split
 from submax.policies.reward_conditioned import (
@@ -29,6 +30,15 @@ from submax.strategies.weighted import SubMax
 
 ROWS_PER_PART = 2560
 """Rows of all replicas that are decided at a time, to bound memory."""
+
+
+def check_choices(who: str, space: Space) -> None:
+    """Raise an ``InputError`` if an action has real-valued parts."""
+    if space.reals:
+        raise InputError(
+            f"{who} is made for slots of choices, and {space} has real-valued parts: take "
+            "reward-conditioned with the CVAE, such as rcp-cvae-submax"
+        )
 
 
 @dataclass(frozen=True)
@@ -58,11 +68,7 @@ class SlotBySlot(ConditionedPolicy):
 
     def check_space(self, space: Space) -> None:
         """Refuse real-valued parts, and strategies that need values of joint actions."""
-        if space.reals:
-            raise InputError(
-                f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
-                "reward-conditioned with the CVAE, such as rcp-cvae-submax"
-            )
+        check_choices("the slot-by-slot policy", space)
         if self.strategy.traits.needs_values and space.slots > 1:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs the values of policies for "
@@ -76,8 +82,8 @@ class SlotBySlot(ConditionedPolicy):
         self.check_rows(state, context)
         if self._alike(state):
             return self._drawn(state, context[:, :1], context.shape[1], rng)
-        parts = split(context, max(1, ROWS_PER_PART // len(context)))
-        drawn = [self._drawn(state, part, part.shape[1], rng) for part in parts]
+        rows = max(1, ROWS_PER_PART // len(context))
+        drawn = [self._drawn(state, part, part.shape[1], rng) for part in split(context, rows)]
         return ChosenActions(*map(joined, zip(*drawn, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
@@ -87,10 +93,10 @@ class SlotBySlot(ConditionedPolicy):
             return _log_prob_of(self.choices(state, context[:, :1]), action)
         rows = max(1, ROWS_PER_PART // len(context))
         pairs = zip(split(context, rows), split(action, rows), strict=True)
-        found: Floats = joined(
+        result: Floats = joined(
             [_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs]
         )
-        return found
+        return result
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         space = state.problem.space
@@ -137,8 +143,8 @@ class SlotBySlot(ConditionedPolicy):
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
     """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
-    found = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
-    total: Floats = np.add.reduce(found)
+    result = [log_prob_of(slot, action[..., index]) for index, slot in enumerate(slots)]
+    total: Floats = np.add.reduce(result)
     return total
 
 
@@ -175,11 +181,7 @@ class PerSlot(Policy[PerSlotState]):
         return self.policy.traits
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PerSlotState:
-        if problem.space.reals:
-            raise InputError(
-                f"the per-slot policy is made for slots of choices, and {problem.space} has "
-                "real-valued parts: take rcp-cvae-submax"
-            )
+        check_choices("the per-slot policy", problem.space)
         problems = [_problem_of(problem, slot) for slot in range(problem.space.slots)]
         return PerSlotState(
             problem, tuple(self.policy.init(one, replicas, rng) for one in problems)
@@ -200,23 +202,21 @@ class PerSlot(Policy[PerSlotState]):
     def log_prob(self, state: PerSlotState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)
         state.problem.check_action(action)
-        found: Floats = np.sum(
-            [
-                self.policy.log_prob(inner, context, action[..., slot : slot + 1])
-                for slot, inner in enumerate(state.slots)
-            ],
-            axis=0,
-        )
-        return found
+        result = [
+            self.policy.log_prob(inner, context, action[..., slot : slot + 1])
+            for slot, inner in enumerate(state.slots)
+        ]
+        total: Floats = np.sum(result, axis=0)
+        return total
 
     def probabilities(self, state: PerSlotState, context: Floats) -> Floats:
         state.problem.check_context(context)
         state.problem.space.check_listable("per-slot")
         product = np.ones((*context.shape[:2], 1))
         for inner in state.slots:
-            own = self.policy.probabilities(inner, context)
-            size = product.shape[-1] * own.shape[-1]
-            product = product[..., :, None] * own[..., None, :]
+            of_slot = self.policy.probabilities(inner, context)
+            size = product.shape[-1] * of_slot.shape[-1]
+            product = product[..., :, None] * of_slot[..., None, :]
             product = product.reshape(*context.shape[:2], size)
         return product
 
@@ -271,9 +271,9 @@ def _feedback_of(feedback: Feedback, slot: int) -> Feedback:
     """
     reward, weight = feedback.reward, feedback.weight
     if feedback.slot_reward is not None:
-        given = feedback.slot_reward[..., slot]
-        known = np.isfinite(given)
-        reward, weight = np.where(known, given, 0.0), np.where(known, weight, 0.0)
+        slot_reward = feedback.slot_reward[..., slot]
+        known = np.isfinite(slot_reward)
+        reward, weight = np.where(known, slot_reward, 0.0), np.where(known, weight, 0.0)
     return Feedback(
         feedback.context, feedback.action[..., slot : slot + 1], reward, feedback.log_prob, weight
     )
@@ -333,11 +333,7 @@ class PosteriorSlots(Policy[SlotsState]):
         non_negative("width", self.width)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> SlotsState:
-        if problem.space.reals:
-            raise InputError(
-                f"the posterior-slots policy is made for choices, and {problem.space} has "
-                "real-valued parts: take rcp-cvae-submax"
-            )
+        check_choices("the posterior-slots policy", problem.space)
         plain = 1 + problem.context_width
         needed = plain * (1 + sum(problem.space.choices))
         if needed > MOST_EFFECTS:
@@ -361,8 +357,8 @@ class PosteriorSlots(Policy[SlotsState]):
             policies = self._policies(state, context[:, part])
             chosen = member[:, part, None, None]
             for slot, policy in enumerate(policies):
-                own = np.take_along_axis(policy, chosen, axis=2)
-                action[:, part, slot] = draw(own[:, :, 0], own.shape[1], rng)
+                drawn = np.take_along_axis(policy, chosen, axis=2)
+                action[:, part, slot] = draw(drawn[:, :, 0], drawn.shape[1], rng)
             log_prob[:, part] = _log_prob(policies, action[:, part])
         return ChosenActions(action, log_prob)
 
@@ -371,10 +367,10 @@ class PosteriorSlots(Policy[SlotsState]):
         state.problem.check_action(action)
         step = self._rows_at_once(state.problem)
         pairs = zip(split(context, step), split(action, step), strict=True)
-        found: Floats = joined(
+        result: Floats = joined(
             [_log_prob(self._policies(state, part), chosen) for part, chosen in pairs]
         )
-        return found
+        return result
 
     def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
         """Return the posterior mean of every joint action; None if these are too many to list."""
@@ -382,35 +378,23 @@ class PosteriorSlots(Policy[SlotsState]):
         if space.size > MAX_ENUMERATED_ACTIONS:
             return None
         listing = space.listing()
-        found = np.full((*context.shape[:2], space.size), np.nan)
+        result = np.full((*context.shape[:2], space.size), np.nan)
         for replica, belief in enumerate(state.beliefs):
             if belief.slot_map is None or belief.coefficients is None:
                 continue
             for row, values in enumerate(context[replica]):
                 features = belief.slot_map.rows(np.tile(values, (space.size, 1)), listing)
-                found[replica, row] = belief.centre + features @ belief.coefficients
-        return found
+                result[replica, row] = belief.centre + features @ belief.coefficients
+        return result
 
     def update(self, state: SlotsState, feedback: Feedback, rng: np.random.Generator) -> SlotsState:
         feedback.check(state.problem)
-        settings = SlotSettings(
-            state.problem.space.choices,
-            self.effects,
-            self.rows,
-            self.draws,
-            self.width,
-            self.pairs,
-        )
-        beliefs = []
-        streams = rng.spawn(len(state.beliefs))
+        sizes = state.problem.space.choices
+        settings = SlotSettings(sizes, self.effects, self.rows, self.draws, self.width, self.pairs)
+        # Each replica has a stream of its own, so none depends on the rows of another.
+        beliefs, streams = [], rng.spawn(len(state.beliefs))
         for replica, (belief, stream) in enumerate(zip(state.beliefs, streams, strict=True)):
-            there = feedback.weight[replica] > 0
-            rows = JointRows(
-                feedback.context[replica, there].astype(np.float64),
-                feedback.action[replica, there],
-                feedback.reward[replica, there].astype(np.float64),
-                feedback.weight[replica, there].astype(np.float64),
-            )
+            rows = JointRows.of(feedback, replica)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         return state._replace(beliefs=tuple(beliefs))
 
@@ -424,25 +408,23 @@ class PosteriorSlots(Policy[SlotsState]):
         if state.problem.context_width == 0:
             # Without context all decisions of a replica have the same policies.
             context = context[:, :1]
-        found = [np.full((*context.shape[:2], self.draws, size), 1 / size) for size in sizes]
+        result = [np.full((*context.shape[:2], self.draws, size), 1 / size) for size in sizes]
         for replica, belief in enumerate(state.beliefs):
             if belief.slot_map is not None:
                 policies = self._improved(belief, context[replica])
                 for slot, policy in enumerate(policies):
-                    found[slot][replica] = policy
+                    result[slot][replica] = policy
         return [
-            np.broadcast_to(one, (*shape, size)) for one, size in zip(found, sizes, strict=True)
+            np.broadcast_to(one, (*shape, size)) for one, size in zip(result, sizes, strict=True)
         ]
 
     def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
         """Return the policies of one replica, ``[n, P, choices]`` for each slot."""
-        assert belief.slot_map is not None, "nothing was learned"
-        assert belief.pool is not None, "nothing was learned"
-        own = belief.slot_map.choice_effects(belief.pool, context)
-        pairs = belief.slot_map.pair_effects(belief.pool)
-        policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in own]
+        slot_map, pool = known(belief.slot_map), known(belief.pool)
+        effects, pairs = slot_map.choice_effects(pool, context), slot_map.pair_effects(pool)
+        policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in effects]
         for _ in range(self.sweeps if pairs else 1):
-            for slot, effect in enumerate(own):
+            for slot, effect in enumerate(effects):
                 value = effect + _pair_rewards(slot, policies, pairs)
                 policies[slot] = submax_of(value, self.depth)
         return policies
@@ -469,5 +451,5 @@ def _log_prob(policies: list[Floats], action: Integers) -> Floats:
         wanted = np.broadcast_to(chosen, (*policy.shape[:3], 1))
         product = product * np.take_along_axis(policy, wanted, axis=3)[..., 0]
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(product.mean(axis=2))
-    return found
+        result: Floats = np.log(product.mean(axis=2))
+    return result

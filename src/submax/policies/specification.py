@@ -30,8 +30,8 @@ def table_of(policy: Any, *, changed_only: bool = False) -> dict[str, Any]:
     With ``changed_only`` parameters that have their default are left out.
 
     >>> from submax.policies import make_policy
-    >>> table_of(make_policy("thompson-1-9"))
-    {'kind': 'thompson', 'alpha': 1.0, 'beta': 9.0}
+    >>> table_of(make_policy("epsilon-greedy-0.2"))
+    {'kind': 'epsilon-greedy', 'epsilon': 0.2}
     """
     values = {field: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     return {

@@ -1,7 +1,7 @@
 """Thompson sampling with Beta posteriors, and information-directed sampling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple, Self, TypeAlias
 
@@ -10,12 +10,13 @@ import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import at_least, whole_number
+from submax.core.checks import at_least, instance_of, whole_number
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.estimators.counting import fitted_smoothing
+from submax.models.memory import Memory
 from submax.policies.arm_statistics import ArmPolicy, ArmStatistics, kept_columns
 
 NEGLIGIBLE = 1e-12
@@ -36,10 +37,9 @@ LogMeans: TypeAlias = tuple[Floats, Floats]
 
 
 class Groups(NamedTuple):
-    """Groups of equal variables, ordered by ``replica``; each of ``members`` has Beta(a, b).
+    """Groups of ``members`` equal variables Beta(a, b), ordered by ``replica``.
 
-    ``first [R]`` is the index of the first group of each replica; the other arrays have one entry
-    per group.
+    ``first [R]`` is the index of each replica's first group.
     """
 
     replica: Integers
@@ -143,7 +143,6 @@ def _spread(groups: Groups) -> Floats:
 
 
 def _narrowest(groups: Groups) -> Floats:
-    """The smallest spread in each replica."""
     narrowest: Floats = np.minimum.reduceat(_spread(groups), groups.first)
     return narrowest
 
@@ -279,6 +278,16 @@ def _rule(panels: int) -> QuadratureRule:
     )
 
 
+SMALLEST_PARAMETER = 0.05
+"""The smallest Beta parameter for which the quadrature of `largest_beta` is accurate. With smaller
+ones draws round to exactly 0 or 1, so arms tie."""
+
+
+def _check_prior(alpha: float, beta: float) -> None:
+    at_least("alpha", alpha, SMALLEST_PARAMETER)
+    at_least("beta", beta, SMALLEST_PARAMETER)
+
+
 QUADRATURE_FROM = 64
 """From this number of decisions on, computing the probabilities once by quadrature and drawing
 from them costs less than sampling the posterior for each decision."""
@@ -294,16 +303,34 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     decisions are made by sampling the posterior, many decisions by computing π once and drawing
     from it; both have the same distribution.
 
-    Reference: Thompson (1933); Chapelle and Li (2011).
+    Where arms change, the ``memory`` forgets successes and failures, but never the prior. With a
+    ``discount`` γ both are multiplied by γ with every row of any arm, so an arm that is not taken
+    returns to the prior; with a ``window`` the last rows of all arms together count.
+
+    Reference: Thompson (1933); Chapelle and Li (2011); Raj and Kalyani (2017) for the discount;
+    Trovò et al. (2020) for the window.
     """
 
     alpha: float = 1.0
     beta: float = 1.0
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
-        at_least("alpha", self.alpha, 0.05)
-        at_least("beta", self.beta, 0.05)
+        _check_prior(self.alpha, self.beta)
+        instance_of("memory", self.memory, Memory, "Memory()")
+
+    @property
+    def traits(self) -> PolicyTraits:
+        return PolicyTraits(uses_context=False, forgets=self.memory.forgets)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        problem.scale.known_bounds("Thompson sampling")
+        return ArmStatistics.empty(problem, replicas, self.memory)
+
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        return state.remembering(feedback, self.memory, rng)
 
     def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> ChosenActions:
         rows = context.shape[1]
@@ -327,11 +354,6 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")
         return self.alpha + successes, self.beta + state.pulls - successes
-
-
-SMALLEST_PARAMETER = 0.05
-"""The smallest Beta parameter for which the quadrature of `largest_beta` is accurate; a smaller
-parameter of a sharpened posterior is raised to this."""
 
 
 @serializable("fitted-thompson-state")
@@ -366,9 +388,7 @@ class FittedThompson(TabularPolicy[FittedThompsonState]):
     def __post_init__(self) -> None:
         at_least("sharpness", self.sharpness, 0.1)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -419,14 +439,10 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
     draws: int = 200
 
     def __post_init__(self) -> None:
-        # With smaller parameters, Beta draws round to exactly 0 or 1, so arms tie.
-        at_least("alpha", self.alpha, 0.05)
-        at_least("beta", self.beta, 0.05)
+        _check_prior(self.alpha, self.beta)
         whole_number("draws", self.draws, at_least=2)
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -504,9 +520,9 @@ def least_information_ratio(regret: Floats, information: Floats) -> Floats:
     mixed = regret[low] + share * (regret[high] - regret[low])
     gained = information[low] + share * (information[high] - information[low])
     ratio = mixed**2 / np.maximum(gained, 1e-300)
-    place = int(ratio.argmin())
-    listed[low[place]] += 1 - share[place]
-    listed[high[place]] += share[place]
+    index = int(ratio.argmin())
+    listed[low[index]] += 1 - share[index]
+    listed[high[index]] += share[index]
     return listed
 
 

@@ -76,12 +76,9 @@ class IndexState(NamedTuple):
 class ArmCounts(NamedTuple):
     """What an index is computed from; each array is ``[R, A]``, or ``[R, 1]`` for one arm each.
 
-    - ``successes``: the sum of the rewards, scaled so that the lowest is 0 and the highest is 1.
-    - ``received``: the pulls with an observed reward.
-    - ``pulls``: the pulls that count, with the pending ones if they count.
-    - ``total``: the pulls of all arms that count, ``[R, 1]``.
-    - ``best``: the highest mean of all arms, ``[R, 1]``.
-    - ``arms``: the number of arms.
+    ``successes`` are the sums of rewards scaled to 0 … 1, ``received`` the pulls with an observed
+    reward, and ``pulls`` those that count, perhaps with pending ones. ``total [R, 1]`` are the
+    pulls of all arms that count, ``best [R, 1]`` is their highest mean, and ``arms`` their number.
     """
 
     successes: Floats
@@ -116,9 +113,7 @@ class IndexPolicy(TabularPolicy[IndexState]):
         """Return the sum of the rewards of every arm, scaled to 0 … 1 for each pull."""
         return arms.successes(f"the {type(self).__name__} policy")
 
-    @property
-    def traits(self) -> PolicyTraits:
-        return PolicyTraits(uses_context=False)
+    traits = PolicyTraits(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> IndexState:
         arms = ArmStatistics.empty(problem, replicas)
@@ -169,13 +164,10 @@ class IndexPolicy(TabularPolicy[IndexState]):
         return IndexState(state.problem, arms, pending, order)
 
     def _counts(self, arms: ArmStatistics, pending: Floats, decisions: int) -> ArmCounts:
-        received = arms.pulls
-        successes = self.successes(arms)
-        pulls = received + pending
+        successes, pulls = self.successes(arms), arms.pulls + pending
         total = pulls.sum(axis=-1, keepdims=True) + decisions - 1
-        means = successes / np.where(received > 0, received, 1.0)
-        best = means.max(axis=-1, keepdims=True)
-        return ArmCounts(successes, received, pulls, total, best, received.shape[-1])
+        counts = ArmCounts(successes, arms.pulls, pulls, total, total, pulls.shape[-1])
+        return counts._replace(best=counts.means.max(axis=-1, keepdims=True))
 
     def _spread(self, state: IndexState, decisions: int) -> Integers:
         """Return the arms of a batch if pending pulls count: ``[R, decisions]``.
@@ -192,7 +184,7 @@ class IndexPolicy(TabularPolicy[IndexState]):
             choices[:, column] = arm
             pulls[replica, arm] += 1
             taken = (replica, arm)
-            own = ArmCounts(
+            of_arm = ArmCounts(
                 counts.successes[taken][:, None],
                 counts.received[taken][:, None],
                 pulls[taken][:, None],
@@ -200,7 +192,7 @@ class IndexPolicy(TabularPolicy[IndexState]):
                 counts.best,
                 counts.arms,
             )
-            index[taken] = self.index(own)[:, 0]
+            index[taken] = self.index(of_arm)[:, 0]
         return choices
 
 
@@ -258,12 +250,11 @@ class KLUCB(IndexPolicy):
 
 @dataclass(frozen=True)
 class MOSS(IndexPolicy):
-    """Take the arm with the highest mean + √(max(ln(T / (K n)), 0) / n).
+    """Take the highest mean + √(max(ln(T / (K n)), 0) / n); T is horizon, or the pulls so far.
 
-    n is the arm's number of pulls, K the number of arms, and T the ``horizon``. If the horizon is
-    None, T is the number of pulls so far, as in the anytime variant. An arm that was never pulled
-    is taken first. If ``pending``, pulls without a reward yet count, too, see
-    `IndexPolicy`.
+    n is the arm's number of pulls, K the number of arms, and T the ``horizon``. If this is None, T
+    is the number of all pulls so far, as in the anytime variant. An arm that was never pulled is
+    taken first. If ``pending``, pulls without a reward yet count, too, see `IndexPolicy`.
 
     Reference: Audibert and Bubeck (2009); Degenne and Perchet (2016) on the anytime variant.
     """

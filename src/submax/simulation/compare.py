@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -84,68 +84,60 @@ class PairedComparison(NamedTuple):
         )
 
 
+MEASURES = ("regret", "reward", "late_slope")
+"""What is known of every replica at the end; ``late_slope`` is the mean regret per decision in the
+last tenth of a run."""
+
+
 class Finals:
-    """The final regret and reward of every replica, by configuration and policy.
+    """The final values of every replica by measure, by configuration and policy."""
 
-    ``slopes`` are the mean regrets per decision in the last tenth of a run.
-    """
-
-    def __init__(
-        self,
-        regrets: dict[CellLabels, Floats],
-        rewards: dict[CellLabels, Floats],
-        slopes: dict[CellLabels, Floats],
-    ) -> None:
-        self._regrets, self._rewards, self._slopes = regrets, rewards, slopes
+    def __init__(self, cells: Mapping[CellLabels, Mapping[str, Floats] | ResultTable]) -> None:
+        self._cells = cells
 
     @classmethod
     def read(cls, directory: Path) -> "Finals":
         """Read the table that ``write_results`` wrote."""
         table = ResultTable.read(directory, FINAL_TABLE)
         labels = table.labels
-        found: tuple[dict[CellLabels, Floats], ...] = ({}, {}, {})
-        for (*values, policy), rows in table.groups(*labels, "policy").items():
-            configuration = tuple(zip(labels, values, strict=True))
-            for column, name in zip(found, ("regret", "reward", "late_slope"), strict=True):
-                column[configuration, policy] = rows[name]
-        return cls(*found)
+        return cls(
+            {
+                (tuple(zip(labels, values, strict=True)), policy): rows
+                for (*values, policy), rows in table.groups(*labels, "policy").items()
+            }
+        )
 
     def configurations(self) -> list[dict[str, Any]]:
         """All configurations with at least one finished cell, in order."""
-        return [dict(labels) for labels in dict.fromkeys(labels for labels, _ in self._regrets)]
+        return [dict(labels) for labels in dict.fromkeys(labels for labels, _ in self._cells)]
 
     def policies(self) -> list[str]:
         """The names of all policies, in order."""
-        return list(dict.fromkeys(name for _, name in self._regrets))
+        return list(dict.fromkeys(name for _, name in self._cells))
+
+    def side(self, measure: str, policy: str, labels: dict[str, Any]) -> Side | None:
+        """The values of a policy in the first configuration with these labels; None if not run."""
+        one_of("measure", measure, MEASURES)
+        for (cell, name), rows in self._cells.items():
+            if name == policy and labels.items() <= dict(cell).items():
+                return Side(policy, rows[measure])
+        return None
 
     def final(self, policy: str, **labels: Any) -> Side | None:
         """The final regret of a policy; None if its cell was not run."""
-        cell = self._find(policy, labels)
-        return None if cell is None else Side(policy, self._regrets[cell])
+        return self.side("regret", policy, labels)
 
     def reward(self, policy: str, **labels: Any) -> Side | None:
         """The final reward of a policy; None if its cell was not run."""
-        cell = self._find(policy, labels)
-        return None if cell is None else Side(policy, self._rewards[cell])
-
-    def late(self, policy: str, **labels: Any) -> Side | None:
-        """The mean regret per decision in the last tenth of the run; None if it was not run."""
-        cell = self._find(policy, labels)
-        return None if cell is None else Side(policy, self._slopes[cell])
+        return self.side("reward", policy, labels)
 
     def best(self, policies: Iterable[str], **labels: Any) -> Side | None:
         """The policy with the lowest mean final regret; None unless all of them were run."""
         sides = [self.final(policy, **labels) for policy in policies]
-        found = [side for side in sides if side is not None]
-        if not found or len(found) < len(sides):
+        present = [side for side in sides if side is not None]
+        if not present or len(present) < len(sides):
             return None
-        return min(found, key=lambda side: float(side.values.mean()))
-
-    def _find(self, policy: str, labels: dict[str, Any]) -> CellLabels | None:
-        for cell in self._regrets:
-            if cell[1] == policy and labels.items() <= dict(cell[0]).items():
-                return cell
-        return None
+        return min(present, key=lambda side: float(side.values.mean()))
 
 
 def less_regret(
@@ -213,51 +205,26 @@ def compare(
     ``policies`` are names of the results, at least two; without any, all are compared. ``measure``
     is "regret", "reward", or "late_slope", the regret per decision in the last tenth of a run.
     """
+    probability("confidence", confidence)
     directory = Path(directory)
     read_specification(directory)
     finals = Finals.read(directory)
-    for name in policies:
-        one_of(f"policy in {directory}:", name, finals.policies())
-    return differences(finals, policies, measure=measure, confidence=confidence)
-
-
-def differences(
-    finals: Finals,
-    policies: Sequence[str] = (),
-    *,
-    measure: str = "regret",
-    confidence: float = 0.95,
-) -> list[PairedDifference]:
-    """Compare policies by their final values, pair by pair, in every configuration.
-
-    ``finals`` may be those of the finished cells of a sweep under way.
-    """
-    probability("confidence", confidence)
     chosen = list(policies) or finals.policies()
     for name in chosen:
-        one_of("policy", name, finals.policies())
+        one_of(f"policy in {directory}:", name, finals.policies())
     if len(set(chosen)) < 2:
         raise InputError(
             f"a comparison needs two policies or more, not {', '.join(chosen)}: name others of "
             f"{', '.join(finals.policies())}"
         )
-    find = look_up(finals, measure)
     found = []
     for labels in finals.configurations():
-        sides = {name: find(name, **labels) for name in dict.fromkeys(chosen)}
-        for left, right in itertools.combinations(sides, 2):
-            one, other = sides[left], sides[right]
-            if one is not None and other is not None:
-                values = one.values - other.values
-                found.append(paired_difference(labels, left, right, values, confidence))
-    return corrected(found)
-
-
-def look_up(finals: Finals, measure: str) -> Callable[..., Side | None]:
-    """Return the function that finds the final values of a policy by a measure."""
-    found = {"regret": finals.final, "reward": finals.reward, "late_slope": finals.late}
-    one_of("measure", measure, found)
-    return found[measure]
+        sides = [finals.side(measure, name, labels) for name in dict.fromkeys(chosen)]
+        for left, right in itertools.combinations(filter(None, sides), 2):
+            values = left.values - right.values
+            found.append(paired_difference(labels, left.name, right.name, values, confidence))
+    p_values = holm([one.p_value for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -333,12 +300,6 @@ def paired_difference(
     )
 
 
-def corrected(found: list[PairedDifference]) -> list[PairedDifference]:
-    """Return the differences with p-values that are corrected for all of them."""
-    p_values = holm([one.p_value for one in found])
-    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
-
-
 class MeanRanks(NamedTuple):
     """The mean rank of each policy over configurations; rank 1 is the best.
 
@@ -385,10 +346,9 @@ def mean_ranks(
     names = list(dict.fromkeys(policies)) or finals.policies()
     for name in names:
         one_of(f"policy in {directory}:", name, finals.policies())
-    look_up = finals.final if measure == "regret" else finals.reward
     rows = []
     for labels in finals.configurations():
-        sides = [look_up(name, **labels) for name in names]
+        sides = [finals.side(measure, name, labels) for name in names]
         means = [math.nan if side is None else float(side.values.mean()) for side in sides]
         if not any(map(math.isnan, means)):
             rows.append(means)

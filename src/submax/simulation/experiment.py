@@ -4,9 +4,8 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -16,11 +15,10 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.checks import one_of, whole_number
-from submax.core.decoding import known_type
 from submax.core.environment import Environment
 from submax.core.errors import InputError
 from submax.core.policy import Policy
-from submax.core.registry import Registry
+from submax.core.registry import Registry, converted
 from submax.environments import ENVIRONMENTS
 from submax.policies.specification import PolicySpecification
 from submax.simulation import DELAYS
@@ -34,19 +32,8 @@ PAPER_ORDER = ["illustration", "bernoulli", "contextual", "contextual-wide", "co
 """The order of the paper's sections; its other experiments follow."""
 QUICK_REPLICAS = 10
 """The most replicas of a quick look whose specification gives no other number."""
-TYPE_WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text in quotes",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
-"""The types that msgspec names in its messages, in the words of TOML."""
 MERGED = ("environment", "delay", "quick", "define")
 """The tables whose keys a file with ``extends`` replaces one by one."""
-WHOLE_NUMBERS = ("observations", "replicas", "points", "seed")
-"""The keys whose values are whole numbers, which may be written as 1e6."""
 EXAMPLES = {
     "observations": "such as observations = 5000",
     "environment": 'such as [environment] with kind = "bernoulli" and arms = 10',
@@ -150,31 +137,31 @@ def load_file(path: Path) -> Specification:
             f"cannot read the experiment file {str(path)!r}: {reason}; give the path of a TOML file"
         ) from error
     specification = parse(text, path.stem)
-    return specification.changed(
-        environment=_own_classes(specification.environment, path.parent),
-        delay=_own_classes(specification.delay, path.parent),
-        policies=_own_classes(specification.policies, path.parent),
-        more_policies=_own_classes(specification.more_policies, path.parent),
-        quick=_own_classes(specification.quick, path.parent),
-    )
+    keys = ("environment", "delay", "policies", "more_policies", "quick")
+    values = {key: _with_paths(getattr(specification, key), path.parent) for key in keys}
+    return specification.changed(**values)
 
 
 def parse(text: str, name: str) -> Specification:
     """Parse the text of a TOML file into a specification."""
     table = _table(text, name)
-    fields = [field for field in Specification.__struct_fields__ if field != "name"]
+    hints = get_type_hints(Specification)
+    fields = [field for field in hints if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
-    table = _with_whole_numbers(table)
-    try:
-        given = msgspec.convert({"name": name, **table}, known_type(Specification))
-    except msgspec.ValidationError as error:
-        raise InputError(f"{name}.toml: {_explained(str(error), table)}") from error
-    return given.changed(
-        policies=_defined(given.policies, given.define),
-        more_policies=_defined(given.more_policies, given.define),
-        quick=_defined(given.quick, given.define),
-    )
+    for key, example in EXAMPLES.items():
+        if key not in table:
+            raise InputError(f"{name}.toml: the key {key!r} is missing: add it, {example}")
+    values = {
+        key: converted(f"{key} of {name}.toml", one, hints[key]) for key, one in table.items()
+    }
+    quick = {
+        key: converted(f"{key} of quick of {name}.toml", one, hints.get(key, Any))
+        for key, one in values.get("quick", {}).items()
+    }
+    names = values.get("define", {})
+    policies = {key: _defined(values.get(key, []), names) for key in ("policies", "more_policies")}
+    return Specification(**{**values, "name": name, "quick": _defined(quick, names), **policies})
 
 
 def _named_text(name: str) -> str:
@@ -202,39 +189,6 @@ def _table(text: str, name: str) -> dict[str, Any]:
     return base | table | merged
 
 
-def _with_whole_numbers(table: dict[str, Any]) -> dict[str, Any]:
-    """The table with numbers of decisions such as 1e6, which TOML reads as floats, as ints."""
-    numbers = {
-        key: int(table[key])
-        for key in WHOLE_NUMBERS
-        if isinstance(table.get(key), float) and table[key].is_integer()
-    }
-    quick = table.get("quick")
-    rest = {"quick": _with_whole_numbers(quick)} if isinstance(quick, dict) else {}
-    return {**table, **numbers, **rest}
-
-
-def _explained(message: str, table: dict[str, Any]) -> str:
-    """A message of msgspec in the words of TOML, with the value that was given."""
-    if missing := re.search(r"missing required field `(\w+)`", message):
-        return f"the key {missing[1]!r} is missing: add it, {EXAMPLES[missing[1]]}"
-    key = re.search(r"`\$\.(\w+)", message)
-    if key is None or key[1] not in table:
-        return message
-    given = f"{key[1]} = {table[key[1]]!r}"
-    if message.startswith("Invalid enum value"):
-        allowed = get_args(get_type_hints(Specification)[key[1]])
-        return f"{given} is not allowed, it must be one of: {', '.join(map(repr, allowed))}"
-    types = re.search(r"Expected `([^`]+)`, got `(\w+)`", message)
-    if types is None:
-        return f"{given} is wrong: {message}"
-    words = " or ".join(TYPE_WORDS.get(name.strip(), name) for name in types[1].split("|"))
-    wrong = TYPE_WORDS.get(types[2], types[2])
-    if message.endswith(f"`$.{key[1]}`"):
-        return f"{given} must be {words}, not {wrong}"
-    return f"{given} is wrong: it must have {words} where it has {wrong}"
-
-
 def own_file(kind: object) -> Path | None:
     """The existing file of ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
     if not isinstance(kind, str):
@@ -245,28 +199,49 @@ def own_file(kind: object) -> Path | None:
     return Path(place) if is_file else None
 
 
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Plain data with every number and text within tables and lists changed."""
+    if isinstance(value, Mapping):
+        return {key: _changed(one, change) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_changed(one, change) for one in value]
+    return change(value)
+
+
 def _defined(value: Any, names: dict[str, Any]) -> Any:
     """The value with every ``"$name"`` replaced by the definition of this name."""
-    if isinstance(value, dict):
-        return {key: _defined(one, names) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_defined(one, names) for one in value]
-    if isinstance(value, str) and value.startswith("$"):
-        one_of("name after $:", value[1:], names)
+
+    def definition(text: Any) -> Any:
+        if not isinstance(text, str) or not text.startswith("$"):
+            return text
+        one_of("name after $:", text[1:], names)
         # The definition of a name cannot contain the name itself.
-        return _defined(names[value[1:]], {k: v for k, v in names.items() if k != value[1:]})
-    return value
+        return _defined(names[text[1:]], {k: v for k, v in names.items() if k != text[1:]})
+
+    return _changed(value, definition)
 
 
-def _own_classes(value: Any, folder: Path) -> Any:
+def _with_paths(value: Any, folder: Path) -> Any:
     """The value with paths of the user's own files resolved relative to ``folder``."""
-    if isinstance(value, dict):
-        return {key: _own_classes(one, folder) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_own_classes(one, folder) for one in value]
-    if isinstance(value, str) and (".py:" in value or value.endswith(DATA_ENDINGS)):
-        return str((folder / value).resolve())
-    return value
+
+    def resolved(text: Any) -> Any:
+        is_path = isinstance(text, str) and (".py:" in text or text.endswith(DATA_ENDINGS))
+        return str((folder / text).resolve()) if is_path else text
+
+    return _changed(value, resolved)
+
+
+def portable(value: Any) -> Any:
+    """The value with paths of the user's own files replaced by their names and digests."""
+
+    def digest(text: Any) -> Any:
+        path = own_file(text)
+        if path is None:
+            return text
+        name = text[len(str(path.parent)) + 1 :]
+        return [name, hashlib.sha256(path.read_bytes()).hexdigest()]
+
+    return _changed(value, digest)
 
 
 class Configuration(NamedTuple):
@@ -337,8 +312,7 @@ PolicyData: TypeAlias = str | dict[str, Any]
 class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One configuration with one policy, as plain data that can be sent to any process.
 
-    ``own_code`` is a digest of the user's own files that the cell uses. ``first_replica`` is above
-    0 if the replicas were added to others.
+    ``first_replica`` is above 0 if the replicas were added to others.
     """
 
     labels: Labels
@@ -350,7 +324,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     replicas: int
     seed: int
     points: int
-    own_code: str = ""
     first_replica: int = 0
     version: str = __version__
 
@@ -397,7 +370,6 @@ def cells(
                     replicas=specification.replicas,
                     seed=specification.seed,
                     points=specification.points,
-                    own_code=own_code([environment, delay, policy]),
                 )
             )
     known = dict.fromkeys(key for cell in found for key in cell.labels)
@@ -566,29 +538,6 @@ def _plain(value: Any) -> Any:
     if own_file(value) is not None:
         return Path(value).name
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def own_code(value: Any) -> str:
-    """The digests of the user's own files in a specification; a change of a file changes them."""
-    if isinstance(value, Mapping):
-        return own_code([one for key, one in value.items() if key != "name"])
-    if isinstance(value, list):
-        return "".join(map(own_code, value))
-    path = own_file(value)
-    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def portable(value: Any) -> Any:
-    """The value with paths of the user's own files replaced by their names and digests."""
-    if isinstance(value, Mapping):
-        return {key: portable(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [portable(one) for one in value]
-    path = own_file(value)
-    if path is None:
-        return value
-    name = str(value)[len(str(path.parent)) + 1 :]
-    return [name, hashlib.sha256(path.read_bytes()).hexdigest()]
 
 
 def digest_of(value: Any) -> str:

@@ -8,11 +8,11 @@ import platform
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, BinaryIO, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,19 +24,13 @@ from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.optional import is_installed, require_extra
 from submax.core.serialization import PARTIAL, atomic_write
-from submax.simulation.experiment import Specification
+from submax.simulation.experiment import Labels, Specification
 from submax.simulation.trace import Trace
 
 CURVE_TABLE, FINAL_TABLE = "results", "finals"
 """The tables with the curves of every cell, and with the final values of all of its replicas."""
 SUMMARY = "summary.csv"
 """The file with one row for each cell."""
-PARQUET, CSV = ".parquet", ".csv"
-"""The endings of the files of a table."""
-TEXT = ("policy",)
-"""Columns that are texts even if all of their values look like numbers."""
-BOOLEANS = {"True": True, "False": False}
-"""How booleans are written in a CSV file."""
 
 Part = Mapping[str, Any]
 """Rows of a table: an array for each column, or one value that all rows have."""
@@ -55,18 +49,26 @@ class ResultTable:
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
         self._columns = dict(columns)
 
+    @staticmethod
+    def path(folder: Path, name: str) -> Path:
+        """The file of the table ``name`` of a result folder."""
+        return folder / f"{name}.parquet"
+
     @classmethod
     def read(cls, folder: Path, name: str) -> Self:
-        """Read the table ``name`` of a result folder, in the format that it was written in."""
-        parquet, text = folder / f"{name}{PARQUET}", folder / f"{name}{CSV}"
-        if parquet.exists():
-            return cls(_parquet_columns(parquet))
-        if text.exists():
-            return cls(_csv_columns(text))
-        raise InputError(
-            f"{folder} has neither {parquet.name} nor {text.name}: give the command of the run "
-            "again, which writes them from the finished cells"
-        )
+        """Read the table ``name`` of a result folder."""
+        path = cls.path(folder, name)
+        if not path.exists():
+            raise InputError(
+                f"{folder} has no {path.name}: give the command of the run again, which writes it "
+                "from the finished cells"
+            )
+        require_extra("plots", f"reading {path}", "pyarrow")
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        columns = zip(table.column_names, table.columns, strict=True)
+        return cls({name: _array(column) for name, column in columns})
 
     @property
     def names(self) -> list[str]:
@@ -83,11 +85,9 @@ class ResultTable:
 
     def where(self, values: Mapping[str, Any]) -> "ResultTable":
         """Return the rows that have these values in these columns."""
-        chosen: Any = slice(None)
-        for name, value in values.items():
-            same = self._columns[name] == value
-            chosen = same if isinstance(chosen, slice) else chosen & same
-        return self._taken(chosen)
+        if not values:
+            return self
+        return self._taken(np.all([self[name] == value for name, value in values.items()], axis=0))
 
     def distinct(self, *names: str) -> list[tuple[Any, ...]]:
         """Return the different combinations of values in some columns, in order."""
@@ -110,134 +110,56 @@ class ResultTable:
         return ResultTable({name: column[rows] for name, column in self._columns.items()})
 
 
+def _array(column: Any) -> NDArray[Any]:
+    """Return the values of a column; texts, and missing values as None, are objects."""
+    if column.null_count or str(column.type) == "string":
+        return np.array(column.to_pylist(), dtype=object)
+    return np.asarray(column.to_numpy())
+
+
 def write_table(folder: Path, name: str, parts: Sequence[Part]) -> None:
-    """Write all parts as one table, which replaces an earlier one of either format."""
-    if is_installed("pyarrow"):
-        _write_parquet(folder / f"{name}{PARQUET}", parts)
-        (folder / f"{name}{CSV}").unlink(missing_ok=True)
-    else:
-        _write_csv(folder / f"{name}{CSV}", parts)
-        (folder / f"{name}{PARQUET}").unlink(missing_ok=True)
-
-
-def _rows(part: Part) -> int:
-    return next(len(values) for values in part.values() if isinstance(values, np.ndarray))
-
-
-def _write_parquet(path: Path, parts: Sequence[Part]) -> None:
+    """Write all parts as one table of a result folder."""
+    require_extra("plots", "writing results", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     tables = []
     for part in parts:
-        size = _rows(part)
-        columns = [_arrow_column(values, size) for values in part.values()]
-        tables.append(pa.Table.from_arrays(columns, names=list(part)))
-    with atomic_write(path) as file:
+        size = next(len(values) for values in part.values() if isinstance(values, np.ndarray))
+        tables.append(
+            pa.table(
+                {
+                    key: pa.array(values)
+                    if isinstance(values, np.ndarray)
+                    else pa.repeat(values, size)
+                    for key, values in part.items()
+                }
+            )
+        )
+    with atomic_write(ResultTable.path(folder, name)) as file:
         joined = pa.concat_tables(tables, promote_options="permissive")
         pq.write_table(joined, file, compression="zstd")
 
 
-def _arrow_column(values: Any, size: int) -> Any:
-    """Return a column of an array, or of one value that all rows have.
-
-    The usual types are written as buffers, because ``pa.array`` and ``pa.repeat`` import pandas if
-    it is installed, which takes half a second.
-    """
-    import pyarrow as pa
-
-    if isinstance(values, np.ndarray):
-        return _arrow_array(values)
-    if values is None:
-        return pa.nulls(size)
-    if isinstance(values, str):
-        text = values.encode()
-        ends = len(text) * np.arange(size + 1, dtype=np.int32)
-        texts = [None, pa.py_buffer(ends), pa.py_buffer(text * size)]
-        return pa.Array.from_buffers(pa.string(), size, texts)
-    if isinstance(values, (bool, int, float, np.generic)):
-        return _arrow_array(np.full(size, values))
-    return pa.repeat(values, size)
+def configurations_in(directory: Path) -> list[Labels]:
+    """The labels of all configurations that have results."""
+    table = ResultTable.read(directory, CURVE_TABLE)
+    return [
+        dict(zip(table.labels, values, strict=True)) for values in table.distinct(*table.labels)
+    ]
 
 
-def _arrow_array(array: NDArray[Any]) -> Any:
-    import pyarrow as pa
-
-    if array.ndim != 1 or array.dtype not in (np.bool_, np.int64, np.float64):
-        return pa.array(array)
-    if array.dtype == np.bool_:
-        kind, content = pa.bool_(), np.packbits(array, bitorder="little")
-    else:
-        kind = pa.int64() if array.dtype == np.int64 else pa.float64()
-        content = np.ascontiguousarray(array)
-    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
-
-
-def _write_csv(path: Path, parts: Sequence[Part]) -> None:
-    names = list(dict.fromkeys(name for part in parts for name in part))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    for part in parts:
-        size = _rows(part)
-        columns = [part.get(name) for name in names]
-        writer.writerows(
-            zip(
-                *(one.tolist() if isinstance(one, np.ndarray) else [one] * size for one in columns),
-                strict=True,
-            )
-        )
-    with atomic_write(path) as file:
-        file.write(text.getvalue().encode())
-
-
-def _parquet_columns(path: Path) -> dict[str, NDArray[Any]]:
-    require_extra("logs", f"reading {path}", "pyarrow")
-    import pyarrow.parquet as pq
-
-    # Not `read_table`, which imports pandas if there is one, and takes half a second for it.
-    table = pq.ParquetFile(path).read()
-    columns = zip(table.column_names, table.columns, strict=True)
-    return {name: _array(column) for name, column in columns}
-
-
-def _array(column: Any) -> NDArray[Any]:
-    """Return the values of a column; only unusual types by ``to_numpy``, which imports pandas."""
-    kind = str(column.type)
-    if column.null_count or kind == "string":
-        return np.array(column.to_pylist(), dtype=object)
-    if kind in ("int64", "double") and len(column):
-        return np.concatenate([np.from_dlpack(part) for part in column.chunks])
-    return np.asarray(column.to_numpy())
-
-
-def _csv_columns(path: Path) -> dict[str, NDArray[Any]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        names, *rows = csv.reader(file)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-    return {
-        name: np.array(values, dtype=object) if name in TEXT else _typed(values)
-        for name, values in zip(names, columns, strict=True)
-    }
-
-
-def _typed(texts: Sequence[str]) -> NDArray[Any]:
-    """Return the values of a column: integers, floats or booleans if all of them are; or texts."""
-    present = [text for text in texts if text]
-    values: Sequence[Any] = present
-    for kind in (np.int64, np.float64):
-        try:
-            values = np.array(present, dtype=kind).tolist()
-            break
-        except (ValueError, OverflowError):
-            continue
-    if present and set(present) <= BOOLEANS.keys():
-        values = [BOOLEANS[text] for text in present]
-    if len(present) == len(texts):
-        return np.array(values, dtype=object if values is present else None)
-    # Environments of another kind do not have this label.
-    rest = iter(values)
-    return np.array([next(rest) if text else None for text in texts], dtype=object)
+def varying_labels(configurations: Sequence[Labels]) -> list[str]:
+    """The labels with more than one value among environments of the same kind, and the kind."""
+    kinds: dict[Any, list[Labels]] = {}
+    for labels in configurations:
+        kinds.setdefault(labels.get("environment"), []).append(labels)
+    return [
+        key
+        for key in configurations[0]
+        if (key == "environment" and len(kinds) > 1)
+        or any(len({str(labels[key]) for labels in group}) > 1 for group in kinds.values())
+    ]
 
 
 QUANTILES = (0.025, 0.975)
@@ -372,57 +294,77 @@ def _late_slope(trace: Trace) -> Floats:
     return slope
 
 
-class CellStore:
-    """A folder with one ``.npz`` file for each finished cell, each file written atomically."""
+def _write_result(file: BinaryIO, result: CellResult) -> None:
+    parts: dict[str, Any] = {**result._asdict(), "seconds": np.array(result.seconds)}
+    parts |= {"regret": np.stack(result.regret), "reward": np.stack(result.reward)}
+    np.savez(file, **{name: one for name, one in parts.items() if one is not None})
 
-    def __init__(self, directory: Path) -> None:
+
+def _read_result(file: BinaryIO) -> CellResult:
+    with np.load(file, allow_pickle=False) as parts:
+        return CellResult(
+            steps=parts["steps"],
+            regret=Curve(*parts["regret"]),
+            reward=Curve(*parts["reward"]),
+            final_regret=parts["final_regret"],
+            final_reward=parts["final_reward"],
+            late_slope=parts["late_slope"],
+            seconds=Seconds(*parts["seconds"].tolist()),
+            fallbacks=int(parts["fallbacks"]),
+            replica_curves=parts.get("replica_curves"),
+        )
+
+
+Row = dict[str, Any]
+Stored = TypeVar("Stored")
+
+
+class CellFormat(NamedTuple, Generic[Stored]):
+    """How the result of a cell is written to a file and read again."""
+
+    ending: str
+    write: Callable[[BinaryIO, Stored], object]
+    read: Callable[[BinaryIO], Stored]
+
+
+CURVES: CellFormat[CellResult] = CellFormat(".npz", _write_result, _read_result)
+ROWS: CellFormat[list[Row]] = CellFormat(
+    ".json", lambda file, rows: file.write(json.dumps(rows).encode()), json.load
+)
+
+
+class CellStore(Generic[Stored]):
+    """A folder with one file for each finished cell, each file written atomically."""
+
+    def __init__(self, directory: Path, cell_format: CellFormat[Stored]) -> None:
         self._directory = directory
+        self._format = cell_format
 
     def finished(self, key: str) -> bool:
         """Whether the cell has a complete result file."""
-        path = self._path(key)
-        return path.is_file() and zipfile.is_zipfile(path)
+        try:
+            self.read(key)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return False
+        return True
 
     def keys(self) -> set[str]:
         """The keys of all cells in the folder, of whatever experiment."""
-        return {path.stem for path in self._directory.glob("*.npz")}
+        return {path.stem for path in self._directory.glob(f"*{self._format.ending}")}
 
-    def write(self, key: str, result: CellResult) -> None:
+    def write(self, key: str, result: Stored) -> None:
         """Store a result; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        curves = result.replica_curves
-        more = {} if curves is None else {"replica_curves": curves}
         with atomic_write(self._path(key)) as file:
-            np.savez(
-                file,
-                steps=result.steps,
-                regret=np.stack(result.regret),
-                reward=np.stack(result.reward),
-                final_regret=result.final_regret,
-                final_reward=result.final_reward,
-                late_slope=result.late_slope,
-                seconds=np.array(result.seconds),
-                fallbacks=np.array(result.fallbacks),
-                **more,  # type: ignore[arg-type]  # savez takes arrays by any name
-            )
+            self._format.write(file, result)
 
-    def read(self, key: str) -> CellResult:
+    def read(self, key: str) -> Stored:
         """Return the result of a finished cell."""
-        with np.load(self._path(key), allow_pickle=False) as file:
-            return CellResult(
-                steps=file["steps"],
-                regret=Curve(*file["regret"]),
-                reward=Curve(*file["reward"]),
-                final_regret=file["final_regret"],
-                final_reward=file["final_reward"],
-                late_slope=file["late_slope"],
-                seconds=Seconds(*file["seconds"].tolist()),
-                fallbacks=int(file["fallbacks"]),
-                replica_curves=file.get("replica_curves"),
-            )
+        with self._path(key).open("rb") as file:
+            return self._format.read(file)
 
     def _path(self, key: str) -> Path:
-        return self._directory / f"{key}.npz"
+        return self._directory / f"{key}{self._format.ending}"
 
 
 MANIFEST = "manifest.json"
@@ -442,6 +384,7 @@ OPTIONAL = {
 
 def check_directory(directory: Path, specification: Specification) -> None:
     """Refuse a directory that cannot be written or has other contents; nothing is written."""
+    require_extra("plots", "writing results", "pyarrow")
     _check_writable(directory)
     if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
         return
@@ -533,6 +476,12 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         file.write(text.getvalue().encode())
 
 
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Read the rows of a CSV file, as texts."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def _check_writable(directory: Path) -> None:
     """Refuse a directory that cannot be written, by a test in its nearest existing parent."""
     place = directory
@@ -612,35 +561,3 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
-
-
-Row = dict[str, Any]
-
-
-class RowsStore:
-    """A folder with one JSON file for each finished cell, each file written atomically."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def finished(self, key: str) -> bool:
-        """Whether the cell has a complete result file."""
-        try:
-            self.read(key)
-        except (OSError, ValueError):
-            return False
-        return True
-
-    def write(self, key: str, result: list[Row]) -> None:
-        """Store rows; after a crash the file is the old or the new one, never a partial one."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self._path(key)) as file:
-            file.write(json.dumps(result).encode())
-
-    def read(self, key: str) -> list[Row]:
-        """Return the rows of a finished cell."""
-        rows: list[Row] = json.loads(self._path(key).read_text(encoding="utf-8"))
-        return rows
-
-    def _path(self, key: str) -> Path:
-        return self._directory / f"{key}.json"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -38,20 +38,20 @@ from submax.simulation.experiment import (
     load_named,
     make_delay,
     make_environment,
-    own_code,
     policy_of,
     portable,
 )
 from submax.simulation.results import (
     CURVE_TABLE,
+    CURVES,
     FINAL_TABLE,
     MANIFEST,
     QUANTILES,
+    ROWS,
     STORED_NUMBERS,
     SUMMARY,
     CellResult,
     CellStore,
-    RowsStore,
     Seconds,
     check_directory,
     claim_directory,
@@ -175,25 +175,12 @@ def _begin_worker(meter: Meter | None) -> None:
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Stored = TypeVar("Stored", contravariant=True)
-
-
-class ResultStore(Protocol[Stored]):
-    """Holds the results of tasks by key."""
-
-    def finished(self, key: str) -> bool:
-        """Whether a complete result is stored under the key."""
-        ...
-
-    def write(self, key: str, result: Stored) -> None:
-        """Store a result atomically: a crash leaves no partial one."""
-        ...
 
 
 def sweep(
     tasks: Mapping[str, Task],
     run: Callable[[Task], Result],
-    store: ResultStore[Result],
+    store: CellStore[Result],
     executor: Executor,
     finished: Callable[[str, Result], None],
 ) -> None:
@@ -242,7 +229,7 @@ def dry_run(cells: Iterable[Cell]) -> list[str]:
 
 def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     policy = policy_of(cell.policy)
-    delay = BatchedRewards(2 if own_code([cell.policy]) else 5)
+    delay = BatchedRewards(2 if portable(cell.policy) != cell.policy else 5)
     observations = at_most(4, environment)
     try:
         with ignored_contexts_allowed():
@@ -388,7 +375,9 @@ def in_blocks(cell: Cell, counts: Sequence[int]) -> list[Cell]:
     return found
 
 
-def merged_result(cell: Cell, counts: Sequence[int], store: CellStore) -> CellResult | None:
+def merged_result(
+    cell: Cell, counts: Sequence[int], store: CellStore[CellResult]
+) -> CellResult | None:
     """The result of all replicas of a cell; None if a block is not finished."""
     blocks = in_blocks(cell, counts)
     if not all(store.finished(block.key) for block in blocks):
@@ -411,9 +400,9 @@ def unfinished(specification: Specification, directory: Path, chosen: Sequence[C
     If replicas are added, these are the cells of the further replicas.
     """
     if specification.experiment == "offline":
-        rows = RowsStore(directory / CELLS)
+        rows = CellStore(directory / CELLS, ROWS)
         return [cell for cell in chosen if not rows.finished(cell.key)]
-    store, counts = CellStore(directory / CELLS), replica_blocks(directory, specification)
+    store, counts = CellStore(directory / CELLS, CURVES), replica_blocks(directory, specification)
     return [cell for cell in all_in_blocks(chosen, counts) if not store.finished(cell.key)]
 
 
@@ -433,7 +422,7 @@ def run_sweep(
     begin = time.perf_counter()
     counts = replica_blocks(directory, specification)
     claim_directory(directory, specification, **{BLOCKS: counts})
-    store = CellStore(directory / CELLS)
+    store = CellStore(directory / CELLS, CURVES)
     blocks = all_in_blocks(chosen, counts)
     sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
     if store.keys() - {cell.key for cell in blocks}:

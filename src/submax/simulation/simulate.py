@@ -10,17 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.checks import as_whole_number, instance_of, whole_number
 from submax.core.environment import Environment
 from submax.core.errors import ContextIgnoredWarning, InputError
-from submax.core.policy import (
-    Policy,
-    WrapperPolicy,
-    act_among,
-)
+from submax.core.policy import Policy, WrapperPolicy, act_among
 from submax.core.problem import CheckedFeedback, ChosenActions, Feedback
-from submax.core.spaces import Choices
+from submax.core.spaces import Choices, Space
 from submax.simulation.delays import BatchedRewards, Delay, RandomDelay, Step
 from submax.simulation.trace import Recorder, Trace
 
@@ -35,73 +31,51 @@ class Pending:
         """Add the newest decisions, arrays ``[R, n, ...]``."""
         self._queue.append(feedback)
 
-    def take(self, count: int) -> Feedback:
-        """Remove and return the oldest ``count`` decisions of every replica."""
+    def take(self, count: int) -> Feedback | None:
+        """Remove and return the oldest ``count`` decisions of every replica; None for none."""
         pieces = []
         while count > 0:
             piece = self._queue.popleft()
             rows = piece.reward.shape[1]
             if rows > count:
-                self._queue.appendleft(_rows_of(piece, slice(count, None)))
-                piece = _rows_of(piece, slice(None, count))
+                self._queue.appendleft(piece.rows(slice(count, None)))
+                piece = piece.rows(slice(count))
             pieces.append(piece)
             count -= rows
-        return joined(pieces)
+        return Feedback.joined(pieces) if pieces else None
 
 
-def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
-    parts: Any = (None if part is None else part[:, rows] for part in feedback)
-    return type(feedback)(*parts)
-
-
-def joined(pieces: list[Feedback]) -> Feedback:
-    """Return the decisions of all pieces, one after the other.
-
-    What one of the pieces does not have, such as log-probabilities, the result does not have.
-    """
-    if len(pieces) == 1:
-        return pieces[0]
-    return type(pieces[0])(*map(_joined_part, zip(*pieces, strict=True)))
-
-
-def _joined_part(parts: Sequence[Any]) -> Any:
-    if any(part is None for part in parts):
-        return None
-    return np.concatenate(parts, axis=1)
-
-
-class WaitingRewards:
-    """Decisions by the time at which their rewards come back.
+class RandomlyPending:
+    """Single decisions by the time at which their rewards come back, which is drawn.
 
     A decision that comes back now in some replicas only is a row of weight 0 in the others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, delay: RandomDelay, space: Space, rng: np.random.Generator) -> None:
+        self._delay, self._space, self._rng = delay, space, rng
         self._due: dict[int, list[Feedback]] = {}
         self._now = 0
 
-    def put(self, feedback: Feedback, wait: Integers) -> None:
-        """Add a single decision of each replica, arrays ``[R, 1, ...]``, and its waits ``[R]``."""
+    def put(self, feedback: Feedback) -> None:
+        """Add a single decision of each replica, arrays ``[R, 1, ...]``."""
+        wait = self._delay.waits(self._space.index(feedback.action)[:, 0], self._rng)
         for after in np.unique(wait).tolist():
             weight: Floats = (wait == after).astype(np.float64)[:, None]
             self._due.setdefault(self._now + after, []).append(feedback._replace(weight=weight))
 
-    def take(self) -> Feedback | None:
+    def take(self, count: int) -> Feedback | None:
         """Return the decisions whose rewards come back now, and wait for the next decision."""
-        found = self._due.pop(self._now, None)
+        back = self._due.pop(self._now, None)
         self._now += 1
-        return None if found is None else joined(found)
+        return None if back is None else Feedback.joined(back)
 
 
-SINGLES_TOGETHER = 64
-"""Single decisions are checked and recorded in blocks of this many: to do so for each of them would
-take longer than a fast policy takes to decide."""
+RECORDED_TOGETHER = 64
+"""Decisions are checked and recorded in blocks of at least this many: to do so for each single one
+would take longer than a fast policy takes to decide."""
 
-
-class _Single(NamedTuple):
-    action: Actions
-    reward: Floats
-    regret: Floats
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with a number of decisions and a number of updates, over all replicas."""
 
 
 class Recording:
@@ -112,22 +86,20 @@ class Recording:
         environment: Environment[Any],
         policy: Policy[Any],
         replicas: int,
-        observations: int,
-        points: int | None,
+        recorder: Recorder,
+        progress: Progress | None,
     ) -> None:
         self._environment = environment
         self._policy = policy
-        self._problem = environment.problem
-        self._slots, self._dtype = self._problem.space.slots, self._problem.space.dtype
+        self._space, self._scale = environment.problem.space, environment.problem.scale
+        self._slots, self._dtype = self._space.slots, self._space.dtype
         self._replicas = replicas
-        self._recorder = Recorder(observations, points, replicas, self._problem.space)
-        self._singles: list[_Single] = []
+        self._recorder = recorder
+        self._progress = progress
+        self._blocks: list[tuple[Actions, Floats, Floats]] = []
+        self._decisions = self._updates = 0
         self._latest: Actions | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every decision so far is checked and recorded."""
-        return not self._singles
+        self._unchecked = False
 
     def check(self, action: Actions, decisions: int) -> None:
         """Refuse actions of a wrong shape and, if they are several, those outside the space."""
@@ -135,42 +107,55 @@ class Recording:
         if not fits or action.dtype != self._dtype:
             self._refuse(action, decisions)
         self._latest = action
-        if decisions > 1 and not self._problem.space.contains(action):
+        if decisions == 1:
+            self._unchecked = True
+        elif not self._space.contains(action):
             self._refuse(action, decisions)
 
     def add(self, action: Actions, reward: Floats, regret: Floats) -> None:
-        """Record a block of decisions; single decisions are recorded together with later ones."""
-        if action.shape[1] == 1:
-            self._singles.append(_Single(action, reward, regret))
-            if len(self._singles) >= SINGLES_TOGETHER:
-                self.complete_singles()
-            return
-        self.complete_singles()
-        self._check_reward(reward)
-        self._recorder.add(action, reward, regret)
+        """Record a block of decisions, a short one together with later ones."""
+        self._blocks.append((action, reward, regret))
+        self._decisions += action.shape[1]
+        if self._decisions >= RECORDED_TOGETHER:
+            self.complete()
 
-    def complete_singles(self) -> None:
-        """Check and record the single decisions that are not recorded yet."""
-        if not self._singles:
+    def count_update(self) -> None:
+        """Count an update of the policy, for the progress."""
+        self._updates += 1
+
+    def complete(self) -> None:
+        """Check and record the decisions that are not recorded yet, and report the progress."""
+        if not self._blocks:
             return
-        singles, self._singles = self._singles, []
-        action = np.concatenate([single.action for single in singles], axis=1)
-        if not self._problem.space.contains(action):
+        blocks, self._blocks = self._blocks, []
+        action, reward, regret = (
+            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+            for parts in zip(*blocks, strict=True)
+        )
+        if self._unchecked and not self._space.contains(action):
             self._refuse(action, 1)
-        reward = np.concatenate([single.reward for single in singles], axis=1)
-        self._check_reward(reward)
-        regret = np.concatenate([single.regret for single in singles], axis=1)
-        self._recorder.add_one_by_one(action, reward, regret)
+        self._unchecked = False
+        fits = self._scale.contains(reward)
+        if not fits.all():
+            raise InputError(
+                f"{self._environment} gave a reward of {reward[~fits][0]}, which its scale "
+                f"{self._scale} does not contain: correct the scale in its problem, or the rewards",
+                parameter="environment",
+            )
+        self._recorder.add(action, reward, regret)
+        if self._progress is not None:
+            self._progress(self._decisions * self._replicas, self._updates * self._replicas)
+        self._decisions = self._updates = 0
 
     def explain_error(self) -> None:
         """Raise an InputError if an action or a reward that was not checked yet does not fit."""
-        if self._latest is not None and not self._problem.space.contains(self._latest):
+        if self._latest is not None and not self._space.contains(self._latest):
             self._refuse(self._latest, self._latest.shape[1])
-        self.complete_singles()
+        self.complete()
 
     def trace(self) -> Trace:
         """Return the trace of all decisions; refuse expected rewards that are not finite."""
-        self.complete_singles()
+        self.complete()
         trace = self._recorder.trace()
         if not np.isfinite(trace.final_regret).all():
             raise InputError(
@@ -182,52 +167,13 @@ class Recording:
 
     def _refuse(self, action: Actions, decisions: int) -> None:
         """Refuse actions outside the space, which would read the arms of another replica."""
-        space = self._problem.space
-        shape = (self._replicas, decisions, space.slots)
+        shape = (self._replicas, decisions, self._slots)
         raise InputError(
-            f"the actions of {self._policy} must be {space.dtype.__name__} numbers of shape "
-            f"{shape} in {space}, not {action.dtype} numbers of shape {action.shape} from "
+            f"the actions of {self._policy} must be {self._dtype.__name__} numbers of shape "
+            f"{shape} in {self._space}, not {action.dtype} numbers of shape {action.shape} from "
             f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method",
             parameter="policy",
         )
-
-    def _check_reward(self, reward: Floats) -> None:
-        """Refuse rewards outside the scale that the environment declares."""
-        scale = self._problem.scale
-        fits = scale.contains(reward)
-        if not fits.all():
-            raise InputError(
-                f"{self._environment} gave a reward of {reward[~fits][0]}, which its scale {scale} "
-                "does not contain: correct the scale in its problem, or the rewards",
-                parameter="environment",
-            )
-
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with a number of decisions and a number of updates, over all replicas."""
-
-
-class ProgressTally:
-    """Adds up decisions and updates, and reports them whenever the recording is complete."""
-
-    def __init__(self, progress: Progress | None, replicas: int, recording: Recording) -> None:
-        self._progress = progress
-        self._replicas = replicas
-        self._recording = recording
-        self._decisions = self._updates = 0
-
-    def add(self, decisions: int, updates: int) -> None:
-        """Count decisions and updates of every replica."""
-        self._decisions += decisions
-        self._updates += updates
-        if self._recording.complete:
-            self.finish()
-
-    def finish(self) -> None:
-        """Report what was not reported yet."""
-        if self._progress is not None and self._decisions:
-            self._progress(self._decisions * self._replicas, self._updates * self._replicas)
-        self._decisions = self._updates = 0
 
 
 @contextmanager
@@ -315,8 +261,8 @@ class SimulatedWorld:
         count = action.shape[1]
         if count == 1 or not self._drifts:
             return self._step(context, action)
-        single = [slice(place, place + 1) for place in range(count)]
-        parts = [self._step(context[:, one], action[:, one]) for one in single]
+        rows = [slice(row, row + 1) for row in range(count)]
+        parts = [self._step(context[:, row], action[:, row]) for row in rows]
         reward, regret = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return reward, regret
 
@@ -400,7 +346,13 @@ def simulate(
     """
     _check_parts(environment, policy, delay)
     observations = as_whole_number("observations", observations, at_least=1)
-    _check_length(environment, observations)
+    most = environment.most_decisions
+    if most is not None and observations > most:
+        raise InputError(
+            f"{environment} allows at most {most} decisions, not {observations}: "
+            f"set observations to {most} or fewer",
+            parameter="observations",
+        )
     replicas = as_whole_number("replicas", replicas, at_least=1)
     points = None if points is None else as_whole_number("points", points, at_least=1)
     for number in seed if isinstance(seed, Sequence) else [seed]:
@@ -411,40 +363,38 @@ def simulate(
         for stream in np.random.SeedSequence(seed).spawn(5)
     )
     world = SimulatedWorld(environment, replicas, WorldRandomness(*streams))
-    recording = Recording(environment, policy, replicas, observations, points)
     bar: AbstractContextManager[Progress | None] = nullcontext(None)
     if progress is True:
         bar = progress_bar(type(policy).__name__, observations * replicas)
     elif progress:
         bar = nullcontext(progress)
+    space = environment.problem.space
+    pending: Pending | RandomlyPending = Pending()
+    if isinstance(delay, RandomDelay):
+        pending = RandomlyPending(delay, space, delay_rng)
     with bar as report:
-        tally = ProgressTally(report, replicas, recording)
+        recorder = Recorder(observations, points, replicas, space)
+        recording = Recording(environment, policy, replicas, recorder, report)
         try:
-            if isinstance(delay, RandomDelay):
-                rngs = policy_rng, delay_rng
-                _take_delayed(policy, world, recording, delay, observations, rngs, tally)
-            else:
-                schedule = delay.schedule(observations)
-                _take_blocks(policy, world, recording, schedule, policy_rng, tally)
+            schedule = delay.schedule(observations)
+            _take_decisions(policy, world, recording, schedule, pending, policy_rng)
         except Exception:
             # The check explains the error if an action or reward not checked yet caused it.
             recording.explain_error()
             raise
-        trace = recording.trace()
-        tally.finish()
-    return trace
+        return recording.trace()
 
 
-def _take_blocks(
+def _take_decisions(
     policy: Policy[Any],
     world: SimulatedWorld,
     recording: Recording,
     schedule: Iterable[Step],
+    pending: Pending | RandomlyPending,
     rng: np.random.Generator,
-    tally: ProgressTally,
 ) -> None:
     """Take the decisions of every step of the schedule together, then learn what comes back."""
-    state, pending = policy.init(world.environment.problem, world.replicas, rng), Pending()
+    state = policy.init(world.environment.problem, world.replicas, rng)
     weights: dict[int, Floats] = {}
     first = 0
     for step in schedule:
@@ -460,41 +410,10 @@ def _take_blocks(
         # The recording checks single decisions together.
         kind = CheckedFeedback if step.decide == 1 else Feedback
         pending.put(kind(context, action, reward, log_prob, weights[step.decide]))
-        if step.receive:
-            state = policy.update(state, pending.take(step.receive), rng)
-        tally.add(step.decide, 1 if step.receive else 0)
-
-
-def _take_delayed(
-    policy: Policy[Any],
-    world: SimulatedWorld,
-    recording: Recording,
-    delay: RandomDelay,
-    observations: int,
-    rngs: tuple[np.random.Generator, np.random.Generator],
-    tally: ProgressTally,
-) -> None:
-    """Take single decisions, whose rewards come back after random times, or never.
-
-    ``rngs`` are the random streams of the policy and of the delay.
-    """
-    rng, delay_rng = rngs
-    space, waiting = world.environment.problem.space, WaitingRewards()
-    state = policy.init(world.environment.problem, world.replicas, rng)
-    weight = np.ones((world.replicas, 1))
-    for number in range(observations):
-        context = world.contexts(1)
-        action, log_prob = _decided(policy, state, context, world.environment, number, rng)
-        recording.check(action, 1)
-        state = policy.record(state, action)
-        reward, regret = world.step(context, action)
-        recording.add(action, reward, regret)
-        feedback = CheckedFeedback(context, action, reward, log_prob, weight)
-        waiting.put(feedback, delay.waits(space.index(action)[:, 0], delay_rng))
-        back = waiting.take()
+        back = pending.take(step.receive)
         if back is not None:
+            recording.count_update()
             state = policy.update(state, back, rng)
-        tally.add(1, 0 if back is None else 1)
 
 
 def _decided(
@@ -509,7 +428,7 @@ def _decided(
 
     ``first`` is the number of the first row.
     """
-    if not _restricts(environment):
+    if type(environment).eligible is Environment.eligible:
         return policy.act(state, context, rng)
     replicas, rows, _ = context.shape
     space = environment.problem.space
@@ -527,11 +446,6 @@ def _decided(
     return ChosenActions(action, log_prob)
 
 
-def _restricts(environment: Environment[Any]) -> bool:
-    """Return whether some decisions may have fewer choices than others."""
-    return type(environment).eligible is not Environment.eligible
-
-
 def _check_parts(environment: object, policy: object, delay: object) -> None:
     """Refuse an argument that is not an environment, a policy or a delay."""
     instance_of("environment", environment, Environment, "Bernoulli(10)")
@@ -543,17 +457,6 @@ def _check_parts(environment: object, policy: object, delay: object) -> None:
         )
     instance_of("policy", policy, Policy, "make_policy('rcp-submax')")
     instance_of("delay", delay, Delay, "BatchedRewards(100)")
-
-
-def _check_length(environment: Environment[Any], observations: int) -> None:
-    """Refuse more decisions than the environment allows, before the first one is taken."""
-    most = environment.most_decisions
-    if most is not None and observations > most:
-        raise InputError(
-            f"{environment} allows at most {most} decisions, not {observations}: "
-            f"set observations to {most} or fewer",
-            parameter="observations",
-        )
 
 
 def _warn_of_ignored_context(environment: Environment[Any], policy: Policy[Any]) -> None:

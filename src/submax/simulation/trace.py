@@ -165,26 +165,6 @@ class Recorder:
             before[:] = sums[:, -1:]
         self._done += count
 
-    def add_one_by_one(self, actions: Actions, rewards: Floats, regret: Floats) -> None:
-        """Record n decisions as ``add`` would if it was called for each of them.
-
-        The sums are the same to the last bit, because numbers are added in the same order.
-        """
-        steps, all_actions, all_rewards, reward_so_far, regret_so_far = self._trace
-        count = rewards.shape[1]
-        begin, end = np.searchsorted(steps, [self._done + 1, self._done + count + 1])
-        kept = steps[begin:end] - self._done - 1
-        all_actions[:, begin:end] = actions[:, kept]
-        all_rewards[:, begin:end] = rewards[:, kept]
-        for so_far, before, values in (
-            (reward_so_far, self._reward, rewards),
-            (regret_so_far, self._regret, regret),
-        ):
-            sums = np.concatenate([before, values], axis=1).cumsum(axis=1)
-            so_far[:, begin:end] = sums[:, kept + 1]
-            before[:] = sums[:, -1:]
-        self._done += count
-
     def trace(self) -> Trace:
         """The trace of all blocks recorded so far."""
         return self._trace

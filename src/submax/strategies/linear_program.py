@@ -85,7 +85,7 @@ def maximize(costs: Floats, matrix: Floats, limits: Floats) -> SimplexSolution:
     SimplexSolution(point=array([[1., 1.]]), solved=array([ True]))
     """
     count, width, rows = matrix.shape
-    found = SimplexSolution(np.zeros((count, width)), np.zeros(count, dtype=bool))
+    result = SimplexSolution(np.zeros((count, width)), np.zeros(count, dtype=bool))
     working = _start(costs, matrix, limits)
     patience = 10 + 4 * width
     for step in range(patience + 10 * (width + rows)):
@@ -93,14 +93,14 @@ def maximize(costs: Floats, matrix: Floats, limits: Floats) -> SimplexSolution:
         move = _entering(working, by_number)
         finished = move.direction == 0
         if np.count_nonzero(finished) >= FINISHED_SHARE * len(finished):
-            _finish(found, working.take(finished), costs, matrix, limits)
+            _finish(result, working.take(finished), costs, matrix, limits)
             working, move = working.take(~finished), move.take(~finished)
         if not len(working.number):
             break
         row, bounded = _leaving(working, move, by_number)
         _close(working, move, bounded)
         _pivot(working, move.column, row, bounded & (move.direction != 0))
-    return found
+    return result
 
 
 def _start(costs: Floats, matrix: Floats, limits: Floats) -> _Dictionaries:
@@ -196,8 +196,8 @@ def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Flo
     before = sizes[at, column]
     terms = np.maximum(before, np.abs(cost))[:, None, :] * np.abs(lead)[..., None]
     after = np.maximum(sizes[at], terms)
-    own = np.arange(len(at)), column
-    after[own] = before * np.abs(lead[own])[:, None]
+    entering = np.arange(len(at)), column
+    after[entering] = before * np.abs(lead[entering])[:, None]
     sizes[at] = after
 
 
@@ -319,11 +319,11 @@ class LinearProgram(WeightedStrategy):
 def _spread(observed: Booleans, actions: int) -> Booleans:
     """Select at most as many levels as actions, from the lowest to the highest: ``[..., L]``."""
     count = observed.sum(axis=-1, keepdims=True)
-    place = np.cumsum(observed, axis=-1) - 1
+    index = np.cumsum(observed, axis=-1) - 1
     steps = max(1, min(actions, observed.shape[-1]) - 1)
     kept = np.zeros_like(observed)
     for step in range(steps + 1):
-        kept |= place == np.rint(step * (count - 1) / steps)
+        kept |= index == np.rint(step * (count - 1) / steps)
     return np.where(count > actions, observed & kept, observed)
 
 

@@ -181,7 +181,8 @@ def _check_worlds(environment: Environment[Any], seed: int) -> None:
     require(
         environment.shared or np.any(met != met[0]),
         environment,
-        "different replicas must not all meet the same contexts and mean rewards",
+        "different replicas must not all meet the same contexts and mean rewards, unless shared "
+        "is True",
     )
 
 
@@ -256,7 +257,9 @@ def _check_order(delay: Delay, observations: int) -> None:
         pending.put(_numbered(taken, step))
         taken += step.decide
         if step.receive:
-            back.extend(pending.take(step.receive).reward[0].tolist())
+            feedback = pending.take(step.receive)
+            assert feedback is not None
+            back.extend(feedback.reward[0].tolist())
     require(back == list(range(len(back))), delay, "rewards must come back first in, first out")
 
 

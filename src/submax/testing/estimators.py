@@ -14,7 +14,6 @@ from submax.testing.problems import (
     fixed_levels,
     low_and_high,
     padded,
-    rows_of,
     some_contexts,
     some_feedback,
 )
@@ -193,7 +192,7 @@ def _check_same_data(
     fitted: Any,
     seed: int,
 ) -> None:
-    nothing = rows_of(feedback, slice(0, 0))
+    nothing = feedback.rows(slice(0, 0))
     ways = {
         "rows of weight 0 must change nothing, whatever they hold": (fresh, padded(feedback)),
         "feedback without rows must change nothing": (fitted, nothing),
@@ -245,8 +244,8 @@ def _check_memory(
 ) -> None:
     """Give the rows that were ``fitted`` at once in another order, and in two halves."""
     rows = feedback.reward.shape[1]
-    shuffled = rows_of(feedback, np.random.default_rng(seed).permutation(rows))
-    halves = (rows_of(feedback, slice(0, rows // 2)), rows_of(feedback, slice(rows // 2, None)))
+    shuffled = feedback.rows(np.random.default_rng(seed).permutation(rows))
+    halves = (feedback.rows(slice(0, rows // 2)), feedback.rows(slice(rows // 2, None)))
     priors = [estimator.belief(fitted, feedback.context[:, :1]).level_prior()]
     for pieces in ((shuffled,), halves):
         params = fresh
@@ -297,10 +296,6 @@ def _everything(
     return np.concatenate([part.reshape(replicas, -1) for part in parts], axis=1)
 
 
-SUITE_ROWS = 30
-"""Rows of feedback that the estimator learns from before it is checked again."""
-
-
 def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
     """Raise an AssertionError if ``estimator`` breaks its contract.
 
@@ -315,7 +310,7 @@ def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
 
 
 def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:
-    feedback = some_feedback(problem, replicas, SUITE_ROWS, seed)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed)
     fresh = estimator.init(problem, replicas, np.random.default_rng(seed))
     fitted = estimator.fit(fresh, feedback, np.random.default_rng(seed))
     for params in (fresh, fitted):

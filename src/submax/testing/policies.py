@@ -29,7 +29,6 @@ from submax.testing.problems import (
     padded,
     problems_of,
     repeated,
-    rows_of,
     some_contexts,
     some_feedback,
 )
@@ -171,9 +170,10 @@ def _table(policy: Policy[Any], state: Any, context: Floats) -> Floats:
 def _check_action(
     policy: Policy[Any], problem: Problem, shape: tuple[int, int], decision: ChosenActions
 ) -> None:
-    action: Integers = decision.action
+    action = decision.action
     require_shape(action, "R n S", (*shape, problem.space.slots), policy, "actions")
-    require(action.dtype == np.int64, policy, "actions must be of type int64")
+    kind = problem.space.dtype
+    require(action.dtype == kind, policy, f"actions must be of type {kind.__name__}")
     require(problem.space.contains(action), policy, "actions must belong to the space")
 
 
@@ -331,27 +331,12 @@ def _density_states(
 
 
 def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int) -> None:
-    space = state.problem.space
     before = copied(state)
     decision = policy.act(state, context, np.random.default_rng(seed))
     again = policy.act(state, context, np.random.default_rng(seed))
     require(np.array_equal(decision.action, again.action), policy, "the same seed, the same action")
-    expected = (*context.shape[:2], space.slots)
-    require_shape(decision.action, "R n S", expected, policy, "actions")
-    require(decision.action.dtype == np.float64, policy, "such actions must be of type float64")
-    require(space.contains(decision.action), policy, "actions must belong to the space")
-    found = policy.log_prob(state, context, decision.action)
-    require_shape(found, "R n", context.shape[:2], policy, "log_prob")
-    require(np.all(np.isfinite(found)), policy, "what was chosen must have a density")
-    if decision.log_prob is not None:
-        require_close(
-            decision.log_prob,
-            found,
-            policy,
-            "the log_prob of a decision must equal that of the policy",
-            rtol=1e-9,
-            atol=1e-9,
-        )
+    _check_action(policy, state.problem, context.shape[:2], decision)
+    _check_log_prob(policy, state, context, decision)
     require(unchanged(before, state), policy, "act and log_prob must not change the state")
 
 
@@ -375,7 +360,7 @@ def _check_absence(
     rule = "rows of weight 0 must change nothing, whatever they hold"
     require_close(after(padded(feedback)), learned, policy, rule, **tolerance)
     rule = "feedback without rows must change nothing"
-    require_close(after(rows_of(feedback, slice(0, 0))), before, policy, rule, **tolerance)
+    require_close(after(feedback.rows(slice(0, 0))), before, policy, rule, **tolerance)
     weight = feedback.weight.copy()
     weight[0] = 0.0
     silent = after(feedback._replace(weight=weight))
@@ -402,21 +387,14 @@ def _check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None
         allowed = LARGEST_ERROR[policy.traits.trains_models]
         require(np.all(np.abs(mass.sum(axis=1) - 1) < allowed), policy, rule)
         expected = (mass / mass.sum(axis=1, keepdims=True)).mean(axis=0)
-        p_value = _density_p_value(policy, state, context, expected, seed)
+        rng = np.random.default_rng(seed)
+
+        def choose(state: Any = state, rng: np.random.Generator = rng) -> Integers:
+            return _bins(state.problem, policy.act(state, context, rng).action[:, 0])
+
+        p_value = p_value_in_steps(choose, expected, DENSITY_CHOICES)
         rule = f"choices must agree with the density, and their p-value is {p_value:.1e}"
         require(p_value > SMALLEST_P_VALUE, policy, rule)
-
-
-def _density_p_value(
-    policy: Policy[Any], state: Any, context: Floats, expected: Floats, seed: int
-) -> float:
-    """Compare choices with the ``expected`` probabilities of their bins."""
-    rng = np.random.default_rng(seed)
-
-    def choose() -> Integers:
-        return _bins(state.problem, policy.act(state, context, rng).action[:, 0])
-
-    return p_value_in_steps(choose, expected, DENSITY_CHOICES)
 
 
 def _bins_mass(policy: Policy[Any], state: Any, context: Floats) -> Floats:
@@ -449,8 +427,6 @@ def _bins(problem: Problem, action: Actions) -> Integers:
     return place + BINS * action[..., 0].astype(np.int64) if space.choices else place
 
 
-LEARNING_FEEDBACK_ROWS = 12
-"""Rows of feedback that the policy learns from."""
 LEARNING_ROWS = 3
 
 
@@ -458,7 +434,7 @@ def check_learning(
     policy: Policy[Any], problem: Problem, replicas: int, seed: int, state: Any
 ) -> None:
     """Check what feedback does to a ``state`` after some feedback and, above all, what not."""
-    feedback = some_feedback(problem, replicas, LEARNING_FEEDBACK_ROWS, seed + 1)
+    feedback = some_feedback(problem, replicas, FEEDBACK_ROWS, seed + 1)
     context = some_contexts(problem, replicas, LEARNING_ROWS, seed)
     _check_purity(policy, state, feedback, seed)
     ask = partial(_decisions, policy, context=context)
@@ -522,9 +498,6 @@ def _decisions(policy: Policy[Any], state: Any, context: Floats) -> Floats:
     return found
 
 
-ELIGIBLE_ROWS = 3
-
-
 def check_eligibility(
     policy: Policy[Any], problem: Problem, replicas: int, seed: int, taught: Any
 ) -> None:
@@ -535,7 +508,7 @@ def check_eligibility(
     state has these alone.
     """
     fresh = policy.init(problem, replicas, np.random.default_rng(seed))
-    context = some_contexts(problem, replicas, ELIGIBLE_ROWS, seed)
+    context = some_contexts(problem, replicas, LEARNING_ROWS, seed)
     every = tuple(tuple(range(size)) for size in problem.space.choices)
     last: Choices = tuple((size - 1,) for size in problem.space.choices)
     some: Choices = tuple(tuple(range(size))[-2:] for size in problem.space.choices)
@@ -548,7 +521,7 @@ def check_eligibility(
         require_close(whole, policy.probabilities(state, context), policy, rule)
         listed = probabilities_among(policy, state, context, some)
         sizes = {
-            (replicas, rows, problem.space.restricted(some).size) for rows in (1, ELIGIBLE_ROWS)
+            (replicas, rows, problem.space.restricted(some).size) for rows in (1, LEARNING_ROWS)
         }
         rule = "the probabilities of eligible actions must have shape [R, n, m] or [R, 1, m]"
         require(listed.shape in sizes, policy, rule)

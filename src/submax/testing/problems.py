@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.conditioning import Estimator
 from submax.core.errors import InputError
 from submax.core.policy import Policy
@@ -174,28 +174,9 @@ def padded(feedback: Feedback) -> Feedback:
     )
 
 
-def rows_of(feedback: Feedback, rows: slice | Integers) -> Feedback:
-    """Take some decisions of every replica."""
-    assert feedback.log_prob is not None
-    return Feedback(
-        context=feedback.context[:, rows],
-        action=feedback.action[:, rows],
-        reward=feedback.reward[:, rows],
-        log_prob=feedback.log_prob[:, rows],
-        weight=feedback.weight[:, rows],
-    )
-
-
 def repeated(feedback: Feedback, replicas: int) -> Feedback:
     """Give every replica the feedback of the first."""
-    assert feedback.log_prob is not None
-    return Feedback(
-        context=feedback.context[:1].repeat(replicas, axis=0),
-        action=feedback.action[:1].repeat(replicas, axis=0),
-        reward=feedback.reward[:1].repeat(replicas, axis=0),
-        log_prob=feedback.log_prob[:1].repeat(replicas, axis=0),
-        weight=feedback.weight[:1].repeat(replicas, axis=0),
-    )
+    return feedback.mapped(lambda part: part[:1].repeat(replicas, axis=0))
 
 
 def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feedback]:

@@ -7,7 +7,7 @@ from submax.core.rewards import Continuous, Discrete
 from submax.core.spaces import Arms
 from submax.estimators.counting import Counting
 from submax.models.memory import NEGLIGIBLE, Buffer, Memory
-from submax.testing.problems import rows_of, some_feedback
+from submax.testing.problems import some_feedback
 from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 PROBLEM = Problem(Arms(4), context_width=1, scale=Continuous())
@@ -30,7 +30,7 @@ def numbered(replicas, rows, seed):
 
 
 def pieces_of(feedback, ends):
-    return [rows_of(feedback, slice(a, b)) for a, b in zip((0, *ends[:-1]), ends, strict=True)]
+    return [feedback.rows(slice(a, b)) for a, b in zip((0, *ends[:-1]), ends, strict=True)]
 
 
 def remembered(pieces, memory, seed):
@@ -164,7 +164,7 @@ def test_a_replica_without_news_stays_as_it_is(memory, seed):
     feedback = numbered(3, 30, seed)
     old = remembered(pieces_of(feedback, (10, 20)), memory, seed)
     before = [array.copy() for array in old]
-    news = rows_of(feedback, slice(20, 30))
+    news = feedback.rows(slice(20, 30))
     news.weight[1] = 0.0
     after = old.add(news, memory, np.random.default_rng(seed))
     count = old.filled[1]

@@ -7,14 +7,13 @@ import pytest
 
 from submax.core.problem import Problem
 from submax.core.spaces import Arms, Slots
-from submax.models.memory import (
+from submax.models.memory import Buffer, Memory
+from submax.models.training import (
     CUT_OFF,
     MAX_HELD_OUT_ROWS,
     MIN_ROWS_TO_HOLD_OUT,
-    Buffer,
     ContextScaling,
     HeldOut,
-    Memory,
     Minibatches,
 )
 from submax.testing.problems import some_feedback

@@ -11,7 +11,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LogisticRegression
 
 from submax.cli import main
-from submax.evaluation import Log, PartedLog, compare, compare_rewards, learn
+from submax.evaluation import Log, compare, compare_rewards, learn
 from submax.evaluation.targets import Sharpened, sharpened
 
 ROWS, ARMS = 600, np.array(["A", "B", "C"])
@@ -189,7 +189,7 @@ def test_all_actions_have_the_name_that_the_caller_gave(made):
 def test_several_rewards_and_parts_have_the_same_policies(seed, tmp_path):
     table, _ = table_of(np.random.default_rng(seed))
     pq.write_table(pa.table(table), tmp_path / "log.parquet", row_group_size=200)
-    parted = PartedLog.open(tmp_path / "log.parquet", jobs=1)
+    parted = Log.read(tmp_path / "log.parquet", on_disk=True, jobs=1)
     options = {"estimators": ["snips"], "baseline": "best"}
     whole, parts = (compare(log, ["always=*"], **options) for log in (Log.read(table), parted))
     for one, other in zip(parts.differences, whole.differences, strict=True):

@@ -26,7 +26,6 @@ from submax.estimators import Counting
 from submax.policies import Gridded, RewardConditioned, make_policy
 from submax.simulation.simulate import Pending
 from submax.strategies import Tracking
-from submax.testing.problems import rows_of
 
 ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 
@@ -200,7 +199,7 @@ def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
     feedback.reward[:, -2:] = [0, 1]
     state = policy.init(Problem(Arms(4)), 3, rng)
     for start in range(0, 60, 20):
-        state = policy.update(state, rows_of(feedback, slice(start, start + 20)), rng)
+        state = policy.update(state, feedback.rows(slice(start, start + 20)), rng)
     found = listed(policy, state)
     for replica in range(3):
         kept = feedback.action[replica, -window:, 0], feedback.reward[replica, -window:]
@@ -223,7 +222,7 @@ def test_what_fades_counts_in_part(seed):
 @pytest.mark.parametrize(("low", "high"), [(-3.0, -1.0), (0.0, 50.0), (2.0, 2.5)])
 @pytest.mark.parametrize("rows", [0, 1, 80])
 def test_names_of_arms_and_the_two_rewards_do_not_matter(rows, low, high, seed):
-    feedback = rows_of(bernoulli_feedback(5, 80, seed), slice(0, rows))
+    feedback = bernoulli_feedback(5, 80, seed).rows(slice(0, rows))
     expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(5)), feedback, seed))
     moved = feedback._replace(reward=low + (high - low) * feedback.reward)
     problem, name = Problem(Arms(5), scale=Discrete((low, high))), np.array([3, 0, 4, 1, 2])

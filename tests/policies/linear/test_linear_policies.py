@@ -5,7 +5,6 @@ import pytest
 
 from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.policies import LinearThompson, LinUCB
-from submax.policies.linear import LinearBeliefs
 from submax.policies.neural import largest_normal
 from submax.testing.problems import some_contexts, some_feedback
 from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
@@ -28,11 +27,12 @@ def test_the_regressions_are_those_of_their_rows(seed):
     rng = np.random.default_rng(seed)
     feedback = some_feedback(CONTEXTUAL, 3, 60, seed)
     feedback = feedback._replace(weight=rng.integers(0, 3, size=(3, 60)).astype(np.float64))
-    beliefs = LinearBeliefs.empty(CONTEXTUAL, 3, 5)
+    policy = LinearThompson(draws=5)
+    beliefs = policy.init(CONTEXTUAL, 3, rng)
     for part in (slice(0, 15), slice(15, None)):
         taken = (None if column is None else column[:, part] for column in feedback)
-        beliefs = beliefs.learned(Feedback(*taken), 5, 1.0, rng)
-    settings = beliefs.settings(5, 1.0)
+        beliefs = policy.update(beliefs, Feedback(*taken), rng)
+    settings = policy.settings(CONTEXTUAL)
     for replica, belief in enumerate(beliefs.beliefs):
         roots = belief.posterior(settings).roots()
         for action in range(4):
@@ -110,7 +110,7 @@ def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed)
     state = taught(policy, problem, seed)
     context = some_contexts(problem, 1, 1, seed)
     (belief,) = state.beliefs
-    posterior = belief.posterior(state.settings(policy.draws, width))
+    posterior = belief.posterior(policy.settings(problem))
     features = belief.feature_map.rows(context[0])
     deviation = width * np.sqrt(posterior.variance(features)[0])
     expected = largest_normal(features[0] @ posterior.coefficients.T, deviation)
@@ -123,8 +123,8 @@ def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed)
 def upper_bounds(state, context, alpha):
     """The posterior means and deviations of the regressions: ``[R, n, K]``."""
     found = []
-    for belief, asked in zip(state.linear.beliefs, context, strict=True):
-        posterior = belief.posterior(state.linear.settings(0, 1.0))
+    for belief, asked in zip(state.beliefs, context, strict=True):
+        posterior = belief.posterior(LinUCB().settings(CONTEXTUAL))
         features = belief.feature_map.rows(asked)
         mean = features @ posterior.coefficients.T
         found.append(mean + alpha * np.sqrt(posterior.variance(features)))

@@ -20,7 +20,7 @@ def test_the_best_policy_is_the_reference_tilted_by_the_values(strength, seed):
     """At p ∝ q exp(v / β) the expected loss over all pairs has no gradient, and it is convex."""
     rng = np.random.default_rng(seed)
     design = PreferenceDesign((4,), 0, 4, strength)
-    values, logged = rng.normal(size=4), rng.dirichlet(np.ones(4))
+    values, logged = rng.normal(size=4), rng.dirichlet(np.full(4, 5.0))
 
     # Every pair of actions a and b, once for each order of preference.
     a, b, first = (part.ravel() for part in np.indices((4, 4, 2)))

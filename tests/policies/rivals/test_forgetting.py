@@ -10,12 +10,13 @@ from submax import (
     Arms,
     BatchedRewards,
     Feedback,
+    Memory,
     Problem,
     SwitchingBernoulli,
     make_policy,
     simulate,
 )
-from submax.policies import DiscountedThompson, SlidingWindowThompson
+from submax.policies import Thompson
 
 ARMS, ROWS = 3, 25
 PROBLEM = Problem(Arms(ARMS))
@@ -40,14 +41,15 @@ def taught(policy, arms, rewards, blocks):
 def weights_of(policy):
     """The weight of every row, counted from the first."""
     ages = np.arange(ROWS)[::-1]
-    if hasattr(policy, "discount"):
-        return policy.discount**ages
-    return (ages < policy.window).astype(float)
+    if policy.memory.window is None:
+        return policy.memory.discount**ages
+    return (ages < policy.memory.window).astype(float)
 
 
-@pytest.mark.parametrize("policy", [DiscountedThompson(0.9), SlidingWindowThompson(10)])
+@pytest.mark.parametrize("memory", [Memory(discount=0.9), Memory(window=10)])
 @pytest.mark.parametrize("blocks", [1, 4])
-def test_chances_are_those_of_weighted_beta_posteriors(policy, blocks, seed):
+def test_chances_are_those_of_weighted_beta_posteriors(memory, blocks, seed):
+    policy = Thompson(memory=memory)
     arms, rewards = history(seed)
     weight = weights_of(policy)
     posteriors = []
@@ -72,8 +74,8 @@ def test_forgetting_pays_after_abrupt_changes(forgetting, counting, seed):
     """The difference of paired regrets is more than four standard errors."""
     environment = SwitchingBernoulli(5, period=500)
     tables = {
-        "discounted-thompson": {"kind": "discounted-thompson", "discount": 0.98},
-        "sliding-window-thompson": {"kind": "sliding-window-thompson", "window": 100},
+        "discounted-thompson": {"kind": "thompson", "memory": {"discount": 0.98}},
+        "sliding-window-thompson": {"kind": "thompson", "memory": {"window": 100}},
         "thompson-1-1": "thompson-1-1",
     }
     regrets = [

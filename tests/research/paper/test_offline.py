@@ -8,7 +8,7 @@ import pytest
 
 from submax.research.paper.reproduce import run_offline
 from submax.simulation.experiment import cells, load_file
-from submax.simulation.results import RowsStore
+from submax.simulation.results import ROWS, CellStore
 from submax.simulation.runner import unfinished
 
 BROKEN = """
@@ -81,7 +81,7 @@ def test_a_run_that_broke_off_goes_on_with_the_same_results(specification, tmp_p
 
 
 def test_numbers_that_are_not_known_come_back(tmp_path):
-    store = RowsStore(tmp_path)
+    store = CellStore(tmp_path, ROWS)
     store.write("a", [{"policy": "random", "value": math.nan, "high": math.inf}])
     (row,) = store.read("a")
     assert math.isnan(row["value"])

@@ -9,10 +9,9 @@ from submax.cli.logs.printing import write_estimates
 from submax.evaluation.comparison import Comparison, Estimate
 from submax.evaluation.diagnostics import Diagnostics
 from submax.evaluation.estimators import off_policy_estimators
+from submax.evaluation.forest import ESTIMATES, draw_forest
 from submax.evaluation.intervals import ConfidenceInterval
 from submax.research.paper.figures import draw_offline
-from submax.simulation.figures import draw_forest
-from submax.simulation.figures.plan import ESTIMATES
 
 FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0, 45.0, 0.0)
 NAN, INFINITY = float("nan"), float("inf")

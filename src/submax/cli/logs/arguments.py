@@ -1,13 +1,12 @@
 """What the commands on logs are given: policies, columns, paths and options."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from submax.cli.logs.printing import slow
 from submax.core.errors import InputError
-from submax.evaluation.batches import PartedLog, TemporaryFolder
 from submax.evaluation.comparison import SUFFIX, Candidate
 from submax.evaluation.log import Log
 from submax.evaluation.reading import read_declaration
@@ -192,8 +191,10 @@ def read_log(
     decimal: str = ".",
     bandit: str | None = None,
     schema: Schema | None = None,
-    opened: Callable[..., Any] = Log.read,
-) -> Any:
+    on_disk: bool = False,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+) -> Log:
     """Return the log, opened with the roles of its columns and what a file declares."""
     options = reading_options(columns, declare)
     if action_features is not None:
@@ -205,27 +206,26 @@ def read_log(
         options["action_features"] = action_features
     if (separator, decimal) != (",", "."):
         options |= {"separator": separator.replace("\\t", "\t"), "decimal": decimal}
-    # The folder of an export lives as long as the process: a log in parts is read again.
-    if is_store(path):
-        path = exported(path, bandit)
-    elif bandit is not None:
-        raise InputError(
-            f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
-            code="unused-option",
-        )
+    options |= {"schema": schema, "skip_bad_rows": skip_bad_rows}
+    options |= {"on_disk": on_disk, "jobs": jobs, "scheduler": scheduler}
     with slow(f"reading {path}"):
-        return opened(path, schema=schema, skip_bad_rows=skip_bad_rows, **options)
+        if is_store(path):
+            return log_of_store(path, bandit, options)
+        if bandit is not None:
+            raise InputError(
+                f"--bandit is given, and {str(path)!r} is not a store: leave --bandit out",
+                code="unused-option",
+            )
+        return Log.read(path, **options)
 
 
 POSTGRES = ("postgres://", "postgresql://")
 SQLITE = b"SQLite format 3\0"
 """The beginning of every SQLite file."""
-_EXPORTS: list[TemporaryFolder] = []
-"""The folders of exported logs, which are removed when the process ends."""
 
 
 def is_store(path: str | Path) -> bool:
-    """Whether this is a store of bandits, whose decisions are exported before they are read."""
+    """Whether a log is the store of bandits."""
     if str(path).startswith(POSTGRES):
         return True
     if not Path(path).is_file():
@@ -234,19 +234,16 @@ def is_store(path: str | Path) -> bool:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def exported(store: str | Path, bandit: str | None) -> Path:
-    """Write the decisions of a bandit to a temporary file, as ``submax export`` does."""
-    from submax.bandit.declaring import bandit_names
-    from submax.bandit.export import export
+def log_of_store(path: str | Path, bandit: str | None, options: Mapping[str, Any]) -> Log:
+    """Return the log of a bandit, as its export would write it."""
+    from submax.bandit.declaring import bandit_names, read_bandit
+    from submax.bandit.export import DecisionTables
     from submax.bandit.store import open_store
     from submax.cli.places import chosen
 
-    _EXPORTS.append(TemporaryFolder())
-    with open_store(store, read_only=True) as opened:
-        name = chosen(bandit_names(opened), bandit)
-        path = _EXPORTS[-1].path / f"{name}.parquet"
-        export(opened, name, path)
-    return path
+    with open_store(path, read_only=True) as store:
+        name = chosen(bandit_names(store), bandit)
+        return Log.read(DecisionTables(store, read_bandit(store, name)), **options)
 
 
 def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, Any]:
@@ -255,14 +252,11 @@ def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, A
     return {"columns": columns_of(columns), **declared}
 
 
-def read_log_of(
-    path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]
-) -> Log | PartedLog:
+def read_log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
     """Read the log, with the schema of the candidates that are already learned, if any."""
     schema = common_schema(candidates)
     try:
-        found: Log | PartedLog = read_log(path, schema=schema, **reading)
-        return found
+        return read_log(path, schema=schema, **reading)
     except InputError as error:
         if schema is None:
             raise

@@ -227,8 +227,8 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
     type=click.Choice(["whole", "parts"]),
     default="whole",
     show_default=True,
-    help="Read files in parts and add up sums, so that memory does not grow with the rows; "
-    "policies and models are then fitted to a random sample of 524,288 rows.",
+    help="Keep the log in files of a temporary folder and evaluate it in parts, so memory does not "
+    "grow with the rows; policies and models are fitted to a random sample of 524,288 rows.",
 )
 @click.option(
     "--jobs", type=int, metavar="N", help="Processes of --read parts; as many as cores if absent."
@@ -237,7 +237,7 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
     "--scheduler",
     metavar="ADDRESS",
     help="With --read parts: run on the cluster of this Dask scheduler, whose workers see the "
-    "files.",
+    "temporary folder (TMPDIR).",
 )
 @click.option(
     "--slice",
@@ -258,8 +258,9 @@ def evaluate(context: click.Context, /, log: Path, **options: Any) -> None:
     """Estimate what other policies would have earned on a log.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
-    each row, a folder or pattern of such files, the export of a bandit, or its store. Every
-    estimate has a confidence interval, and warnings if it should not be trusted.
+    each row, a folder or pattern of such files, the export of a bandit, or its store (a file, or
+    the address of a PostgreSQL database). Every estimate has a confidence interval, and warnings if
+    it should not be trusted.
 
     With --column slate=NAME the log has ranked lists, a row for each position (the columns
     position, action, reward and propensity), and each --policy is the name of a column: the

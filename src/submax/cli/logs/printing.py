@@ -25,8 +25,8 @@ from submax.evaluation.estimates import (
     some_names,
 )
 from submax.evaluation.evaluator import LOGGING_POLICY
-from submax.simulation.figures.plan import ESTIMATES, read_estimates
-from submax.simulation.results import MANIFEST, write_csv
+from submax.evaluation.forest import ESTIMATES, draw_forest
+from submax.simulation.results import MANIFEST, read_csv, write_csv
 
 if TYPE_CHECKING:
     from submax.evaluation.learning import BestPolicy
@@ -344,9 +344,7 @@ def redraw_evaluation(directory: Path, policies: Sequence[str] = ()) -> None:
 
     If there were several rewards, the plot in the folder of each of them is drawn again.
     """
-    from submax.simulation.figures import draw_forest
-
-    rows = read_estimates(directory)
+    rows = read_csv(directory / ESTIMATES)
     rewards = list(dict.fromkeys(row["reward"] for row in rows if "reward" in row))
     for reward in rewards:
         redraw_evaluation(directory / reward, policies)

@@ -4,7 +4,6 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,8 +39,8 @@ from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
 from submax.core.serialization import atomic_write
-from submax.evaluation.batches import PartedLog
 from submax.evaluation.comparison import Comparison, RewardComparisons, compare, compare_rewards
+from submax.evaluation.forest import ESTIMATES, draw_forest
 from submax.evaluation.learning import learn, learn_best, linear_rewards
 from submax.evaluation.log import By
 from submax.evaluation.report import check_report
@@ -50,7 +49,6 @@ from submax.evaluation.targets import COLUMNS, REWARD_MODEL, PolicyOfLog
 from submax.research.beyond.rankings import compare_rankings
 from submax.research.beyond.slate_log import Slates
 from submax.schema.trained_policy import TrainedPolicy
-from submax.simulation.figures.plan import ESTIMATES
 from submax.simulation.results import write_csv
 
 if TYPE_CHECKING:
@@ -128,11 +126,9 @@ def _evaluate_log(
             """--policy '{"name": "other", "kind": ...}'"""
         )
     if read == "parts":
-        reading["opened"] = partial(PartedLog.open, jobs=jobs, scheduler=scheduler)
+        reading |= {"on_disk": True, "jobs": jobs, "scheduler": scheduler}
     patterns = [text.removeprefix(COLUMNS) for _, text in pairs if is_columns(text)]
-    of_other = {**reading}
-    of_other.pop("opened", None)
-    of_other.pop("bandit", None)
+    of_other = {**reading, "bandit": None}
     if patterns:
         reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
     log = read_log_of(path, named, reading)
@@ -196,8 +192,6 @@ def _drawn(out: Path, policies: Sequence[str]) -> str:
     """Draw the estimates of some policies, and return where the figure is, or what it needs."""
     if sentence := missing_extra("plots", "the figure", "matplotlib"):
         return f"{sentence}; then submax plot {out}"
-    from submax.simulation.figures import draw_forest
-
     return f"figure: {draw_forest(out, policies)[0]}"
 
 

@@ -88,10 +88,10 @@ def draw_actions(
     # The sums start anew in each part, so each part begins exactly at a whole number.
     rising = probabilities.reshape(replicas * rows * draws, choices).cumsum(axis=1)
     rising += (np.arange(len(rising)) * slots)[:, None]
-    found = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
+    result = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
     first = part[..., None] * choices + first_choices(sizes)
     # Rounding may move a border between slots; then the nearest choice of the slot is taken.
-    choice: Integers = np.clip(found - first, 0, np.array(sizes) - 1)
+    choice: Integers = np.clip(result - first, 0, np.array(sizes) - 1)
     return choice
 
 
@@ -216,8 +216,8 @@ class SlotNetwork(NamedTuple):
         """Return the logits of all choices: ``[R, n, D] -> [R, L, n, Z, C]``."""
         replicas, levels, _, hidden = self.context_weight.shape
         rows, draws = context.shape[1], self.first_bias.shape[2]
-        given = context.astype(np.float32)[:, None] @ self.context_weight
-        first = given[:, :, :, None, :] + self.first_bias[:, :, None]
+        from_context = context.astype(np.float32)[:, None] @ self.context_weight
+        first = from_context[:, :, :, None, :] + self.first_bias[:, :, None]
         np.maximum(first, 0, out=first)
         second = first.reshape(replicas, levels, rows * draws, hidden) @ self.second_weight
         second += self.second_bias
@@ -225,59 +225,3 @@ class SlotNetwork(NamedTuple):
         logits: Weights = np.matmul(second, self.head_weight)
         logits += self.head_bias
         return logits.reshape(replicas, levels, rows, draws, logits.shape[-1])
-
-
-@serializable("single-network")
-class SingleNetwork(NamedTuple):
-    """The network of one replica, with the L levels side by side in every layer.
-
-    The second layer and the head are block-diagonal matrices, so all levels need one matrix
-    product per layer. This takes more multiplications, but for a single context the number of numpy
-    calls determines the time. The shapes are ``first [D, L·H]``,
-    ``first_bias [Z, L·H]``, ``second [L·H, L·H]``, ``second_bias [L·H]``, ``head [L·H, L·C]``,
-    ``head_bias [L·C]``.
-    """
-
-    first: Weights
-    first_bias: Weights
-    second: Weights
-    second_bias: Weights
-    head: Weights
-    head_bias: Weights
-    levels: int
-
-    @classmethod
-    def of(cls, network: SlotNetwork) -> "SingleNetwork":
-        """Return the network of the first replica in this layout."""
-        levels = network.context_weight.shape[1]
-        return cls(
-            np.concatenate(network.context_weight[0], axis=1),
-            np.concatenate(network.first_bias[0], axis=1),
-            _diagonal(network.second_weight[0]),
-            np.concatenate(network.second_bias[0, :, 0]),
-            _diagonal(np.repeat(network.head_weight[0], levels, axis=0)),
-            np.tile(network.head_bias[0, 0, 0], levels),
-            levels,
-        )
-
-    def logits(self, context: Floats) -> Weights:
-        """Return the same logits as ``SlotNetwork.logits``: ``[D] -> [1, L, 1, Z, C]``."""
-        hidden = np.dot(context.astype(np.float32), self.first) + self.first_bias
-        np.maximum(hidden, 0, out=hidden)
-        hidden = np.dot(hidden, self.second)
-        hidden += self.second_bias
-        np.maximum(hidden, 0, out=hidden)
-        logits = np.dot(hidden, self.head)
-        logits += self.head_bias
-        draws, width = logits.shape
-        parts: Weights = logits.reshape(draws, self.levels, width // self.levels)
-        return parts.swapaxes(0, 1)[None, :, None]
-
-
-def _diagonal(blocks: Weights) -> Weights:
-    """Return a block-diagonal matrix: ``[L, I, O] -> [L·I, L·O]``."""
-    levels, inputs, outputs = blocks.shape
-    joined = np.zeros((levels, inputs, levels, outputs), dtype=np.float32)
-    for level in range(levels):
-        joined[level, :, level] = blocks[level]
-    return joined.reshape(levels * inputs, levels * outputs)

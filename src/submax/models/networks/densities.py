@@ -91,24 +91,24 @@ class MixtureDensity(NamedTuple):
         The fields of the mixture are ``[R, L, n, Z, ...]``.
         """
         choices, numbers = np.split(action, [len(sizes)], axis=-1)
-        found = self._of_numbers(numbers)
+        result = self._of_numbers(numbers)
         for slot, first in enumerate(first_choices(sizes) if sizes else ()):
-            place = (first + choices[..., slot].astype(np.int64))[:, None, :, None]
-            found *= np.take_along_axis(self.probabilities, place, axis=-1)
-        mean: Floats = found.mean(axis=-2).swapaxes(1, 2)
+            index = (first + choices[..., slot].astype(np.int64))[:, None, :, None]
+            result *= np.take_along_axis(self.probabilities, index, axis=-1)
+        mean: Floats = result.mean(axis=-2).swapaxes(1, 2)
         return mean
 
     def _of_numbers(self, numbers: Floats) -> Floats:
         """Return Σ_k α_k Π_j f(x_j), in blocks of rows: ``[R, n, M, d] -> [R, L, n, Z, M]``."""
         replicas, rows, count, _ = numbers.shape
         _, levels, _, draws, components = self.location.shape[:-1]
-        found = np.empty((replicas, levels, rows, draws, count))
+        result = np.empty((replicas, levels, rows, draws, count))
         step = max(1, DENSITIES_PER_BLOCK // max(1, replicas * levels * count * draws * components))
         for begin in range(0, rows, step):
             part = slice(begin, begin + step)
             weight = self.component[:, :, part, :, None].astype(np.float32)
-            found[:, :, part] = (weight @ self._components(numbers[:, part], part))[..., 0, :]
-        return found
+            result[:, :, part] = (weight @ self._components(numbers[:, part], part))[..., 0, :]
+        return result
 
     def _components(self, numbers: Floats, part: slice) -> Reals:
         """Return Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``.
@@ -121,8 +121,8 @@ class MixtureDensity(NamedTuple):
             location, scale = (
                 values[:, :, part, ..., dimension, None] for values in (self.location, self.scale)
             )
-            place = numbers[:, None, :, None, None, :, dimension]
-            density = _logistic_density(place, location, scale)
+            point = numbers[:, None, :, None, None, :, dimension]
+            density = _logistic_density(point, location, scale)
             product = density if product is None else np.multiply(product, density, dtype=kind)
         assert product is not None
         return product
@@ -157,7 +157,7 @@ class MixtureDensity(NamedTuple):
         return type(self)(*(part[replica, :, row].swapaxes(1, 2) for part in self))
 
 
-def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray[np.float32]:
+def _logistic_density(point: Floats, location: Floats, scale: Floats) -> NDArray[np.float32]:
     """Return the truncated logistic density at x ``[..., M]``, with m and s ``[..., 1]``.
 
     With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at x = 1 and
@@ -169,7 +169,7 @@ def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray
     log_expit = scipy.special.log_expit
     inside = log_expit((1 - location) / scale) + log_expit(location / scale)
     constant = np.exp(-inside - outside) / (-np.expm1(-1 / scale) * scale)
-    falling = place.astype(np.float32) - location.astype(np.float32)
+    falling = point.astype(np.float32) - location.astype(np.float32)
     np.abs(falling, out=falling)
     falling *= (-1 / scale).astype(np.float32)
     falling += outside.astype(np.float32)
@@ -194,12 +194,12 @@ def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
     probabilities.
     """
     mirrored = location < 0.5
-    place = np.where(mirrored, 1 - location, location)
-    first, last = scipy.special.expit(-place / scale), scipy.special.expit((1 - place) / scale)
-    number = place + scale * scipy.special.logit(first + uniform * (last - first))
+    centre = np.where(mirrored, 1 - location, location)
+    first, last = scipy.special.expit(-centre / scale), scipy.special.expit((1 - centre) / scale)
+    number = centre + scale * scipy.special.logit(first + uniform * (last - first))
     number = np.clip(number, 0.0, 1.0)
-    found: Floats = np.where(mirrored, 1 - number, number)
-    return found
+    result: Floats = np.where(mirrored, 1 - number, number)
+    return result
 
 
 @dataclass(frozen=True)
@@ -211,9 +211,9 @@ class DecodedDensity(ConditionalDistribution):
 
     def prob(self, action: Floats) -> Floats:
         """Return the density in the units of the space: that on the unit cube over the volume."""
-        found = self.mixture.density(self.space.scaled(action), self.space.choices)
-        found /= math.exp(self.space.log_volume)
-        return found
+        result = self.mixture.density(self.space.scaled(action), self.space.choices)
+        result /= math.exp(self.space.log_volume)
+        return result
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Floats:
         drawn = self.mixture.at_level(level).sample(count, self.space.choices, rng)

@@ -77,7 +77,7 @@ class ValueNetwork(NamedTuple):
             rows = choices.reshape(len(self.choice_weight), -1, choices.shape[-1])
             gathered = self.choice_weight[replicas, rows].sum(axis=2)
             chosen = gathered.reshape(*choices.shape[:3], gathered.shape[-1])
-        first = np.maximum(self.given(context)[:, :, None, :] + chosen, 0)
+        first = np.maximum(self.from_context(context)[:, :, None, :] + chosen, 0)
         if masks is not None:
             first *= masks[0][:, :, None, :]
         flat = first.reshape(first.shape[0], -1, first.shape[-1])
@@ -88,11 +88,11 @@ class ValueNetwork(NamedTuple):
             second *= masks[1][:, :, None, :]
         return Hidden(first, second)
 
-    def given(self, context: Numbers) -> Weights:
+    def from_context(self, context: Numbers) -> Weights:
         """Return the part of the first layer's input that the context gives, ``[R, n, H]``."""
-        given: Weights = context.astype(np.float32) @ self.context_weight
-        given += self.first_bias[:, None]
-        return given
+        inputs: Weights = context.astype(np.float32) @ self.context_weight
+        inputs += self.first_bias[:, None]
+        return inputs
 
     def of_replica(self, replica: int) -> Self:
         """Return the arrays of one replica, without the axis R."""

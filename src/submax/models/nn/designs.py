@@ -65,8 +65,8 @@ def log_prob_together(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ..
     """
     count = sum(sizes)
     slot_of = np.repeat(np.arange(len(sizes)), sizes)
-    own = slot_of == np.arange(len(sizes))[:, None]
-    masked = jnp.where(own, logits[:count], -jnp.inf)
+    in_slot = slot_of == np.arange(len(sizes))[:, None]
+    masked = jnp.where(in_slot, logits[:count], -jnp.inf)
     return (logits[:count] * chosen).sum() - jax.nn.logsumexp(masked, axis=1).sum()
 
 
@@ -108,10 +108,10 @@ def log_density(output: jax.Array, numbers: jax.Array, components: int) -> jax.A
     share = jax.nn.sigmoid(widths + FIRST_WIDTH).reshape(shape)
     log_scale = LOG_NARROWEST + LOG_RANGE * share
     scale = jnp.exp(log_scale)
-    place = (numbers - location) / scale
+    point = (numbers - location) / scale
     inside = jax.nn.log_sigmoid((1 - location) / scale) + jax.nn.log_sigmoid(location / scale)
     inside += jnp.log(-jnp.expm1(-1 / scale)) + log_scale
-    terms = jax.nn.log_sigmoid(place) + jax.nn.log_sigmoid(-place) - inside
+    terms = jax.nn.log_sigmoid(point) + jax.nn.log_sigmoid(-point) - inside
     return jax.nn.logsumexp(jax.nn.log_softmax(chances) + terms.sum(axis=1))
 
 
@@ -359,10 +359,10 @@ class CVAEDesign(Design[CVAEModel]):
         latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
 
         def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
-            def given(one: jax.Array) -> jax.Array:
+            def log_prob_given(one: jax.Array) -> jax.Array:
                 return self._log_prob(model.decoder(one, example.context, reward), example.action)
 
-            return jax.nn.logsumexp(jax.vmap(given)(latent)) - jnp.log(HELD_OUT_DRAWS)
+            return jax.nn.logsumexp(jax.vmap(log_prob_given)(latent)) - jnp.log(HELD_OUT_DRAWS)
 
         losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
         return losses[:, None]

@@ -17,11 +17,17 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
 from submax.core.errors import InputError
-from submax.models.memory import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut, Minibatches
 from submax.models.networks.choices import Parameters
 from submax.models.nn.designs import Design, Example
 from submax.models.nn.layers import Injection
-from submax.models.training import Training, most_steps
+from submax.models.training import (
+    MAX_HELD_OUT_ROWS,
+    MIN_ROWS_TO_HOLD_OUT,
+    HeldOut,
+    Minibatches,
+    Training,
+    most_steps,
+)
 
 Compiled = TypeVar("Compiled")
 
@@ -39,16 +45,16 @@ def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
     """Return ``make`` with a cache of its results that is safe for concurrent threads."""
 
     @functools.cache
-    def first_time(*given: Any) -> Compiled:
+    def first_time(*arguments: Any) -> Compiled:
         _made[0] += 1
-        return make(*given)
+        return make(*arguments)
 
-    def every_time(*given: Any) -> Compiled:
+    def every_time(*arguments: Any) -> Compiled:
         with _compiling:
             begin = time.perf_counter()
-            found = first_time(*given)
+            result = first_time(*arguments)
             _spent[0] += time.perf_counter() - begin
-            return found
+            return result
 
     return every_time
 
@@ -68,12 +74,9 @@ def shape(sizes: tuple[int, ...], kind: Any) -> Any:
     return jax.ShapeDtypeStruct(sizes, kind)  # type: ignore[no-untyped-call]  # untyped in JAX
 
 
-def compiled(program: Callable[..., Any], *given: Any, overwrites: tuple[int, ...] = ()) -> Any:
-    """Compile a program for these arguments; a call uses up the arguments in ``overwrites``.
-
-    On a CPU the level of optimization is reduced to CPU_LEVEL.
-    """
-    lowered: Any = jax.jit(program, donate_argnums=overwrites).lower(*given)
+def compiled(program: Callable[..., Any], *arguments: Any) -> Any:
+    """Compile a program for these arguments; on a CPU optimization is reduced to CPU_LEVEL."""
+    lowered: Any = jax.jit(program).lower(*arguments)
     if jax.default_backend() == "cpu":
         return lowered.compile(compiler_options={"xla_backend_optimization_level": CPU_LEVEL})
     return lowered.compile()
@@ -264,15 +267,14 @@ class Trainer:
         """
         pairs = zip(seeds, share, strict=True)
         vector = np.stack([self._drawn(np.random.default_rng(seed), one) for seed, one in pairs])
-        # Every array is copied, because a compiled program may overwrite its arguments.
         return TrainingProgress(
-            jnp.array(vector),
-            jnp.array(vector),
-            jax.tree.map(jnp.array, _optimizer_start(self.training, *vector.shape)),
-            jnp.array(seeds),
-            jnp.array(np.zeros((), np.int32)),
-            jnp.array(limit),
-            jnp.array(np.full(self.replicas, NEVER, np.int32)),
+            jnp.asarray(vector),
+            jnp.asarray(vector),
+            jax.tree.map(jnp.asarray, _optimizer_start(self.training, *vector.shape)),
+            jnp.asarray(seeds),
+            jnp.asarray(np.zeros((), np.int32)),
+            jnp.asarray(limit),
+            jnp.asarray(np.full(self.replicas, NEVER, np.int32)),
         )
 
     @property
@@ -415,13 +417,16 @@ class Fitting(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedTrainer:
-    """Trains in blocks of steps; a replica stops when its held-out loss no longer decreases."""
+    """Trains in blocks of steps; a replica stops when its held-out loss no longer decreases.
+
+    If no rows are held out, it trains all steps.
+    """
 
     trainer: Trainer
     patience: int = PATIENCE
 
     def begin(self, progress: TrainingProgress, held: jax.Array, least: jax.Array) -> Fitting:
-        """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
+        """Return the start of a training; ``held`` is ``[T, R, B, ...]``."""
         vector = progress.vector
         zeros = jnp.zeros(len(vector), dtype=jnp.int32)
         return Fitting(progress, vector, self.losses(vector, held), zeros, zeros, least)
@@ -451,6 +456,8 @@ class FittedTrainer:
         If a design has several losses, the lowest mean is used. A mean that is not finite becomes
         infinity, so any other loss is lower.
         """
+        if not len(held):
+            return jnp.full(len(vector), jnp.inf)
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
         shares = self.shares(held)
         nothing = jax.eval_shape(self._all_sums, vector, held[0], shares, keys[0])
@@ -502,9 +509,12 @@ HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
 minibatch, so an evaluation needs no more memory than a training step.
 """
+STEPS_PER_CALL = 50
+"""Largest number of steps per call with a fixed number of steps: the host draws the minibatches of
+the next call while the device trains."""
 
 
-class FittedPrograms(NamedTuple):
+class Programs(NamedTuple):
     """A trainer of one design, and its compiled methods."""
 
     trainer: FittedTrainer
@@ -512,33 +522,44 @@ class FittedPrograms(NamedTuple):
     advance: Callable[[Fitting, RowArray, RowArray], Fitting]
 
 
-def train_fitted(
+def train(
     design: Design[Any],
     training: Training,
     minibatches: Minibatches,
     rng: np.random.Generator,
-    start: Mapping[str, NDArray[np.float32]] | None,
-    rows_before: Integers | None,
+    start: Mapping[str, NDArray[np.float32]] | None = None,
+    rows_before: Integers | None = None,
 ) -> Trained:
-    """Train each replica until the loss of its held-out rows no longer decreases.
+    """Train a model for each replica on its rows, from ``start`` or from new parameters.
 
-    A replica continues from ``start``, the result of the last training on ``rows_before [R]``
-    rows. If its number of rows has passed a power of two since then, it starts from new parameters.
-    A replica that started from new parameters returns those of ``start`` if they have the lower
+    With a fixed number of steps no rows are held out. Otherwise each replica trains until the loss
+    of its held-out rows no longer decreases. It continues from ``start``, the result of the last
+    training on ``rows_before [R]`` rows. If its number of rows has passed a power of two since
+    then, it starts from new parameters, and returns those of ``start`` if they have the lower
     held-out loss.
+
+    The compiled programs do not depend on the number of rows, so they are compiled once.
     """
-    filled = minibatches.filled
-    held_out = HeldOut.of(filled)
-    rows_held = minibatches.held(held_out, HELD_OUT_BATCH)
-    held = jnp.asarray(rows_held)
-    fitted, begin, advance = _fitted_programs(design, training, len(filled))
-    limit = most_steps(filled, training)
-    seeds, share = drawn_seeds(len(filled), rng), fitted.shares(rows_held)
-    start_steps = jnp.full(len(filled), design.least_steps, dtype=jnp.int32)
-    fitting = begin(fitted.trainer.begin(seeds, limit, share), held, start_steps)
-    last, anew = None, np.ones(len(filled), dtype=bool)
-    if start is not None and rows_before is not None:
-        vector, anew = packed(design, start), begins_anew(rows_before, filled)
+    filled, early = minibatches.filled, training.stops_early
+    replicas = len(filled)
+    held_out = HeldOut.of(filled) if early else None
+    fitted, begin, advance = _programs(design, training, replicas)
+    if held_out is None:
+        limit = np.full(replicas, training.steps, np.int32)
+        share = minibatches.reward_share(design.reward_width)
+        block = _steps_per_call(int(training.steps))
+        held: jax.Array = jnp.zeros((0, replicas, HELD_OUT_BATCH, design.columns))
+    else:
+        limit, block = most_steps(filled, training), BLOCK
+        rows_held = minibatches.held(held_out, HELD_OUT_BATCH)
+        share, held = fitted.shares(rows_held), jnp.asarray(rows_held)
+    fresh = fitted.trainer.begin(drawn_seeds(replicas, rng), limit, share)
+    fitting = begin(fresh, held, jnp.full(replicas, design.least_steps, dtype=jnp.int32))
+    last, anew = None, np.ones(replicas, dtype=bool)
+    if start is not None and (not early or rows_before is not None):
+        vector, anew = packed(design, start), np.zeros(replicas, dtype=bool)
+        if rows_before is not None and early:
+            anew = begins_anew(rows_before, filled)
         # Early stopping is off for the first `least` steps from new parameters.
         least = jnp.asarray(np.where(anew, design.least_steps, 0).astype(np.int32))
         # Compute the held-out loss of the old parameters.
@@ -546,10 +567,10 @@ def train_fitted(
         vector = np.where(anew[:, None], fitting.best, vector)
         fitting = begin(_from(fitting, vector), held, least)
     rows = DeviceRows.of(minibatches)
-    for _ in range(-(-int(limit.max()) // BLOCK)):
-        fitting = advance(fitting, rows.draw(BLOCK, training.batch, rng, held_out), held)
+    for _ in range(-(-int(limit.max()) // block)):
+        fitting = advance(fitting, rows.draw(block, training.batch, rng, held_out), held)
         # A replica that has stopped has limit 0.
-        if not np.any(fitting.progress.limit):
+        if early and not np.any(fitting.progress.limit):
             break
     best, loss, best_step, diverged = jax.device_get(
         (fitting.best, fitting.loss, fitting.best_step, fitting.progress.diverged)
@@ -558,7 +579,8 @@ def train_fitted(
         returns = anew & (np.asarray(last.loss) < loss)
         best = np.where(returns[:, None], last.best, best)
         best_step = np.where(returns, 0, best_step)
-    return Trained(unpacked(design, best), diverged.astype(np.int64), best_step.astype(np.int64))
+    steps = best_step.astype(np.int64) if early else None
+    return Trained(unpacked(design, best), diverged.astype(np.int64), steps)
 
 
 def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
@@ -580,82 +602,22 @@ def _from(fresh: Fitting, vector: NDArray[np.float32]) -> TrainingProgress:
 
 
 @compiled_once
-def _fitted_programs(design: Design[Any], training: Training, replicas: int) -> FittedPrograms:
+def _programs(design: Design[Any], training: Training, replicas: int) -> Programs:
     trainer = Trainer(design, training, replicas)
     fitted = FittedTrainer(trainer, LONG_PATIENCE if training.steps == "converged" else PATIENCE)
+    early = training.stops_early
+    block = BLOCK if early else _steps_per_call(int(training.steps))
+    batches = MAX_HELD_OUT_ROWS // HELD_OUT_BATCH if early else 0
     least = shape((replicas,), jnp.int32)
-    rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
-    held = shape(
-        (MAX_HELD_OUT_ROWS // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32
-    )
+    rows = shape((block, replicas, training.batch, design.columns), jnp.float32)
+    held = shape((batches, replicas, HELD_OUT_BATCH, design.columns), jnp.float32)
     progress = trainer.progress_shapes
     # The shapes that `begin` returns: to ask JAX for them would trace the whole evaluation.
     loss = shape((replicas,), jnp.float32)
     fitting = Fitting(progress, progress.vector, loss, least, least, least)
-    return FittedPrograms(
-        fitted,
-        compiled(fitted.begin, progress, held, least),
-        compiled(fitted.advance, fitting, rows, held),
-    )
-
-
-__all__ = ["Trained", "compilations", "compiling_seconds", "train", "unpacked"]
-
-STEPS_PER_CALL = 50
-"""Largest number of steps per call of the compiled program: the host draws the minibatches of the
-next call while the device trains."""
-
-
-class Programs(NamedTuple):
-    """A trainer of one design, and its compiled method."""
-
-    trainer: Trainer
-    advance: Callable[[TrainingProgress, RowArray], TrainingProgress]
-
-
-def train(
-    design: Design[Any],
-    training: Training,
-    minibatches: Minibatches,
-    rng: np.random.Generator,
-    start: Mapping[str, NDArray[np.float32]] | None = None,
-    rows_before: Integers | None = None,
-) -> Trained:
-    """Train a model for each replica on its rows, from ``start`` or from scratch.
-
-    The compiled program depends on the design, the training and the number of replicas, but not on
-    the number of rows, so it is compiled only once. ``rows_before [R]`` is the number of rows
-    on which ``start`` was trained. If held-out rows decide the steps, it decides whether a replica
-    continues from ``start``.
-    """
-    if isinstance(training.steps, str):
-        return train_fitted(design, training, minibatches, rng, start, rows_before)
-    replicas = len(minibatches.filled)
-    steps_per_call = _steps_per_call(training.steps)
-    trainer, advance = _programs(design, training, replicas, steps_per_call)
-    limit = np.full(replicas, training.steps, np.int32)
-    share = minibatches.reward_share(design.reward_width)
-    progress = trainer.begin(drawn_seeds(replicas, rng), limit, share)
-    if start is not None:
-        vector = packed(design, start)
-        # Two copies, because the compiled program overwrites its arguments.
-        progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
-    rows = DeviceRows.of(minibatches)
-    for _ in range(-(-training.steps // steps_per_call)):
-        progress = advance(progress, rows.draw(steps_per_call, training.batch, rng))
-    vector, diverged = jax.device_get((progress.vector, progress.diverged))
-    return Trained(unpacked(design, vector), diverged.astype(np.int64))
-
-
-@compiled_once
-def _programs(
-    design: Design[Any], training: Training, replicas: int, steps_per_call: int
-) -> Programs:
-    trainer = Trainer(design, training, replicas)
-    rows = shape((steps_per_call, replicas, training.batch, design.columns), jnp.float32)
-    return Programs(
-        trainer, compiled(trainer.advance, trainer.progress_shapes, rows, overwrites=(0,))
-    )
+    # Without held-out rows there is nothing to compile in `begin`.
+    begin: Any = compiled(fitted.begin, progress, held, least) if early else fitted.begin
+    return Programs(fitted, begin, compiled(fitted.advance, fitting, rows, held))
 
 
 def _steps_per_call(steps: int) -> int:

@@ -1,77 +1,17 @@
 """Bayesian linear regressions that share a prior, which is fitted by marginal likelihood."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache, wraps
-from threading import Lock
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import scipy
-import threadpoolctl
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.problem import ActionFeatures, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Space
-
-Arguments = ParamSpec("Arguments")
-Returned = TypeVar("Returned")
-
-
-class OneThread:
-    """A block in which BLAS uses one thread, as scikit-learn limits it inside of its estimators.
-
-    The matrices of a regression have a few hundred rows: with several threads each product waits
-    for all cores, which takes ten times as long beside other busy programs. BLAS knows only a limit
-    for the whole process, so the last of several blocks that overlap restores it.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._entered = Lock(), 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._entered:
-                self._limit = _blas().limit(limits=1)
-                self._let_go()
-            self._entered += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._entered -= 1
-            if not self._entered:
-                self._limit.restore_original_limits()
-                self._let_go()
-
-    @staticmethod
-    def _let_go() -> None:
-        """Let other threads change the limit: since threadpoolctl 3.8 only one may by default."""
-        let_go = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
-        if let_go is not None:
-            let_go()
-
-
-@cache
-def _blas() -> Any:
-    """Return the BLAS libraries of numpy and SciPy; looking for them takes milliseconds."""
-    assert scipy.linalg is not None, "SciPy brings a BLAS of its own"
-    return threadpoolctl.ThreadpoolController().select(user_api="blas")
-
-
-ONE_THREAD = OneThread()
-
-
-def in_one_thread(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Run a function with one thread of BLAS; see ``OneThread``."""
-
-    @wraps(function)
-    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
-        with ONE_THREAD:
-            return function(*args, **kwargs)
-
-    return limited
 
 
 @serializable("sums")
@@ -162,6 +102,15 @@ class Sums(NamedTuple):
         spread = self.square / self.weight - mean**2
         rounding = (ROUNDED_REWARD * self.offset) ** 2 + ROUNDED_SQUARE * mean**2
         return spread if spread > rounding else 0.0
+
+
+Known = TypeVar("Known")
+
+
+def known(value: Known | None) -> Known:
+    """Return a part of a belief that exists once something was learned."""
+    assert value is not None, "nothing was learned"
+    return value
 
 
 def check_can_learn(feature_map: object, sums: object) -> None:

@@ -1,7 +1,7 @@
 """The belief about actions in a context: regressions on features, and the rows they learn."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -21,8 +21,9 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
-    in_one_thread,
+    known,
 )
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.features import GROUPS, FeatureMap, new_map
 
 Beliefs = TypeVar("Beliefs", bound=Any)
@@ -71,11 +72,11 @@ class RegressionRows(NamedTuple):
 
     def joined(self, other: Self) -> Self:
         """Return these rows followed by the other ones."""
-        return self._from(np.concatenate(pair) for pair in zip(self, other, strict=True))
+        return type(self)._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def taken(self, which: Integers | Booleans | slice) -> Self:
         """Return a selection of the rows."""
-        return self._from(column[which] for column in self)
+        return type(self)._make(column[which] for column in self)
 
     def faded(self, factor: float) -> Self:
         """Return the rows with all weights multiplied by a factor."""
@@ -90,10 +91,6 @@ class RegressionRows(NamedTuple):
         """Yield the rows in pieces of bounded size."""
         for begin in range(0, len(self.reward), PIECE):
             yield self.taken(slice(begin, begin + PIECE))
-
-    @classmethod
-    def _from(cls, columns: Iterable[Any]) -> Self:
-        return cls(*columns)
 
 
 @serializable("sampled-rows")
@@ -253,8 +250,8 @@ def _fitted(
     start = prior or Prior.vague(GROUPS, sums.variance, described)
     structure = settings.prior_structure(feature_map.groups)
     steps = FIRST_STEPS if prior is None else STEPS
-    known = FeatureRows(features, rows.number, rows.weight)
-    found = fitted(sums, structure, start, centre, steps, None, least_noise, known)
+    given = FeatureRows(features, rows.number, rows.weight)
+    found = fitted(sums, structure, start, centre, steps, None, least_noise, given)
     return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
 
 
@@ -409,9 +406,8 @@ class ContextBelief(NamedTuple):
         seen = self.sample.seen + len(rows.reward)
         if MAP_GROWTH * self.mapped <= min(seen, settings.rows):
             return self._replace(waiting=None)._learned(rows, True, settings, rng)
-        assert self.sums is not None, "a map comes first"
         added = float(rows.weight.sum())
-        weight = self.sums.weight + added
+        weight = known(self.sums).weight + added
         if added < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
             return self._replace(waiting=rows)
         return self._replace(waiting=None)._learned(rows, False, settings, rng)
@@ -440,32 +436,26 @@ class ContextBelief(NamedTuple):
 
     def drawn(self, context: Floats) -> Floats:
         """Return the expected reward of every action under each draw: ``[n, D] -> [n, P, K]``."""
-        assert self.feature_map is not None, "nothing was learned"
-        assert self.draws is not None, "nothing was learned"
-        raw = self.feature_map.raw(context)
-        drawn = _products(raw, self.draws.contrasts)
-        drawn += (raw @ self.draws.common.T)[..., None] + self.centre
+        raw, draws = known(self.feature_map).raw(context), known(self.draws)
+        drawn = _products(raw, draws.contrasts)
+        drawn += (raw @ draws.common.T)[..., None] + self.centre
         return drawn
 
     def drawn_contrasts(self, context: Floats) -> Floats:
         """Return ``drawn`` minus its mean over the actions: ``[n, D] -> [n, P, K]``."""
-        assert self.feature_map is not None, "nothing was learned"
-        assert self.draws is not None, "nothing was learned"
-        return _products(self.feature_map.raw(context), self.draws.contrasts)
+        return _products(known(self.feature_map).raw(context), known(self.draws).contrasts)
 
     def drawn_contrasts_alone(self, context: Floats) -> Floats:
         """Return ``drawn_contrasts`` of one context, with few numpy calls: ``[D] -> [P, K]``."""
-        assert self.feature_map is not None, "nothing was learned"
-        assert self.draws is not None, "nothing was learned"
-        draws, actions, features = self.draws.contrasts.shape
-        flat = self.draws.contrasts.reshape(draws * actions, features)
-        contrasts: Floats = flat.dot(self.feature_map.raw_alone(context))
-        return contrasts.reshape(draws, actions)
+        contrasts = known(self.draws).contrasts
+        draws, actions, features = contrasts.shape
+        flat = contrasts.reshape(draws * actions, features)
+        drawn: Floats = flat.dot(known(self.feature_map).raw_alone(context))
+        return drawn.reshape(draws, actions)
 
     def mean(self, raw: Floats) -> Floats:
         """Return the expected reward of every action, given raw features: ``[n, F] -> [n, K]``."""
-        assert self.coefficients is not None, "nothing was learned"
-        expected: Floats = raw @ self.coefficients.T + self.centre
+        expected: Floats = raw @ known(self.coefficients).T + self.centre
         return expected
 
     def restricted(self, kept: Integers) -> Self:
@@ -478,9 +468,9 @@ class ContextBelief(NamedTuple):
 
     def for_deciding(self) -> Self:
         """Return the belief without the fields that only further learning needs."""
-        known = self.feature_map
+        decides = self.feature_map
         return self._replace(
-            feature_map=None if known is None else known.without_whitening(),
+            feature_map=None if decides is None else decides.without_whitening(),
             sums=None,
             prior=None,
             sample=self.sample.none(),
@@ -491,32 +481,30 @@ class ContextBelief(NamedTuple):
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
         """Return the posterior under the last fitted prior, computed from the sums."""
-        assert self.sums is not None, "nothing was learned"
-        assert self.prior is not None, "nothing was learned"
-        return Posterior.of(self.sums, self._structure(settings), self.prior, self.centre)
+        structure = self._structure(settings)
+        return Posterior.of(known(self.sums), structure, known(self.prior), self.centre)
 
     def _with_uniform_rewards(
         self, new: RegressionRows, settings: BeliefSettings
     ) -> UniformRewards:
         factor = settings.discount ** len(new.reward)
-        known = ~np.isnan(new.log_prob)
-        probability = np.exp(np.where(known, new.log_prob, 0.0))
-        used = known & (probability * settings.actions <= LIKE_UNIFORM)
+        logged = ~np.isnan(new.log_prob)
+        probability = np.exp(np.where(logged, new.log_prob, 0.0))
+        used = logged & (probability * settings.actions <= LIKE_UNIFORM)
         least = 1.0 / (LARGEST_WEIGHT * settings.actions)
         weight = new.weight * np.where(used, 1.0 / np.maximum(probability, least), 0.0)
-        known_sums = self.uniform
-        if known_sums.weight <= 0 and len(new.reward):
-            known_sums = UniformRewards(offset=float(new.reward.mean()))
-        relative = new.reward - known_sums.offset
-        return known_sums._replace(
-            weight=known_sums.weight * factor + float(weight.sum()),
-            reward=known_sums.reward * factor + float(weight @ relative),
-            square=known_sums.square * factor + float(weight @ relative**2),
+        sums = self.uniform
+        if sums.weight <= 0 and len(new.reward):
+            sums = UniformRewards(offset=float(new.reward.mean()))
+        relative = new.reward - sums.offset
+        return sums._replace(
+            weight=sums.weight * factor + float(weight.sum()),
+            reward=sums.reward * factor + float(weight @ relative),
+            square=sums.square * factor + float(weight @ relative**2),
         )
 
     def _structure(self, settings: BeliefSettings) -> PriorStructure:
-        assert self.feature_map is not None, "a map comes first"
-        return settings.prior_structure(self.feature_map.groups)
+        return settings.prior_structure(known(self.feature_map).groups)
 
     def _mapped(
         self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
@@ -547,23 +535,20 @@ class ContextBelief(NamedTuple):
         """Multiply the weights of all rows so far by a factor."""
         if factor == 1.0:
             return self
-        assert self.sums is not None, "a map comes first"
-        assert self.noise is not None, "a map comes first"
-        noise = self.noise._replace(rows=self.noise.rows * factor**0.5)
-        return self._replace(sums=self.sums.faded(factor), noise=noise, covariance=None)
+        noise = known(self.noise)
+        noise = noise._replace(rows=noise.rows * factor**0.5)
+        return self._replace(sums=known(self.sums).faded(factor), noise=noise, covariance=None)
 
     def _with_rows(
         self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
     ) -> Self:
         """Add rows to everything that is a sum over rows."""
-        assert self.feature_map is not None, "a map comes first"
-        assert self.sums is not None, "a map comes first"
-        assert self.noise is not None, "a map comes first"
-        sums, noise = self.sums, self.noise.rows.copy()
-        few = len(rows.reward) < self.feature_map.width
+        feature_map, sums, noise = known(self.feature_map), known(self.sums), known(self.noise)
+        summed = noise.rows.copy()
+        few = len(rows.reward) < feature_map.width
         covariance = self.covariance if few else None
         for piece in rows.pieces():
-            features = self.feature_map.rows(piece.context)
+            features = feature_map.rows(piece.context)
             sums = sums.add(features, piece.number, piece.reward, piece.weight)
             if covariance is not None:
                 covariance = covariance.with_rows(features, piece.number, piece.weight)
@@ -571,9 +556,8 @@ class ContextBelief(NamedTuple):
             normal *= np.sqrt(piece.weight)
             for action in np.unique(piece.number):
                 mine = piece.number == action
-                noise[:, action] += normal[:, mine] @ features[mine]
-        noises = self.noise._replace(rows=noise)
-        return self._replace(sums=sums, noise=noises, covariance=covariance)
+                summed[:, action] += normal[:, mine] @ features[mine]
+        return self._replace(sums=sums, noise=noise._replace(rows=summed), covariance=covariance)
 
     def _centre(self, otherwise: float) -> float:
         """The mean reward of a uniform choice, or ``otherwise`` if it is unknown."""
@@ -586,30 +570,25 @@ class ContextBelief(NamedTuple):
 
     def _rows(self, actions: int) -> FeatureRows | None:
         """Return the rows of the sums, if the sample has all of them and the actions have few."""
-        assert self.feature_map is not None, "a map comes first"
-        rows = self.sample.rows
-        few = len(rows.reward) <= FEW_ROWS * self.feature_map.width * actions
+        rows, feature_map = self.sample.rows, known(self.feature_map)
+        few = len(rows.reward) <= FEW_ROWS * feature_map.width * actions
         if len(rows.reward) != self.sample.seen or not few:
             return None
-        return FeatureRows(self.feature_map.rows(rows.context), rows.number, rows.weight)
+        return FeatureRows(feature_map.rows(rows.context), rows.number, rows.weight)
 
     def _solved(self, settings: BeliefSettings) -> Self:
         """Solve for the coefficients, and make the draws; fit the prior first if this is due."""
-        sums, prior, noise = self.sums, self.prior, self.noise
-        assert sums is not None, "a map comes first"
-        assert prior is not None, "a map comes first"
-        assert noise is not None, "a map comes first"
-        assert self.feature_map is not None, "a map comes first"
+        sums, prior, noise = known(self.sums), known(self.prior), known(self.noise)
         centre = self._centre(sums.offset + sums.reward / sums.weight)
         structure, covariance = self._structure(settings), self.covariance
         # With a discount the weight hardly changes, although the rows do.
         due = sums.weight - self.fitted >= PRIOR_GROWTH * self.fitted or settings.discount < 1
         if due or covariance is None:
             rows = self._rows(settings.actions)
-            known = None if covariance is None or rows is not None else covariance.inverse
+            inverse = None if covariance is None or rows is not None else covariance.inverse
             steps, least = int(due), self._least_noise
             covariance = PosteriorCovariance.of(
-                fitted(sums, structure, prior, centre, steps, known, least, rows)
+                fitted(sums, structure, prior, centre, steps, inverse, least, rows)
             )
         moment, _ = sums.centred(centre)
         response = moment * (covariance.unit / covariance.prior.noise)
@@ -617,7 +596,7 @@ class ContextBelief(NamedTuple):
         found = (
             covariance.applied(structure, np.concatenate([response[None], drawn])) * covariance.unit
         )
-        raw = self.feature_map.for_raw(found)
+        raw = known(self.feature_map).for_raw(found)
         return self._replace(
             centre=centre,
             prior=covariance.prior,

@@ -7,7 +7,8 @@ import scipy
 
 from submax.core.arrays import Floats, Integers
 from submax.core.serialization import serializable
-from submax.models.regression.bayesian import checked, in_one_thread
+from submax.models.regression.bayesian import checked, known
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.context_belief import RegressionRows, SampledRows
 from submax.models.regression.features import standardization, standardized
 
@@ -98,12 +99,10 @@ class LogisticRegressions(NamedTuple):
 
     def scores(self, context: Floats) -> tuple[Floats, Floats]:
         """Return θ_a · x at the mode and its deviation in each draw: ``[n, K]``, ``[n, P, K]``."""
-        assert self.mean is not None, "nothing was learned"
-        assert self.draws is not None, "nothing was learned"
-        features = self._features(context)
-        draws, actions, width = self.draws.shape
-        deviation = features @ self.draws.reshape(-1, width).T
-        return features @ self.mean.T, deviation.reshape(-1, draws, actions)
+        features, drawn = self._features(context), known(self.draws)
+        draws, actions, width = drawn.shape
+        deviation = features @ drawn.reshape(-1, width).T
+        return features @ known(self.mean).T, deviation.reshape(-1, draws, actions)
 
     def expected(self, context: Floats) -> Floats:
         """Return the expected reward of every action: ``[n, D] -> [n, K]``."""
@@ -124,11 +123,9 @@ class LogisticRegressions(NamedTuple):
         return self._replace(sample=self.sample.none(), curvature=None, response=None)
 
     def _features(self, context: Floats) -> Floats:
-        assert self.shift is not None, "nothing was learned"
-        assert self.scale is not None, "nothing was learned"
         features = np.empty((len(context), 1 + context.shape[1]))
         features[:, 0] = 1.0
-        standardized(context, self.shift, self.scale, out=features[:, 1:])
+        standardized(context, known(self.shift), known(self.scale), out=features[:, 1:])
         return features
 
     def _fitted(self, actions: int, rng: np.random.Generator) -> Self:
@@ -147,7 +144,6 @@ class LogisticRegressions(NamedTuple):
             belief = belief._replace(centre=centre, mean=mean)
         prior_mean, prior_variance = np.zeros(width), np.full(width, belief.variances[1])
         prior_mean[0], prior_variance[0] = belief.centre, belief.variances[0]
-        assert belief.mean is not None, "it was just set"
         # Actions without rows have the prior.
         means = np.tile(prior_mean, (actions, 1))
         draws = rng.standard_normal((DRAWS, actions, width)) * np.sqrt(prior_variance)
@@ -166,23 +162,21 @@ class LogisticRegressions(NamedTuple):
                 None if belief.curvature is None else belief.curvature[action],
                 None if belief.response is None else belief.response[action],
             )
-            means[action], draws[:, action] = regression.posterior(belief.mean[action], rng)
+            means[action], draws[:, action] = regression.posterior(known(belief.mean)[action], rng)
         belief = belief._replace(mean=means, draws=draws, fitted=self.sample.seen)
         return belief._with_prior()
 
     def _with_prior(self) -> Self:
         """Take one step of the fixed point of the prior's parameters."""
-        assert self.mean is not None, "nothing was learned"
-        assert self.draws is not None, "nothing was learned"
-        centre = float(self.mean[:, 0].mean())
-        away = self.mean.copy()
+        away = known(self.mean).copy()
+        centre = float(away[:, 0].mean())
         away[:, 0] -= centre
-        spread = np.mean(self.draws**2, axis=0)
+        spread = np.mean(known(self.draws) ** 2, axis=0)
         fitted = []
         for part, old in zip((slice(0, 1), slice(1, None)), self.variances, strict=True):
             square, count = float((away[:, part] ** 2).sum()), away[:, part].size
-            known = min(max(count - float(spread[:, part].sum()) / old, 0.0), float(count))
-            step = ((square + PRIOR_SQUARE) / (known + 1.0) / old) ** FASTER
+            determined = min(max(count - float(spread[:, part].sum()) / old, 0.0), float(count))
+            step = ((square + PRIOR_SQUARE) / (determined + 1.0) / old) ** FASTER
             fitted.append(old * min(max(step, 1 / FARTHEST_STEP), FARTHEST_STEP))
         return self._replace(centre=centre, variances=(fitted[0], fitted[1]))
 
@@ -191,16 +185,15 @@ class LogisticRegressions(NamedTuple):
         rows = self.sample.rows
         if len(rows.reward) <= ACTIVE_ROWS:
             return self
-        assert self.mean is not None, "rows were fitted"
-        old = rows.taken(slice(0, len(rows.reward) - ACTIVE_ROWS // 2))
+        old, mean = rows.taken(slice(0, len(rows.reward) - ACTIVE_ROWS // 2)), known(self.mean)
         features = self._features(old.context)
-        actions, width = self.mean.shape
+        actions, width = mean.shape
         curvature, response = np.zeros((actions, width, width)), np.zeros((actions, width))
         if self.curvature is not None and self.response is not None:
             curvature, response = self.curvature.copy(), self.response.copy()
         for action in range(actions):
             mine = old.number == action
-            x, score = features[mine], features[mine] @ self.mean[action]
+            x, score = features[mine], features[mine] @ mean[action]
             chance = scipy.special.expit(score)
             bend = old.weight[mine] * chance * (1 - chance)
             curvature[action] += (x * bend[:, None]).T @ x

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Floats, Integers
+from submax.core.problem import Feedback
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.regression.bayesian import (
@@ -16,8 +17,9 @@ from submax.models.regression.bayesian import (
     Sums,
     check_can_learn,
     fitted,
-    in_one_thread,
+    known,
 )
+from submax.models.regression.blas import in_one_thread
 from submax.models.regression.features import standardization, standardized
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
@@ -198,12 +200,17 @@ class JointRows(NamedTuple):
     reward: Floats
     weight: Floats
 
+    @classmethod
+    def of(cls, feedback: Feedback, replica: int) -> Self:
+        """Return the rows of one replica's feedback with positive weight."""
+        there = feedback.weight[replica] > 0
+        numbers = (feedback.context, feedback.reward, feedback.weight)
+        context, reward, weight = (part[replica, there].astype(np.float64) for part in numbers)
+        return cls(context, feedback.action[replica, there], reward, weight)
+
     def joined(self, other: Self) -> Self:
         """Return these rows followed by the other ones."""
-        context, action, reward, weight = (
-            np.concatenate(pair) for pair in zip(self, other, strict=True)
-        )
-        return type(self)(context, action, reward, weight)
+        return type(self)._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def sampled(self, most: int, rng: np.random.Generator) -> Self:
         """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
@@ -216,7 +223,7 @@ class JointRows(NamedTuple):
 
     def none(self) -> Self:
         """Return zero rows of the same widths."""
-        return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
+        return type(self)._make(column[:0] for column in self)
 
 
 @serializable("slot-belief")
@@ -298,43 +305,36 @@ class SlotBelief(NamedTuple):
         if belief.mapped >= settings.rows:
             belief = belief._replace(kept=kept.none())
         added = belief._added(kept, rng)
-        assert added.sums is not None, "rows were added to it"
         # Rewards that are equal except for rounding carry no information.
-        if added.sums.variance == 0:
+        if known(added.sums).variance == 0:
             return self._replace(kept=kept.sampled(settings.rows, rng))
         return added._solved(settings)
 
     def _added(self, new: JointRows, rng: np.random.Generator) -> Self:
-        assert self.slot_map is not None, "a map comes first"
-        assert self.sums is not None, "a map comes first"
-        assert self.noise is not None, "a map comes first"
-        features = self.slot_map.rows(new.context, new.action)
-        relative = new.reward - self.sums.offset
+        sums, before = known(self.sums), known(self.noise)
+        features = known(self.slot_map).rows(new.context, new.action)
+        relative = new.reward - sums.offset
         weighted = features * new.weight[:, None]
-        noise = rng.standard_normal((len(self.noise), len(new.reward))) * np.sqrt(new.weight)
-        sums = self.sums._replace(
-            gram=self.sums.gram + (weighted.T @ features).toarray()[None],
-            moment=self.sums.moment + (weighted.T @ relative)[None],
-            weight=self.sums.weight + float(new.weight.sum()),
-            reward=self.sums.reward + float(new.weight @ relative),
-            square=self.sums.square + float(new.weight @ relative**2),
+        noise = rng.standard_normal((len(before), len(new.reward))) * np.sqrt(new.weight)
+        sums = sums._replace(
+            gram=sums.gram + (weighted.T @ features).toarray()[None],
+            moment=sums.moment + (weighted.T @ relative)[None],
+            weight=sums.weight + float(new.weight.sum()),
+            reward=sums.reward + float(new.weight @ relative),
+            square=sums.square + float(new.weight @ relative**2),
         )
-        return self._replace(sums=sums, noise=self.noise + (features.T @ noise.T).T)
+        return self._replace(sums=sums, noise=before + (features.T @ noise.T).T)
 
     def _solved(self, settings: SlotSettings) -> Self:
-        assert self.slot_map is not None, "a map comes first"
-        assert self.sums is not None, "a map comes first"
-        assert self.noise is not None, "a map comes first"
-        assert self.start is not None, "a map comes first"
-        sums = self.sums
+        sums = known(self.sums)
         centre = sums.offset + sums.reward / sums.weight
         prior = self.prior or Prior.vague(GROUPS, sums.variance)
         due = sums.weight - self.fitted >= PRIOR_GROWTH * sums.weight
         steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
-        structure = PriorStructure.independent(self.slot_map.groups, 1)
+        structure = PriorStructure.independent(known(self.slot_map).groups, 1)
         posterior = fitted(sums, structure, prior, centre, steps)
-        noise = self.noise * posterior.unit / np.sqrt(posterior.prior.noise)
-        deviation = posterior.deviations(self.start[:, None], noise[:, None])[:, 0]
+        noise = known(self.noise) * posterior.unit / np.sqrt(posterior.prior.noise)
+        deviation = posterior.deviations(known(self.start)[:, None], noise[:, None])[:, 0]
         coefficients = posterior.coefficients[0]
         return self._replace(
             centre=centre,

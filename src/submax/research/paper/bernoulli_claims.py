@@ -77,9 +77,8 @@ def slope(finals: Finals) -> Iterator[PairedComparison]:
     labels = {"arms": 100, "beta": 9, "delay": 1000}
     best = finals.best(THOMPSON, **labels)
     if best is not None:
-        yield from compared(
-            words(labels), finals.late("rcp-submax", **labels), finals.late(best.name, **labels)
-        )
+        late = (finals.side("late_slope", name, labels) for name in ("rcp-submax", best.name))
+        yield from compared(words(labels), *late)
 
 
 def lower(left: Methods, right: Methods, **where: Sequence[int]) -> Comparisons:

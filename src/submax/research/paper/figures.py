@@ -1,14 +1,243 @@
-"""The figures of the illustration and of estimates from logs."""
+"""The figures of the paper: its families of methods, the illustration, and estimates from logs."""
 
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from submax.core.arrays import Floats
-from submax.simulation.figures.plan import read_estimates
-from submax.simulation.figures.style import Figure, figure_style, look_of, saved
-from submax.simulation.results import CURVE_TABLE, ResultTable
+from submax.core.numerics import standard_error
+from submax.research.paper.offline import ESTIMATES
+from submax.simulation.experiment import Labels
+from submax.simulation.figures import (
+    MOST_COLUMNS,
+    Figure,
+    Look,
+    PanelCurve,
+    SweepFigure,
+    draw_sweep_figure,
+    figure_style,
+    looks_of,
+    panel_curves,
+    saved,
+    sweep_figures,
+)
+from submax.simulation.results import (
+    CURVE_TABLE,
+    FINAL_TABLE,
+    ResultTable,
+    read_csv,
+    read_manifest,
+    varying_labels,
+)
+
+RANDOM, SUBMAX = "random", "SubMax"
+FAMILIES = {
+    RANDOM: r"random",
+    "ε-greedy": r"(neural-|climbing-)?epsilon-greedy-.*",
+    "UCB1": r"ucb1",
+    "TS": r"thompson-1-\d+|(climbing-)?dropout-thompson",
+    "optimistic": r"rcp-optimistic",
+    "optimized": r"rcp-optimized",
+    SUBMAX: r"rcp-submax",
+}
+"""The names of the policies of each family of the paper, as a regular expression."""
+CLASSIC = ("ε-greedy", "UCB1", "TS")
+SYMBOLS = {"arms": "K", "delay": "N_b", "shift": "s", "beta": "\\beta"}
+"""The letters of the paper for the labels of a configuration."""
+PANEL_INCHES = (2.9, 2.2)
+"""Width and height of a panel; three panels beside each other are as wide as a page."""
+SINGLE_PANEL_INCHES = (4.6, 3.2)
+"""Width and height of the panel of a figure with one panel."""
+NEAR_FACTOR = 2.0
+"""The closer look has the families whose regret is at most this multiple of the lowest."""
+LABEL_SHARE = 0.28
+"""The part of a panel's width that the direct labels take."""
+MOST_LETTERS = 26
+"""More panels than this have no letters."""
+SMALLEST_GAP = 0.065
+"""The least distance between two labels, as a share of the axis."""
+
+
+def figures_of(directory: Path) -> list[SweepFigure]:
+    """The figures of a sweep; those of sections of the paper also with its methods only."""
+    specification = read_manifest(directory)["specification"]
+    figures = sweep_figures(directory)
+    if not specification["statements"].startswith("section"):
+        return figures
+    measure = specification["measure"]
+    shown = [one for one in figures if one.measure == measure]
+    chosen = [one for one in shown if len(one.panels) > 1] or shown
+    paper = [one._replace(name=f"paper-{one.name}", kind="paper") for one in chosen]
+    if measure == "reward" and len(shown) == 1:
+        paper.append(SweepFigure("paired-reward", shown[0].panels, 1, "reward", "paired"))
+    return [*figures, *paper]
+
+
+def draw_figure(directory: Path, wanted: SweepFigure, policies: Sequence[str] = ()) -> list[Path]:
+    """Draw a figure of `figures_of` beside the results, of all policies or only of some."""
+    if wanted.kind == "all":
+        return draw_sweep_figure(directory, wanted, policies)
+    if wanted.kind == "paired":
+        figure = _paired_figure(directory, wanted.panels[0], policies)
+    else:
+        table = ResultTable.read(directory, CURVE_TABLE)
+        lines = [panel_curves(table, panel, wanted.measure, policies) for panel in wanted.panels]
+        columns = 3 if len(lines) <= MOST_COLUMNS else MOST_COLUMNS
+        titles = _titles(table, wanted.panels)
+        figure = _paper_figure(lines, titles, wanted.measure, columns)
+    return saved(figure, directory / "figures", wanted.name)
+
+
+class PaperCurve(NamedTuple):
+    """The curve of a family: its best member in this panel."""
+
+    family: str
+    look: Look
+    curve: PanelCurve
+
+    @property
+    def last(self) -> float:
+        """The last mean."""
+        return float(self.curve.mean[-1])
+
+
+def _best_of_families(curves: Iterable[PanelCurve], measure: str) -> list[PaperCurve]:
+    """Return the curve of each family's best member, by its last mean."""
+    sign = 1.0 if measure == "regret" else -1.0
+    best: dict[str, PanelCurve] = {}
+    for curve in sorted(curves, key=lambda one: sign * one.mean[-1]):
+        for family, pattern in FAMILIES.items():
+            if re.fullmatch(pattern, curve.name):
+                best.setdefault(family, curve)
+    return [
+        PaperCurve(family, looks_of([best[family].name])[0], best[family])
+        for family in FAMILIES
+        if family in best
+    ]
+
+
+def _paper_figure(
+    panels: Sequence[Sequence[PanelCurve]], titles: Sequence[str], measure: str, columns: int
+) -> Figure:
+    """Draw lettered panels, each above a closer look at the families with the least regret."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    high = 2 if measure == "regret" else 1
+    width, height = PANEL_INCHES if len(panels) > 1 else SINGLE_PANEL_INCHES
+    with figure_style():
+        size = (width * columns, height * rows * high)
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(rows * high, columns, squeeze=False)
+        for axes in grid.flat:
+            axes.set_visible(False)
+        for number, (curves, title) in enumerate(zip(panels, titles, strict=True)):
+            row, column = divmod(number, columns)
+            chosen = _best_of_families(curves, measure)
+            axes = grid[row * high, column]
+            letter = f"({chr(ord('a') + number)}) " if 1 < len(panels) <= MOST_LETTERS else ""
+            if chosen:
+                _draw_families(axes, chosen, letter + title, measure)
+            if chosen and measure == "regret":
+                others = [one for one in chosen if one.family != RANDOM] or chosen
+                limit = NEAR_FACTOR * min(one.last for one in others)
+                near = [one for one in others if one.last <= limit]
+                _draw_families(grid[2 * row + 1, column], near, "", measure, ribbons=False)
+            if column == 0:
+                axes.set_ylabel(f"accumulated {measure}")
+        for axes in grid[-1]:
+            axes.set_xlabel("decisions")
+    return figure
+
+
+def _draw_families(
+    axes: Axes, chosen: Sequence[PaperCurve], title: str, measure: str, *, ribbons: bool = True
+) -> None:
+    axes.set_visible(True)
+    axes.set_title(title, loc="left")
+    sign = 1.0 if measure == "regret" else -1.0
+    classics = [one for one in chosen if one.family in CLASSIC]
+    best_classic = min(classics, key=lambda one: sign * one.last, default=None)
+    for one in chosen:
+        curve, colour = one.curve, one.look.colour
+        if ribbons and (one.family in (SUBMAX, RANDOM) or one is best_classic):
+            axes.fill_between(
+                curve.steps, curve.q025, curve.q975, color=colour, alpha=0.13, linewidth=0
+            )
+        width = 1.6 if one.family == SUBMAX else 1.0
+        axes.plot(curve.steps, curve.mean, color=colour, linestyle=one.look.dash, linewidth=width)
+    last = int(max(one.curve.steps[-1] for one in chosen))
+    top = 1.12 * max(float(one.curve.mean.max()) for one in chosen)
+    axes.set_ylim(0, top)
+    axes.set_xlim(0, last * (1 + LABEL_SHARE))
+    axes.set_xticks([0, last // 2, last])
+    _label(axes, chosen, last, top)
+
+
+def _label(axes: Axes, chosen: Sequence[PaperCurve], last: int, top: float) -> None:
+    """Write the names of the families at the ends of their curves, without overlaps."""
+    ordered = sorted(chosen, key=lambda one: one.last)
+    heights = [one.last / top for one in ordered]
+    for number in range(1, len(heights)):
+        heights[number] = max(heights[number], heights[number - 1] + SMALLEST_GAP)
+    # Labels that were pushed above the axis push the ones below them down.
+    limit = 0.98
+    for number in reversed(range(len(heights))):
+        heights[number] = min(heights[number], limit)
+        limit = heights[number] - SMALLEST_GAP
+    for one, height in zip(ordered, heights, strict=True):
+        parameter = one.curve.name.rpartition("-")[2] if one.family in CLASSIC else ""
+        number_of = f" {parameter}" if parameter.replace(".", "").isdigit() else ""
+        axes.annotate(
+            f"{one.family}{number_of}",
+            (last, one.last),
+            xytext=(last * 1.03, height * top),
+            color=one.look.colour,
+            fontsize=6.5,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def _titles(table: ResultTable, panels: Sequence[Labels]) -> list[str]:
+    """Titles with the labels in which the panels differ, and the mean reward of random choice."""
+    varying = varying_labels(panels)
+    titles = []
+    for panel in panels:
+        values = ", ".join(f"${SYMBOLS.get(key, key)}={panel[key]}$" for key in varying)
+        random = [one for one in panel_curves(table, panel, "reward") if one.name == RANDOM]
+        if random and len(panels) <= MOST_COLUMNS:
+            mean = f"$E[\\bar{{R}}]={random[0].mean[-1] / random[0].steps[-1]:.3g}$"
+            titles.append(f"{values} ({mean})" if values else mean)
+        else:
+            titles.append(values)
+    return titles
+
+
+def _paired_figure(directory: Path, panel: Labels, policies: Sequence[str]) -> Figure:
+    """Draw the final reward minus that of random choice, paired by replica, ± 2 standard errors."""
+    table = ResultTable.read(directory, FINAL_TABLE).where(panel)
+    rewards = {name: rows["reward"] for name, rows in table.by_policy().items()}
+    rows = []
+    for name in rewards:
+        if name != RANDOM and RANDOM in rewards and (not policies or name in policies):
+            difference = rewards[name] - rewards[RANDOM]
+            rows.append((float(difference.mean()), 2 * standard_error(difference), name))
+    rows.sort()
+    with figure_style():
+        figure = Figure(figsize=(5.4, 0.6 + 0.26 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        for height, (mean, error, name) in enumerate(rows):
+            colour = looks_of([name])[0].colour
+            axes.errorbar(mean, height, xerr=error, fmt="o", color=colour, markersize=4, capsize=2)
+        axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
+        axes.set_yticks(np.arange(len(rows)), [name for _, _, name in rows])
+        axes.set_xlabel("accumulated reward minus that of random choice, ± 2 s.e.")
+    return figure
+
 
 PANEL_TITLES = {
     "random": "environment",
@@ -56,15 +285,13 @@ def _draw(axes: Axes, name: str, probability: Floats, value: Floats) -> None:
 
 COLUMNS = 2
 """Panels beside each other."""
-
-
 QUANTILES = (0.1, 0.5, 0.9)
 """The quantiles of the errors over replicas that are drawn: lower end, point and upper end."""
 
 
 def draw_offline(directory: Path) -> list[Path]:
     """Draw one panel for each configuration: the errors of every estimator over the replicas."""
-    rows = read_estimates(directory)
+    rows = read_csv(directory / ESTIMATES)
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         groups.setdefault(_configuration(row, rows), []).append(row)
@@ -92,8 +319,7 @@ def _configuration(row: dict[str, str], rows: list[dict[str, str]]) -> str:
 def _offline_draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
     estimators = list(dict.fromkeys(row["estimator"] for row in rows))
     policies = list(dict.fromkeys(row["policy"] for row in rows))
-    for position, policy in enumerate(policies):
-        look = look_of(policy, position)
+    for position, (policy, look) in enumerate(zip(policies, looks_of(policies), strict=True)):
         shift = (position - (len(policies) - 1) / 2) * 0.7 / len(policies)
         low, middle, high = np.transpose(
             [_error_quantiles(rows, policy, estimator) for estimator in estimators]

@@ -15,7 +15,7 @@ from submax.research.paper.illustration import illustrate
 from submax.research.paper.statements import write_statements
 from submax.simulation.compare import Finals
 from submax.simulation.experiment import Cell, Specification, cells
-from submax.simulation.results import RowsStore, claim_directory, close_directory
+from submax.simulation.results import ROWS, CellStore, claim_directory, close_directory
 from submax.simulation.runner import CELLS, sweep
 
 
@@ -41,7 +41,7 @@ def run_offline(
 
     begin = time.perf_counter()
     claim_directory(directory, specification)
-    store = RowsStore(directory / CELLS)
+    store = CellStore(directory / CELLS, ROWS)
     sweep({cell.key: cell for cell in chosen}, estimate_cell, store, executor, finished)
     keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
     write_offline(directory, [row for key in keys for row in store.read(key)])

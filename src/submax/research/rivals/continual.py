@@ -11,9 +11,9 @@ from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
 from submax.estimators.network import NetworkEstimator, NetworkParams, Softmax
-from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
+from submax.models.memory import Buffer, Memory
 from submax.models.networks.choices import Parameters
-from submax.models.training import Training
+from submax.models.training import ContextScaling, Minibatches, Training
 
 if TYPE_CHECKING:
     from submax.models.nn.training import Trained

@@ -159,7 +159,7 @@ def climbed_actions(
     belief.problem.check_context(context)
     network, sizes = belief.network, belief.problem.space.choices
     replicas, climbs, slots = starts.shape
-    given = network.given(belief.inputs(context))
+    given = network.from_context(belief.inputs(context))
     step = max(1, CANDIDATE_ACTIVATIONS // (climbs * max(sizes) * given.shape[-1]))
     found = np.empty((replicas, context.shape[1], slots), dtype=np.int64)
     for replica in range(replicas):

@@ -17,7 +17,7 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Scale
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices, RealSpace, Space
-from submax.models.memory import Buffer, ContextScaling, Memory, Minibatches
+from submax.models.memory import Buffer, Memory
 from submax.models.networks.choices import (
     DecodedChoices,
     Parameters,
@@ -27,7 +27,7 @@ from submax.models.networks.choices import (
     parameters_where,
 )
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
-from submax.models.training import Training
+from submax.models.training import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import joined, split
 from submax.policies.neural import ValueBelief, reward_shares
 

@@ -3,17 +3,17 @@ import pytest
 
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
-from submax.models.memory import Buffer, Memory, Minibatches
+from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
 from submax.models.nn.training import BLOCK, PATIENCE, begins_anew, compilations, packed, train
 from submax.models.training import (
     HIGHEST_STEP_LIMIT,
     LENGTHENED,
     STEPS_WITHOUT_HELD_OUT,
+    Minibatches,
     Training,
     most_steps,
 )
-from submax.testing.problems import rows_of
 
 pytestmark = [pytest.mark.xdist_group("Softmax"), pytest.mark.long_training]
 
@@ -108,7 +108,7 @@ def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
 
 
 def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):
-    few = fitted(rows_of(feedback, slice(0, 10)), np.random.default_rng(seed))
+    few = fitted(feedback.rows(slice(0, 10)), np.random.default_rng(seed))
     assert few.steps.tolist() == [STEPS_WITHOUT_HELD_OUT] * REPLICAS
     assert few.diverged.tolist() == [-1] * REPLICAS
 
@@ -129,7 +129,7 @@ def test_nothing_is_compiled_however_the_buffer_grows(compiled, feedback, traine
     before = compilations()
     start, had = None, np.zeros(REPLICAS, dtype=int)
     for rows in (1, 63, 64, 500):
-        start = fitted(rows_of(feedback, slice(0, rows)), rng, start, had).parameters
+        start = fitted(feedback.rows(slice(0, rows)), rng, start, had).parameters
         had = np.full(REPLICAS, rows)
     assert compiled == []
     assert compilations() == before

@@ -10,11 +10,10 @@ from submax.core.errors import DivergedWarning
 from submax.core.problem import Feedback, Problem
 from submax.core.spaces import Arms
 from submax.estimators.network import Softmax
-from submax.models.memory import Buffer, Memory, Minibatches
+from submax.models.memory import Buffer, Memory
 from submax.models.nn.designs import SoftmaxDesign
 from submax.models.nn.training import DeviceRows, compilations, packed, train
-from submax.models.training import Training
-from submax.testing.problems import rows_of
+from submax.models.training import Minibatches, Training
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 
@@ -138,10 +137,10 @@ def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
     feedback = some_rows(REPLICAS, 20, seed)
     first = estimator.fit(
         estimator.init(PROBLEM, REPLICAS, np.random.default_rng(seed)),
-        rows_of(feedback, slice(0, 10)),
+        feedback.rows(slice(0, 10)),
         np.random.default_rng(seed),
     )
-    second = estimator.fit(first, rows_of(feedback, slice(10, 20)), np.random.default_rng(seed + 1))
+    second = estimator.fit(first, feedback.rows(slice(10, 20)), np.random.default_rng(seed + 1))
     for name, array in first.parameters.items():
         np.testing.assert_allclose(second.parameters[name], array, rtol=0, atol=1e-6)
     anew = trained_on(second.buffer, SLIGHT, np.random.default_rng(seed + 1)).parameters
@@ -152,14 +151,14 @@ def test_nothing_is_compiled_however_the_buffer_grows(compiled, trained, seed):
     feedback = some_rows(REPLICAS, 400, seed)
     rng = np.random.default_rng(seed)
     # The first round, from given parameters too.
-    start = trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng).parameters
-    trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng, start)
+    start = trained_on(filled(feedback.rows(slice(0, 2))), TRAINING, rng).parameters
+    trained_on(filled(feedback.rows(slice(0, 2))), TRAINING, rng, start)
     jax.jit(lambda x: x * (seed + 12345.678))(1.0)
     assert compiled
     compiled.clear()
     before = compilations()
     for rows in (1, 3, 50, 400):
-        some = filled(rows_of(feedback, slice(0, rows)))
+        some = filled(feedback.rows(slice(0, rows)))
         start = trained_on(some, TRAINING, rng, start).parameters
         trained_on(some, TRAINING, rng)
     # An equal design and training are the same, whoever made them.
@@ -193,9 +192,9 @@ def test_in_the_estimator_a_replica_that_diverges_keeps_its_last_good_network(se
     # A sum of such weights is not finite in single precision, and so the loss is not.
     feedback.weight[1:, 20:] = 3e38
     fresh = estimator.init(PROBLEM, REPLICAS, rng)
-    first = estimator.fit(fresh, rows_of(feedback, slice(0, 20)), rng)
+    first = estimator.fit(fresh, feedback.rows(slice(0, 20)), rng)
     with pytest.warns(DivergedWarning) as said:
-        second = estimator.fit(first, rows_of(feedback, slice(20, 40)), rng)
+        second = estimator.fit(first, feedback.rows(slice(20, 40)), rng)
     told = [str(one.message) for one in said if one.category is DivergedWarning]
     assert len(told) == 2
     assert all(f"replica {number} " in one for number, one in enumerate(told, 1))

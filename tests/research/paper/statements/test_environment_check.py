@@ -11,7 +11,7 @@ from submax.simulation.compare import Finals
 def finals_where(rewards) -> Finals:
     """Accumulated rewards of random choice, by shift."""
     found = {((("shift", shift),), "random"): np.array(values) for shift, values in rewards.items()}
-    return Finals(found, found, {})
+    return Finals({key: {"regret": one, "reward": one} for key, one in found.items()})
 
 
 def test_the_distance_counts_the_spread_of_both_averages():

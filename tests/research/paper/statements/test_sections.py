@@ -46,7 +46,7 @@ def contextual_finals(regrets) -> Finals:
         for policy, values in regrets.items()
         for shift, value in zip(SHIFTS, values, strict=True)
     }
-    return Finals(found, found, {})
+    return Finals({key: {"regret": one, "reward": one} for key, one in found.items()})
 
 
 def of_contexts(regrets):
@@ -57,7 +57,9 @@ def of_joint_actions(rewards):
     labels = (("sizes", "2x4x8x16x32"), ("shift", -3), ("delay", 1000))
     found = {(labels, name): value + np.array([-10.0, 10.0]) for name, value in rewards.items()}
     regrets = {place: np.zeros(2) for place in found}
-    return combinatorial.combinatorial_statements(Finals(regrets, found, {}))
+    return combinatorial.combinatorial_statements(
+        Finals({key: {"regret": regrets[key], "reward": one} for key, one in found.items()})
+    )
 
 
 def of_ablations(regrets):
@@ -66,7 +68,9 @@ def of_ablations(regrets):
         for shift in (0, -2)
         for name, value in regrets.items()
     }
-    return ablation_statements(Finals(found, found, {}))
+    return ablation_statements(
+        Finals({key: {"regret": one, "reward": one} for key, one in found.items()})
+    )
 
 
 def held(statements):

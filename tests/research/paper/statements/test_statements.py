@@ -24,7 +24,9 @@ def sweep_where(regret) -> Finals:
         for arms, beta, delay in grid
         for policy in POLICIES
     }
-    return Finals(finals, finals, {key: values / 10 for key, values in finals.items()})
+    return Finals(
+        {key: {"regret": one, "reward": one, "late_slope": one / 10} for key, one in finals.items()}
+    )
 
 
 def compared(differences) -> PairedComparison:
@@ -124,10 +126,14 @@ def test_most_configurations_are_more_than_half(behind_at, verdict):
 
 def test_missing_cells_leave_a_statement_not_run():
     regrets = {place(10, 9, 100, "rcp-submax"): np.array([1.0, 2.0])}
-    statements = bernoulli_statements(Finals(regrets, {}, {}))
+    statements = bernoulli_statements(
+        Finals({key: {"regret": one, "late_slope": one} for key, one in regrets.items()})
+    )
     assert all(statement.verdict is Verdict.NOT_RUN for statement in statements)
     regrets[place(10, 9, 100, "rcp-optimized")] = np.array([2.0, 3.0])
-    part = bernoulli_statements(Finals(regrets, regrets, {}))[SUBMAX_BEFORE_OPTIMIZED]
+    part = bernoulli_statements(
+        Finals({key: {"regret": one, "late_slope": one} for key, one in regrets.items()})
+    )[SUBMAX_BEFORE_OPTIMIZED]
     assert part.counts == {Verdict.HOLDS: 1, Verdict.NOT_RUN: 26}
 
 

@@ -8,7 +8,7 @@ from distributed import LocalCluster
 from pyarrow import parquet
 from refusals import raises_code
 
-from submax.evaluation import Log, PartedLog, batches, compare, compare_rewards
+from submax.evaluation import Log, compare, compare_rewards, disk, evaluator
 from submax.evaluation.estimators import OFF_POLICY
 
 ROWS = 1200
@@ -50,8 +50,25 @@ def folder_of(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(batches, "PART_ROWS", 250)
-    monkeypatch.setattr(batches, "UNIT_ROWS", 500)
+    monkeypatch.setattr(disk, "PIECE_ROWS", 250)
+    monkeypatch.setattr(disk, "IN_MEMORY", 300)
+    monkeypatch.setattr(evaluator, "BATCH_ROWS", 250)
+    monkeypatch.setattr(evaluator, "TASK_ROWS", 500)
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    def in_batches(log, *arguments, compare=compare, **options):
+        """The comparison of a log that counts as long, so it is evaluated in batches."""
+        with monkeypatch.context() as patched:
+            patched.setattr(evaluator, "WHOLE_ROWS", 0)
+            return compare(log, *arguments, **options)
+
+    return in_batches
+
+
+def on_disk(path, jobs=1, **options):
+    return Log.read(path, on_disk=True, jobs=jobs, **options)
 
 
 def numbers(found):
@@ -79,17 +96,18 @@ def check_same(one, other):
         ("bootstrap", "greedy"),
     ],
 )
-def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, interval, baseline):
+def test_sums_over_batches_give_the_results_of_one_batch(
+    folder_of, seed, interval, baseline, compared
+):
     table = table_of(seed)
     # Some values occur in one file only.
     table["context_country"][-50:] = "us"
     table["action"][-60:-40] = "0"
     given = np.random.default_rng(seed).dirichlet(np.ones(5), size=ROWS)
     table |= {f"prob_{name}": given[:, place] for place, name in enumerate("0abcd")}
-    folder = folder_of(table)
-    columns = {"probability": "prob_*"}
-    log, parted = (read(folder, columns=columns) for read in (Log.read, PartedLog.open))
-    assert parted.schema == log.schema
+    folder, columns = folder_of(table), {"probability": "prob_*"}
+    log, disk = (read(folder, columns=columns) for read in (Log.read, on_disk))
+    assert (disk.schema, disk.fingerprint) == (log.schema, log.fingerprint)
     policies = {**POLICIES, "columns": "columns=prob_*"}
     options = {"interval": interval, "baseline": baseline}
     if interval == "normal":
@@ -99,16 +117,20 @@ def test_sums_over_parts_give_the_results_of_a_log_in_memory(folder_of, seed, in
             for one in examples_of(OFF_POLICY)
             if one.adds_up and not one.uses_groups and not one.uses_slots
         ]
-    parts, whole = (compare(one, policies, **options) for one in (parted, log))
-    check_same(parts, whole)
+    whole = compare(log, policies, **options)
+    check_same(compared(disk, policies, **options), whole)
+    check_same(compared(log, policies, **options), whole)
 
 
-def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monkeypatch):
+def test_the_size_of_batches_and_large_rewards_do_not_matter(
+    folder_of, seed, monkeypatch, compared
+):
     folder = folder_of(table_of(seed, rewards="continuous"))
     found = []
     for rows in (137, 100_000):
-        monkeypatch.setattr(batches, "PART_ROWS", rows)
-        found.append(compare(PartedLog.open(folder, jobs=1), POLICIES))
+        monkeypatch.setattr(disk, "PIECE_ROWS", rows)
+        monkeypatch.setattr(evaluator, "BATCH_ROWS", rows)
+        found.append(compared(on_disk(folder), POLICIES))
     check_same(*found)
     whole = compare(Log.read(folder), POLICIES)
     for one, other in zip(found[0].estimates, whole.estimates, strict=True):
@@ -116,60 +138,58 @@ def test_the_size_of_parts_and_large_rewards_do_not_matter(folder_of, seed, monk
         assert one.interval == pytest.approx(other.interval, rel=1e-6)
 
 
-def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path):
+def test_the_overview_is_that_of_a_log_in_memory(folder_of, seed, tmp_path, compared):
     folder = folder_of(table_of(seed))
-    parted = compare(PartedLog.open(folder, jobs=1), POLICIES)
-    whole, mine = compare(Log.read(folder), POLICIES).overview, parted.overview
+    found = compared(on_disk(folder), POLICIES)
+    whole, mine = compare(Log.read(folder), POLICIES).overview, found.overview
     assert mine.rows == whole.rows
+    assert mine.digest == whole.digest
     assert mine.rewards == pytest.approx(whole.rewards)
     assert mine.propensities == pytest.approx(whole.propensities)
     for one, other in zip(mine.choices, whole.choices, strict=True):
         assert one[:3] == other[:3]
         assert one.calibration.z == pytest.approx(other.calibration.z)
     assert mine.overlap["greedy"].rows == whole.overlap["greedy"].rows
-    parted.report(tmp_path / "report.html")
+    found.report(tmp_path / "report.html")
     assert mine.digest in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_only_a_sample_is_learned_from_and_all_rows_are_evaluated(
-    folder_of, seed, monkeypatch, mentioned
+def test_models_are_fitted_to_a_sample_and_all_rows_are_evaluated(
+    folder_of, seed, monkeypatch, mentioned, compared
 ):
-    monkeypatch.setattr(batches, "SAMPLE_ROWS", 800)
-    folder = folder_of(table_of(seed))
-    parted = PartedLog.open(folder, jobs=1)
-    assert len(parted.sample) == 800
-    even = np.full((len(parted), 4), 0.25)
-    found = compare(parted, {"even": even}, estimators=["ips", "snips"])
-    whole = compare(Log.read(folder), {"even": even}, estimators=["ips", "snips"])
+    monkeypatch.setattr(evaluator, "SAMPLE_ROWS", 800)
+    log = on_disk(folder_of(table_of(seed)))
+    even = np.full((len(log), 4), 0.25)
+    found = compared(log, {"even": even}, estimators=["ips", "snips"])
+    whole = compare(log, {"even": even}, estimators=["ips", "snips"])
     np.testing.assert_allclose(numbers(found)[:40], numbers(whole)[:40], rtol=1e-8)
     assert mentioned(found.notes, 800)
-    learned = compare(parted, POLICIES, by="random")
-    assert 400 < learned.overview.rows < 800
+    assert compared(log, POLICIES, by="random").overview.rows == ROWS // 2
 
 
-def test_a_dask_cluster_gives_the_same(folder_of, seed):
+def test_a_dask_cluster_gives_the_same(folder_of, seed, compared):
     folder = folder_of(table_of(seed, 1000))
     with LocalCluster(
         n_workers=1, processes=False, dashboard_address=":0", protocol="tcp"
     ) as cluster:
-        log = PartedLog.open(folder, scheduler=cluster.scheduler_address)
-        found = compare(log, {"counts": "rcp-submax"})
+        log = on_disk(folder, scheduler=cluster.scheduler_address)
+        found = compared(log, {"counts": "rcp-submax"})
     check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
 
 
-def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch):
-    monkeypatch.setattr(batches, "FEWEST_PARALLEL", 0)
-    log = PartedLog.open(folder_of(table_of(0, 100)), jobs=2)
+def test_a_function_that_cannot_be_sent_to_processes_is_refused(folder_of, monkeypatch, compared):
+    monkeypatch.setattr(evaluator, "FEWEST_PARALLEL", 0)
+    log = on_disk(folder_of(table_of(0, 100)), jobs=2)
     with raises_code("invalid-input"):
-        compare(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
+        compared(log, {"always": lambda columns: np.full(len(columns["age"]), "a")})
 
 
 @pytest.mark.slow
-def test_processes_give_the_same(folder_of, seed, monkeypatch):
+def test_processes_give_the_same(folder_of, seed, monkeypatch, compared):
     folder = folder_of(table_of(seed, 1000))
-    monkeypatch.setattr(batches, "FEWEST_PARALLEL", 0)
-    found = compare(PartedLog.open(folder, jobs=2), {"counts": "rcp-submax"})
-    check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}))
+    monkeypatch.setattr(evaluator, "FEWEST_PARALLEL", 0)
+    found = compared(on_disk(folder, jobs=2), {"counts": "rcp-submax"}, by="random")
+    check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}, by="random"))
 
 
 @pytest.mark.parametrize(
@@ -181,58 +201,65 @@ def test_processes_give_the_same(folder_of, seed, monkeypatch):
         ({"propensity": [None, *[0.4] * (ROWS - 1)]}, {}),
         ({"action_title": ["x", "y", "z"] * 400, "action_size": ["s", "l"] * 600}, {}),
         ({"price": np.sin(np.arange(ROWS)) ** 2}, {"action": ["price"]}),
+        ({"visit": np.arange(ROWS) // 3}, {"session": "visit"}),
+        ({"at": np.arange(ROWS) % 7}, {"time": "at"}),
     ],
-    ids=["clusters", "samples", "covariates", "no propensity", "slots", "intervals"],
+    ids=[
+        *("clusters", "samples", "covariates", "no propensity", "slots", "intervals"),
+        *("sessions", "times"),
+    ],
 )
 @pytest.mark.parametrize("interval", ["gamma", "bootstrap", "sequential"])
-def test_every_kind_of_log_is_read_in_parts(folder_of, seed, change, role, interval):
+def test_every_kind_of_log_is_evaluated_in_batches(
+    folder_of, seed, change, role, interval, compared
+):
     table = {**table_of(seed), **change}
     if not {"action_title", "price"}.isdisjoint(table):
         del table["action"]
     options = {"actions": {"price": (0.0, 1.0)}} if "price" in table else {}
     folder = folder_of(table)
-    log, parted = (read(folder, columns=role, **options) for read in (Log.read, PartedLog.open))
+    log, disk = (read(folder, columns=role, **options) for read in (Log.read, on_disk))
+    assert disk.fingerprint == log.fingerprint
     policies = ["random"] if "price" in table else ["random", "linucb"]
     # Draws from a policy of real numbers differ between batches.
     estimators = {"estimators": ["ips", "snips", "clipped"]} if "price" in table else {}
-    parts, whole = (
-        compare(one, policies, interval=interval, slices=["country"], **estimators)
-        for one in (parted, log)
-    )
+    options = {"interval": interval, "slices": ["country"], **estimators}
+    parts, whole = compared(disk, policies, **options), compare(log, policies, **options)
     check_same(parts, whole)
     for one, other in zip(parts.slice_rows(), whole.slice_rows(), strict=True):
         assert one["value"] == pytest.approx(other["value"], rel=1e-6)
         assert one["high"] == pytest.approx(other["high"], rel=1e-2)
 
 
-def test_counts_and_several_rewards_are_read_in_parts(folder_of, seed):
+@pytest.mark.parametrize(
+    "columns", [{"count": "n"}, {"count": "n", "successes": "s"}, {"reward": ["reward", "k"]}]
+)
+def test_counts_and_several_rewards_are_evaluated_in_batches(folder_of, seed, columns, compared):
     table = table_of(seed)
     table |= {"n": 1 + np.arange(ROWS) % 4, "k": (table["reward"] * (np.arange(ROWS) % 2)) * 1.0}
-    policies, options = {"even": np.full((ROWS, 4), 0.25)}, {"estimators": ["ips", "snips"]}
-    for columns in ({"count": "n"}, {"reward": ["reward", "k"]}):
-        folder = folder_of(table)
-        log, parted = (read(folder, columns=columns) for read in (Log.read, PartedLog.open))
-        if "count" in columns:
-            check_same(compare(parted, policies, **options), compare(log, policies, **options))
-        else:
-            both = {"both": {"reward": 1, "k": 5}}
-            parts, whole = (
-                compare_rewards(one, policies, combinations=both, **options).comparisons
-                for one in (parted, log)
-            )
-            for name in ("reward", "k", "both"):
-                check_same(parts[name], whole[name])
+    table["s"] = table["n"] * table["reward"]
+    policies, options = ["always=a", "random"], {"estimators": ["ips", "snips"]}
+    folder = folder_of(table)
+    log, disk = (read(folder, columns=columns) for read in (Log.read, on_disk))
+    if "count" in columns:
+        found = compared(disk, policies, by="time", **options)
+        check_same(found, compare(log, policies, by="time", **options))
+        return
+    options |= {"combinations": {"both": {"reward": 1, "k": 5}}}
+    parts = compared(disk, policies, compare=compare_rewards, **options).comparisons
+    whole = compare_rewards(log, policies, **options).comparisons
+    for name in ("reward", "k", "both"):
+        check_same(parts[name], whole[name])
 
 
-def test_many_clusters_are_put_together_at_random(folder_of, seed, monkeypatch):
-    monkeypatch.setattr(batches, "MOST_CLUSTERS", 200)
+def test_many_clusters_are_put_together_at_random(folder_of, seed, monkeypatch, compared):
+    monkeypatch.setattr(evaluator, "MOST_CLUSTERS", 200)
     table = {**table_of(seed), "user": [f"u{number // 2}" for number in range(ROWS)]}
     folder, columns = folder_of(table), {"cluster": "user"}
-    policies, options = {"even": np.full((ROWS, 4), 0.25)}, {"estimators": ["ips"]}
-    parts, whole = (
-        compare(read(folder, columns=columns), policies, interval="normal", **options)
-        for read in (PartedLog.open, Log.read)
-    )
+    policies = {"even": np.full((ROWS, 4), 0.25)}
+    options = {"estimators": ["ips"], "interval": "normal"}
+    parts = compared(on_disk(folder, columns=columns), policies, **options)
+    whole = compare(Log.read(folder, columns=columns), policies, **options)
     one, other = (found.find("even", "ips") for found in (parts, whole))
     assert one.value == pytest.approx(other.value)
     # A standard error from 200 groups is known to 1 / √400.
@@ -240,45 +267,39 @@ def test_many_clusters_are_put_together_at_random(folder_of, seed, monkeypatch):
     assert widths[0] == pytest.approx(widths[1], rel=5 / np.sqrt(400))
 
 
-@pytest.mark.parametrize(
-    ("change", "role", "code"),
-    [
-        ({"visit": np.arange(100) // 2}, {"session": "visit"}, "needs-memory"),
-        ({"at": np.arange(100)[::-1].copy()}, {"time": "at"}, "invalid-input"),
-    ],
-)
-def test_what_cannot_be_read_in_parts_is_refused(folder_of, change, role, code, monkeypatch):
-    monkeypatch.setattr(batches, "PART_ROWS", 20)
-    folder = folder_of({**table_of(0, 100), **change})
-    with raises_code(code):
-        compare(PartedLog.open(folder, columns=role, jobs=1), ["random"])
-
-
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_text_is_read_in_parts_with_the_results_of_a_log_in_memory(ending, tmp_path, seed):
+def test_text_on_disk_has_the_results_of_a_log_in_memory(ending, tmp_path, seed, compared):
     path, table = tmp_path / f"log.{ending}", pa.table(table_of(seed)).to_pandas()
-    table["time"] = range(ROWS)
+    table["time"], table["id"] = range(ROWS), range(ROWS)
     if ending == "csv":
         table.to_csv(path, index=False)
     else:
         table.to_json(path, orient="records", lines=True)
     options = {"estimators": ["ips", "snips", "dr"], "seed": seed}
-    parts = PartedLog.open(path, jobs=1)
+    parts = on_disk(path)
     assert parts.schema == Log.read(path).schema
-    check_same(compare(parts, POLICIES, **options), compare(Log.read(path), POLICIES, **options))
+    check_same(compared(parts, POLICIES, **options), compare(Log.read(path), POLICIES, **options))
     if ending == "csv":
-        path.write_text(path.read_text() + "a,1,0.5,fr,old,9\na,1\n")
+        path.write_text(path.read_text() + "a,1,0.5,fr,old,9,9\na,1\n")
         with raises_code("invalid-input"):
-            PartedLog.open(path, jobs=1)
-        assert len(PartedLog.open(path, jobs=1, skip_bad_rows=True)) == ROWS
+            on_disk(path)
+        log = on_disk(path, skip_bad_rows=True)
+        assert (len(log), log.notes) == (ROWS, Log.read(path, skip_bad_rows=True).notes)
 
 
-def test_text_on_a_cluster_and_damaged_files_are_refused(tmp_path):
-    (tmp_path / "log.csv").write_text("action,reward\na,1\n", encoding="utf-8")
-    with raises_code("not-parquet"):
-        PartedLog.open(tmp_path / "log.csv", scheduler="tcp://127.0.0.1:1")
-    (tmp_path / "log.parquet").write_bytes(b"PAR1 and no more")
+def test_the_folder_of_a_log_is_removed_with_it(folder_of):
+    log = on_disk(folder_of(table_of(0, 100)))
+    folder = log.disk.folder.path
+    part = log.rows(np.arange(100) % 2 == 0)
+    del log
+    assert folder.exists()
+    del part
+    assert not folder.exists()
+
+
+def test_what_is_about_a_log_on_disk_needs_one(folder_of):
+    for options in ({"jobs": 2}, {"scheduler": "tcp://127.0.0.1:1"}):
+        with raises_code("invalid-input", "jobs"):
+            Log.read(folder_of(table_of(0, 100)), **options)
     with raises_code("invalid-input"):
-        PartedLog.open(tmp_path / "log.parquet")
-    with raises_code("invalid-input"):
-        PartedLog.open(tmp_path / "other.parquet")
+        on_disk(folder_of(table_of(0, 100)), jobs=0)

@@ -1,0 +1,132 @@
+"""Columns of a log in files of a temporary folder, for logs that are larger than memory."""
+
+import mmap
+import shutil
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Integers
+
+PIECE_ROWS = 1 << 17
+"""Rows that are in memory together. The number does not change any result beyond rounding."""
+IN_MEMORY = 1 << 19
+"""Rows that are taken from a log on disk into memory; more are written to another file."""
+
+
+class TemporaryFolder:
+    """A folder that is removed when nothing refers to it any more, or when the process ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="submax-"))
+        self._files = 0
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def new_file(self) -> Path:
+        """Return the path of a file that is not there yet."""
+        self._files += 1
+        return self.path / f"column{self._files}"
+
+    def column(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return a new column of zeros."""
+        if not shape[0]:
+            return np.zeros(shape, dtype)
+        return np.memmap(self.new_file(), dtype, "w+", shape=shape)
+
+
+def pieces(rows: int) -> Iterator[slice]:
+    """Yield slices of rows that are in memory together.
+
+    >>> list(pieces(3))
+    [slice(0, 3, None)]
+    """
+    for first in range(0, rows, PIECE_ROWS):
+        yield slice(first, min(first + PIECE_ROWS, rows))
+
+
+def release(columns: Iterable[Any]) -> None:
+    """Give back the memory of columns on disk, whose pages stay mapped after they were read."""
+    for column in columns:
+        mapping = getattr(column, "_mmap", None)
+        if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def taken(
+    column: NDArray[Any], which: Booleans | Integers | slice, folder: TemporaryFolder | None
+) -> NDArray[Any]:
+    """Return some rows of a column; many rows of a column on disk are written to another file."""
+    if folder is None or isinstance(which, slice):
+        return column[which]
+    number = np.flatnonzero(which) if which.dtype == bool else which
+    if len(number) <= IN_MEMORY:
+        return np.array(column[number])
+    found = folder.column(column.dtype, (len(number), *column.shape[1:]))
+    for rows in pieces(len(number)):
+        found[rows] = column[number[rows]]
+        release([column, found])
+    return found
+
+
+class ColumnFile(NamedTuple):
+    """Where the numbers of a column are, so another process can read them."""
+
+    path: str
+    dtype: Any
+    offset: int
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, column: Any) -> Any:
+        """Return where a column on disk is, and a column in memory itself."""
+        mapping = getattr(column, "_mmap", None)
+        if mapping is None or getattr(column, "filename", None) is None:
+            return column
+        first = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
+        offset = column.__array_interface__["data"][0] - first
+        return cls(str(column.filename), column.dtype, offset, column.shape)
+
+    def opened(self) -> NDArray[Any]:
+        """Return the column."""
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+
+
+class ColumnWriter:
+    """Collects the batches of columns, in memory or in files of a folder."""
+
+    def __init__(self, folder: TemporaryFolder | None = None) -> None:
+        self._folder = folder
+        self._batches: dict[str, list[NDArray[Any]]] = {}
+        self._files: dict[str, tuple[Path, NDArray[Any]]] = {}
+        self._rows = 0
+
+    def add(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Add the rows of a batch."""
+        self._rows += len(next(iter(columns.values())))
+        for name, values in columns.items():
+            if self._folder is None:
+                self._batches.setdefault(name, []).append(values)
+                continue
+            if name not in self._files:
+                self._files[name] = self._folder.new_file(), values[:0]
+            with self._files[name][0].open("ab") as file:
+                file.write(np.ascontiguousarray(values).data)
+
+    def finished(self) -> dict[str, NDArray[Any]]:
+        """Return the columns; those in files can be changed."""
+        columns = {name: np.concatenate(self._batches.pop(name)) for name in list(self._batches)}
+        for name, (path, like) in self._files.items():
+            shape = (self._rows, *like.shape[1:])
+            # A file without a byte cannot be mapped.
+            empty = not all(shape)
+            columns[name] = (
+                np.zeros(shape, like.dtype)
+                if empty
+                else np.memmap(path, like.dtype, "r+", shape=shape)
+            )
+        return columns

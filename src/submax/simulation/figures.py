@@ -1,0 +1,567 @@
+"""Figures of traces and of result folders; drawing runs no simulation.
+
+Drawing needs matplotlib, ``pip install "submax[plots]"``.
+"""
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from submax._version import __version__
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import one_of, positive
+from submax.core.errors import InputError
+from submax.core.optional import require_extra
+from submax.core.serialization import atomic_write
+from submax.simulation.experiment import Labels
+from submax.simulation.results import (
+    CURVE_TABLE,
+    FINAL_TABLE,
+    Curve,
+    ResultTable,
+    configurations_in,
+    read_manifest,
+    varying_labels,
+)
+from submax.simulation.trace import Trace
+
+require_extra("plots", "submax.simulation.figures", "matplotlib")
+
+from matplotlib import figure as matplotlib_figure  # noqa: E402 - the package is checked first
+from matplotlib import rc_context  # noqa: E402 - as above
+from matplotlib.axes import Axes  # noqa: E402 - as above
+from matplotlib.colors import to_hex, to_rgb  # noqa: E402 - as above
+from matplotlib.ticker import FuncFormatter  # noqa: E402 - as above
+
+__all__ = [
+    "COLUMN_INCHES",
+    "SweepFigure",
+    "critical_difference_figure",
+    "curves",
+    "draw_sweep_figure",
+    "sweep_figures",
+]
+
+# The look of all figures ----------------------------------------------------------------
+
+
+class Figure(matplotlib_figure.Figure):
+    """A figure that a notebook shows, also if it was made without ``pyplot``."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
+
+
+def figure_style() -> AbstractContextManager[None]:
+    """Settings for all figures of the library."""
+    return rc_context(
+        {
+            "font.size": 8,
+            "axes.titlesize": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "legend.frameon": False,
+            "figure.dpi": 150,
+            "pdf.fonttype": 42,
+        }
+    )
+
+
+FORMATS = ("png", "pdf")
+MAX_PIXELS = 3e6
+"""The most pixels of a PNG: a figure of many panels is drawn with fewer dots per inch, so its file
+stays below a megabyte."""
+
+
+def saved(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Save a figure as PNG and PDF in a folder, which is created if necessary."""
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"{name}.{ending}" for ending in FORMATS]
+    width, height = figure.get_size_inches()
+    for path in paths:
+        figure.savefig(path, dpi=min(figure.dpi, (MAX_PIXELS / (width * height)) ** 0.5))
+        # The layout is computed once: it takes nearly as long as drawing.
+        figure.set_layout_engine("none")
+    return paths
+
+
+Dash = str | tuple[int, tuple[int, ...]]
+
+
+class Look(NamedTuple):
+    """Colour, dash, marker and width of a curve."""
+
+    colour: str
+    dash: Dash
+    marker: str
+    width: float
+
+
+FAMILIES: tuple[tuple[str, str, Dash, float], ...] = (
+    (r"random", "#000000", ":", 1.4),
+    (r"rcp-adaptive", "#8b0000", "-", 2.4),
+    (r"(rcp|bayes)-.*submax", "#D55E00", "-", 2.0),
+    (r"rcp-.*optimized", "#0072B2", (0, (8, 2)), 1.6),
+    (r"(rcp|bayes)-.*|advantage-.*|slate-.*", "#CC79A7", (0, (3, 1)), 1.4),
+    (r".*epsilon-greedy.*|.*-greedy(-.*)?", "#E69F00", "--", 1.2),
+    (r".*thompson.*|.*sampling|.*successive.*|track.*", "#56B4E9", (0, (5, 1, 1, 1)), 1.2),
+    (r".*ucb.*|moss.*|imed.*|information-.*", "#009E73", "-.", 1.2),
+    (r".*gradient.*|actor-critic|preference-.*", "#7b3fa0", (0, (3, 3)), 1.2),
+)
+"""The names of each family, as a regular expression, and its colour, dash and width.
+
+The colours of Okabe and Ito (2008) can be told apart by colour-blind readers; the dashes differ in
+black and white."""
+OTHERS: tuple[Dash, ...] = ("-", "--", "-.", ":")
+OTHER_COLOURS = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#a6761d")
+MARKERS = ("", "o", "s", "^", "v", "D", "X", "P")
+DARKER = 0.22
+"""How much darker each further member of a family is than the one before."""
+
+
+def looks_of(names: Sequence[str]) -> list[Look]:
+    """Return the looks of curves in one figure; members of a family differ by shade and marker."""
+    members: dict[str, int] = {}
+    looks = []
+    for position, name in enumerate(names):
+        other = OTHER_COLOURS[position % len(OTHER_COLOURS)], OTHERS[position % len(OTHERS)], 1.6
+        known = (family[1:] for family in FAMILIES if re.fullmatch(family[0], name))
+        colour, dash, width = next(known, other)
+        member = members[colour] = members.get(colour, -1) + 1
+        red, green, blue = (part * (1 - DARKER * (member % 4)) for part in to_rgb(colour))
+        shade = to_hex((red, green, blue))
+        looks.append(Look(shade, dash, MARKERS[member % len(MARKERS)], width))
+    return looks
+
+
+# Learning curves ------------------------------------------------------------------------
+
+MEASURES = ("regret", "reward")
+RIBBONS = ("ci", "range", "none")
+INTERVAL_ERRORS = 1.96
+"""Standard errors on both sides of a mean in its 95 % confidence interval."""
+COLUMN_INCHES = 3.3
+"""The width of a column in a paper of two columns, in inches."""
+LONG_NUMBERS = 10_000
+"""From this value on, an axis is labelled in thousands; longer numbers would not fit."""
+MOST_RIBBONS = 6
+"""With more curves in a panel, ribbons would hide each other and none are drawn."""
+# A font by its own name is kept by the texts of a figure that is saved later.
+LATEX_FONTS: dict[Any, Any] = {
+    "font.family": "cmr10",
+    "mathtext.fontset": "cm",
+    "axes.formatter.use_mathtext": True,
+    "axes.unicode_minus": False,
+}
+"""The fonts of LaTeX, which matplotlib contains; LaTeX need not be installed."""
+
+
+class PanelCurve(NamedTuple):
+    """The curve of one policy: mean and central 95 % range over replicas at each step.
+
+    ``error`` is the standard error of the mean.
+    """
+
+    name: str
+    steps: Integers
+    mean: Floats
+    q025: Floats
+    q975: Floats
+    error: Floats
+
+
+def curves(
+    source: Mapping[str, Trace] | Path | str,
+    *,
+    measure: str = "regret",
+    title: str = "",
+    policies: Sequence[str] = (),
+    configuration: Labels | None = None,
+    log: bool = False,
+    ribbon: str = "range",
+    width: float | None = None,
+    colours: Mapping[str, str] | None = None,
+    latex: bool = False,
+    bound: Floats | Callable[[Any], Floats] | None = None,
+) -> Figure:
+    """Draw the learning curves of several policies in one panel; a notebook shows the figure.
+
+    - ``source``: traces by the names of their policies, or the folder of a sweep. If the folder
+      has several configurations, ``configuration`` selects one, such as ``{"arms": 10}``.
+    - ``measure``: "regret" or "reward", accumulated.
+    - ``policies``: the names to draw, in this order; all if empty.
+    - ``log``: decisions on a logarithmic axis, on which a regret of c ln t is a straight line.
+    - ``ribbon``: "range" for the central 95 % of replicas, "ci" for the 95 % confidence interval of
+      the mean, "none" for the means alone. More than six curves have none.
+    - ``width``: inches; `COLUMN_INCHES` fits a column of a paper. Without it, the legend is beside
+      the panel.
+    - ``colours``: colours of matplotlib by policy; ``latex``: the fonts of LaTeX.
+    - ``bound``: a further line, such as that of `submax.simulation.trace.lai_robbins`: its values
+      at the decisions of the curves, or a function of these decisions,
+      ``lambda steps: lai_robbins(means, steps)``.
+    """
+    one_of("measure", measure, MEASURES)
+    one_of("ribbon", ribbon, RIBBONS)
+    if width is not None:
+        positive("width", width)
+    replicas = None
+    if isinstance(source, (str, Path)):
+        lines = _from_folder(Path(source), measure, configuration or {})
+    else:
+        lines = _from_traces(source, measure)
+        replicas = max(len(trace.rewards) for trace in source.values())
+    known = {line.name: line for line in lines}
+    for name in policies:
+        one_of("policy", name, known)
+    lines = [known[name] for name in policies] if policies else lines
+    label = axis_label(measure, ribbon if len(lines) <= MOST_RIBBONS else "none", replicas)
+    with figure_style(), rc_context(LATEX_FONTS if latex else {}):
+        size = (6.6, 3.6) if width is None else (width, 0.72 * width)
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.add_subplot()
+        draw_panel(axes, lines, title, log=log, ribbon=ribbon, colours=colours or {})
+        axes.set_ylabel(label)
+        axes.set_xlabel("decisions")
+        if bound is not None:
+            steps = lines[0].steps
+            values = _values_of(bound, steps)
+            axes.plot(steps, values, color="black", linestyle=":", label="lower bound")
+        if width is None:
+            figure.legend(loc="outside right center")
+        else:
+            axes.legend(fontsize="small")
+    return figure
+
+
+def axis_label(measure: str, ribbon: str = "range", replicas: int | None = None) -> str:
+    """The label of the vertical axis of a panel."""
+    band = {"range": "; band: central 95 %", "ci": "; band: 95 % interval", "none": ""}[ribbon]
+    return f"accumulated {measure}\n(mean{band}{f' of {replicas} replicas' if replicas else ''})"
+
+
+def draw_panel(
+    axes: Axes,
+    lines: Sequence[PanelCurve],
+    title: str,
+    *,
+    points: int = 200,
+    log: bool = False,
+    ribbon: str = "range",
+    colours: Mapping[str, str] | None = None,
+) -> None:
+    """Draw the curves, reduced to at most ``points`` points each; with ribbons if they are few."""
+    ribbons = len(lines) <= MOST_RIBBONS and ribbon != "none"
+    looks = looks_of([line.name for line in lines])
+    for position, (line, look) in enumerate(zip(lines, looks, strict=True)):
+        colour = (colours or {}).get(line.name, look.colour)
+        spread = np.geomspace if log else np.linspace
+        places = np.searchsorted(line.steps, spread(line.steps[0], line.steps[-1], points))
+        kept = np.unique(np.clip(places, 0, len(line.steps) - 1))
+        steps = line.steps[kept]
+        if ribbons:
+            reach = INTERVAL_ERRORS * line.error
+            ends = (line.q025, line.q975)
+            low, high = ends if ribbon == "range" else (line.mean - reach, line.mean + reach)
+            axes.fill_between(steps, low[kept], high[kept], color=colour, alpha=0.08, linewidth=0)
+        axes.plot(
+            steps,
+            line.mean[kept],
+            color=colour,
+            linestyle=look.dash,
+            linewidth=look.width,
+            marker=look.marker,
+            markersize=3.5,
+            markevery=(0.02 + 0.006 * position, 0.125),
+            label=line.name,
+        )
+    axes.set_title(title)
+    if log:
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(0, max(line.steps[-1] for line in lines))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
+    top = _top_of_ribbons(lines) if ribbons else _top_of_means(lines)
+    axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), top)
+    if top >= LONG_NUMBERS:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
+
+
+def _top_of_means(lines: Sequence[PanelCurve]) -> float:
+    """The upper end of the axis without ribbons: random choice may leave the panel."""
+    others = [line for line in lines if line.name != "random"]
+    return 1.05 * max(float(line.mean.max()) for line in others or lines) or 1.0
+
+
+def _top_of_ribbons(lines: Sequence[PanelCurve]) -> float:
+    """The upper end of the axis: above the ribbons, but at most half above the highest mean."""
+    ribbon = max(float(line.q975.max()) for line in lines)
+    mean = max(float(line.mean.max()) for line in lines)
+    return 1.03 * min(max(ribbon, mean), 1.5 * mean) or 1.0
+
+
+def _thousands(value: float) -> str:
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+
+
+def selected_configurations(directory: Path, wanted: Labels) -> list[Labels]:
+    """Return the configurations of a result folder that have the wanted labels."""
+    every = configurations_in(directory)
+    for key in wanted:
+        one_of("key of a configuration", key, every[0])
+    chosen = [one for one in every if wanted.items() <= one.items()]
+    if not chosen:
+        raise InputError(f"no configuration in {directory} has {wanted}: it has {every!r:.200}")
+    return chosen
+
+
+def panel_curves(
+    table: ResultTable, configuration: Labels, measure: str, policies: Sequence[str] = ()
+) -> list[PanelCurve]:
+    """The curves of all policies in one configuration, or only of some."""
+    columns = ["step", *(f"{measure}_{part}" for part in Curve._fields)]
+    return [
+        PanelCurve(name, *(rows[column] for column in columns))
+        for name, rows in table.where(configuration).by_policy().items()
+        if not policies or name in policies
+    ]
+
+
+def _from_traces(traces: Mapping[str, Trace], measure: str) -> list[PanelCurve]:
+    if not traces:
+        raise InputError(
+            "curves needs at least one trace by the name of its policy, such as "
+            "{'rcp-submax': simulate(...)}, not {}"
+        )
+    return [
+        PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
+        for name, trace in traces.items()
+    ]
+
+
+def _from_folder(directory: Path, measure: str, configuration: Labels) -> list[PanelCurve]:
+    chosen = selected_configurations(directory, configuration)
+    if len(chosen) > 1:
+        raise InputError(
+            f"{directory} has {len(chosen)} configurations with {configuration}, and a figure "
+            f"shows one: give more labels, such as {chosen[0]}"
+        )
+    return panel_curves(ResultTable.read(directory, CURVE_TABLE), chosen[0], measure)
+
+
+def _values_of(bound: Floats | Callable[[Any], Floats], steps: Any) -> Floats:
+    values: Floats = np.asarray(bound(steps) if callable(bound) else bound, dtype=np.float64)
+    if values.shape != steps.shape:
+        raise InputError(
+            f"bound must have a value for each of the {len(steps)} decisions of the curves, not "
+            f"the shape {values.shape}: give a function of the decisions, such as "
+            "lambda steps: lai_robbins(means, steps)"
+        )
+    return values
+
+
+# The figures of a sweep -----------------------------------------------------------------
+
+MOST_COLUMNS = 9
+"""The most panels beside each other; further panels continue in the next row."""
+
+
+class SweepFigure(NamedTuple):
+    """A figure to draw: its name, its configurations in reading order, columns and measure.
+
+    ``kind`` is "all" for all policies. The others are drawn by `submax.research.paper`: "paper" is
+    the best policy of each family, "paired" final rewards minus that of random choice.
+    """
+
+    name: str
+    panels: list[Labels]
+    columns: int
+    measure: str = "regret"
+    kind: Literal["all", "paper", "paired"] = "all"
+
+
+def sweep_figures(directory: Path) -> list[SweepFigure]:
+    """The figures that can be drawn from the results in a directory.
+
+    These are one for each configuration; rows in which one value varies, around the ``reference``
+    of the experiment; and all configurations. If the measure is reward, all are there for regret
+    too.
+    """
+    specification = read_manifest(directory)["specification"]
+    panels = configurations_in(directory)
+    varying = varying_labels(panels)
+    figures = [SweepFigure(_panel_name(panel, varying), [panel], 1) for panel in panels]
+    wanted = specification.get("reference", {}).items()
+    reference = max(panels, key=lambda panel: len(panel.items() & wanted))
+    for key in varying:
+        fixed = {name: reference[name] for name in varying if name != key}
+        row = [panel for panel in panels if fixed.items() <= panel.items()]
+        if len(row) > 1:
+            figures.append(SweepFigure(f"varying-{key}", row, min(len(row), MOST_COLUMNS)))
+    if len(panels) > 1:
+        columns = min(len({panel[varying[0]] for panel in panels}), MOST_COLUMNS)
+        keys = (*varying[1:], varying[0])
+        ordered = sorted(panels, key=lambda panel: [_rank(panel[key]) for key in keys])
+        figures.append(SweepFigure("all-configurations", ordered, columns))
+    if specification.get("measure", "regret") == "regret":
+        return figures
+    return [
+        *(figure._replace(measure="reward") for figure in figures),
+        *(figure._replace(name=f"{figure.name}-regret") for figure in figures),
+    ]
+
+
+def _rank(value: Any) -> tuple[bool, bool, Any]:
+    """A key to sort labels by: an environment of another kind may lack one, or have a text."""
+    return (value is not None, isinstance(value, str), 0 if value is None else value)
+
+
+def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
+    """Return the name of a panel's file, with the values in which it differs from others."""
+    values = [f"{key}={panel[key]}" for key in varying if panel[key] is not None]
+    # Some systems do not allow these characters in the name of a file.
+    return "-".join(["panel", *values]).replace("/", "_").replace(":", "_")
+
+
+class DrawnFigures:
+    """The figures in a result directory, with a digest of the results they were drawn from."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._file = directory / "figures" / "drawn.json"
+
+    def outdated(self, figures: Sequence[SweepFigure]) -> list[SweepFigure]:
+        """Return the figures that are missing, or whose results have changed."""
+        before = self._noted()
+        return [
+            figure
+            for figure in figures
+            if before.get(figure.name) != self._digest
+            or not all((self._file.parent / f"{figure.name}.{end}").is_file() for end in FORMATS)
+        ]
+
+    def note(self, figures: Iterable[SweepFigure]) -> None:
+        """Note that these figures were drawn from the present results."""
+        noted = self._noted() | {figure.name: self._digest for figure in figures}
+        with atomic_write(self._file) as file:
+            file.write((json.dumps(noted, indent=1) + "\n").encode())
+
+    def _noted(self) -> dict[str, str]:
+        try:
+            noted = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
+
+    @cached_property
+    def _digest(self) -> str:
+        specification = read_manifest(self._directory)["specification"]
+        digest = hashlib.sha256(json.dumps([__version__, specification], sort_keys=True).encode())
+        for name in (CURVE_TABLE, FINAL_TABLE):
+            digest.update(ResultTable.path(self._directory, name).read_bytes())
+        return digest.hexdigest()
+
+
+def draw_sweep_figure(
+    directory: Path, wanted: SweepFigure, policies: Sequence[str] = ()
+) -> list[Path]:
+    """Draw one figure as PNG and PDF files beside the results.
+
+    If ``policies`` are given, only these are drawn.
+    """
+    specification = read_manifest(directory)["specification"]
+    table = ResultTable.read(directory, CURVE_TABLE)
+    lines = [panel_curves(table, panel, wanted.measure, policies) for panel in wanted.panels]
+    varying = varying_labels(configurations_in(directory))
+    titles = [panel_title(panel, varying) for panel in wanted.panels]
+    ribbon = "range" if max(map(len, lines)) <= MOST_RIBBONS else "none"
+    label = axis_label(wanted.measure, ribbon, specification["replicas"])
+    names = list(dict.fromkeys(line.name for panel in lines for line in panel))
+    rows = -(-len(lines) // wanted.columns)
+    alone = len(lines) == 1
+    with figure_style():
+        size = (7.4, 3.6) if alone else (3.4 * wanted.columns, 2.4 * rows + 0.05 * len(names) + 0.6)
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(rows, wanted.columns, squeeze=False)
+        for axes, panel, title in zip(grid.flat, lines, titles, strict=False):
+            draw_panel(axes, panel, title, points=200 if alone else 100)
+        for axes in list(grid.flat)[len(lines) :]:
+            axes.set_axis_off()
+        for axes in grid[:, 0]:
+            axes.set_ylabel(label)
+        for axes in grid[-1]:
+            axes.set_xlabel("decisions")
+        handles = {
+            name: handle
+            for axes in grid.flat
+            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside right center" if alone else "outside lower center",
+            ncols=1 if alone else min(len(names), 1 + 3 * wanted.columns // 2),
+        )
+        figure.suptitle(specification.get("title", ""), fontsize=10)
+    return saved(figure, directory / "figures", wanted.name)
+
+
+def panel_title(panel: Labels, varying: Sequence[str]) -> str:
+    """The values of a configuration in which it differs from the others."""
+    return ", ".join(f"{key} = {panel[key]}" for key in varying if panel[key] is not None)
+
+
+NAME_INCHES = 0.2
+"""The height of the name of a policy, in inches."""
+
+
+def critical_difference_figure(
+    ranks: dict[str, float],
+    critical_difference: float,
+    groups: list[list[str]],
+    width: float = 3.3,
+) -> Figure:
+    """Draw mean ranks on a line, the best on the left; a bar joins policies that do not differ.
+
+    The arguments are the fields of `MeanRanks`, which ``submax.simulation.compare``
+    computes, and its ``groups()``.
+    """
+    positive("width", width)
+    names = sorted(ranks, key=ranks.__getitem__)
+    rows, bars = (len(names) + 1) // 2, len(groups)
+    height = NAME_INCHES * (rows + bars + 3)
+    with figure_style():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_axis_off()
+        low, high = 1.0, float(max(len(names), 2))
+        axes.set_xlim(low - 0.35 * (high - low), high + 0.35 * (high - low))
+        axes.set_ylim(-(rows + bars) - 0.5, 2.0)
+        axes.plot([low, high], [0, 0], color="black", linewidth=0.8)
+        for rank in range(1, int(high) + 1):
+            axes.plot([rank, rank], [0, 0.2], color="black", linewidth=0.8)
+            axes.text(rank, 0.3, str(rank), ha="center", va="bottom")
+        axes.plot([low, low + critical_difference], [1.5, 1.5], color="black", linewidth=1.5)
+        axes.text(low, 1.6, f"critical difference {critical_difference:.2f}", va="bottom")
+        for number, group in enumerate(groups):
+            ends = [min(ranks[name] for name in group), max(ranks[name] for name in group)]
+            axes.plot(ends, [-0.4 - number] * 2, color="black", linewidth=2.5, label="group")
+        for place, name in enumerate(names):
+            left = place < rows
+            depth = -bars - 0.5 - (place if left else len(names) - 1 - place)
+            side = low - 0.05 * (high - low) if left else high + 0.05 * (high - low)
+            axes.plot([ranks[name]] * 2 + [side], [0, depth, depth], color="grey", linewidth=0.6)
+            text = f"{name} {ranks[name]:.2f}"
+            axes.text(side, depth, text, ha="right" if left else "left", va="center")
+    return figure

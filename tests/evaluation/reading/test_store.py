@@ -1,0 +1,74 @@
+"""The log of a bandit, read from its store."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from submax.bandit.declaring import read_bandit
+from submax.bandit.durable import open_bandit
+from submax.bandit.export import DecisionTables, export
+from submax.bandit.store import open_store
+from submax.cli import main
+from submax.evaluation import Log
+
+VISITS = 60
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A store with the bandit ``shop``, all but three of whose decisions have matured."""
+    now = [1e9]
+    bandit = open_bandit(
+        tmp_path / "shop.db",
+        actions=["A", "B"],
+        context={"age": float, "country": ["de", "fr"]},
+        reward_wait=60,
+        background=False,
+        clock=lambda: now[0],
+        rng=np.random.default_rng(0),
+    )
+    for visit in range(VISITS):
+        if visit == VISITS - 3:
+            now[0] += 100
+        context = {"age": 20.0 + visit, "country": ["de", "fr"][visit % 2]}
+        decision = bandit.decide(context, id=f"v{visit}")
+        if decision.action == "B":
+            bandit.reward(decision.id, 1)
+    bandit.refit()
+    bandit.close()
+    return tmp_path / "shop.db"
+
+
+def log_of(path, **options):
+    store = open_store(path, read_only=True, clock=lambda: 1e9 + 100)
+    try:
+        return Log.read(DecisionTables(store, read_bandit(store, "shop")), **options)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("options", [{}, {"on_disk": True, "jobs": 1}])
+def test_the_log_of_a_store_is_that_of_its_export(path, options, tmp_path, mentioned):
+    log = log_of(path, **options)
+    store = open_store(path, read_only=True, clock=lambda: 1e9 + 100)
+    export(store, "shop", tmp_path / "shop.parquet")
+    store.close()
+    exported = Log.read(tmp_path / "shop.parquet")
+    assert (len(log), log.schema.context.names) == (VISITS - 3, ("age", "country"))
+    assert (log.schema, log.fingerprint) == (exported.schema, exported.fingerprint)
+    assert log.notes == exported.notes
+    assert mentioned(log.notes, "pending", 3)
+    np.testing.assert_array_equal(log.propensity, exported.propensity)
+
+
+def test_commands_take_a_store(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*given):
+        return CliRunner().invoke(main, given, catch_exceptions=False)
+
+    done = run("evaluate", "shop.db", "--policy", "always=A", "--estimator", "ips")
+    assert (done.exit_code, (tmp_path / "evaluation" / "estimates.csv").exists()) == (0, True)
+    assert run("learn", "shop.db", "--policy", "rcp-submax").exit_code == 0
+    assert (tmp_path / "policy.safetensors").exists()
+    assert run("evaluate", "shop.db", "--bandit", "other", "--policy", "always=A").exit_code != 0
