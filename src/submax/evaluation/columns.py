@@ -28,39 +28,29 @@ from submax.evaluation.disk import pieces, release
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, ChoiceIndices
 from submax.schema.context import LARGEST, Category, ContextSchema, Field, Number
 
-ROLES = (
-    "action",
-    "reward",
-    "propensity",
-    "context",
-    "eligible",
-    "id",
-    "time",
-    "status",
-    "cluster",
-    "count",
-    "successes",
-    "weight",
-    "session",
-    "covariate",
-    "probability",
-)
-"""The roles that a column can have."""
-USUAL = {
+USUAL: dict[str, tuple[str, ...]] = {
     "reward": ("reward",),
     "propensity": ("propensity", "pscore"),
     "eligible": ("eligible",),
     "id": ("id",),
     "time": ("at", "time", "timestamp"),
+    "status": (),
+    "cluster": (),
+    "count": (),
+    "successes": (),
+    "weight": (),
+    "session": (),
 }
-"""For each role the names by which its column is found if the caller does not name one."""
+"""The roles of single columns, with the names by which a column is found if none is given."""
+SEVERAL = {"covariate": "covariates", "probability": "probabilities"}
+"""Roles that several columns can have, and the fields of ``ColumnNames`` that hold them."""
+ROLES = ("action", "context", *USUAL, *SEVERAL)
+"""The roles that a column can have."""
 ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
 """Beginnings of the names of columns that hold slots, context fields and slots' propensities."""
 PATTERN_SIGNS = "*?["
 """Signs that make the name of a column a pattern, unless a column has exactly this name."""
-STATUS = "status"
-"""The column of an export that says what became of each decision."""
-EXPORTED = {STATUS, "activated", "holdout", "late_rewards"}
+EXPORTED = {"status", "activated", "holdout", "late_rewards"}
 """A table with all these columns is the export of a bandit, even if its metadata was lost."""
 
 
@@ -73,10 +63,13 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     actions: dict[str, str]
+    context: dict[str, str] = {}
+    slot_propensities: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
+    covariates: dict[str, str] = {}
+    probabilities: dict[str, str] = {}
     reward: str
     propensity: str | None = None
-    slot_propensities: dict[str, str] = {}
-    context: dict[str, str] = {}
     eligible: str | None = None
     id: str | None = None
     time: str | None = None
@@ -85,46 +78,24 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     count: str | None = None
     successes: str | None = None
     weight: str | None = None
-    outcomes: dict[str, str] = {}
     session: str | None = None
-    covariates: dict[str, str] = {}
-    probabilities: dict[str, str] = {}
 
     @property
     def used(self) -> list[str]:
         """The names of all columns that are read."""
-        single = (
-            self.reward,
-            self.propensity,
-            self.eligible,
-            self.id,
-            self.time,
-            self.status,
-            self.cluster,
-            self.count,
-            self.successes,
-            self.weight,
-            self.session,
-        )
-        several = (
-            self.actions,
-            self.context,
-            self.slot_propensities,
-            self.outcomes,
-            self.covariates,
-            self.probabilities,
-        )
-        found = [name for table in several for name in table.values()]
-        return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
+        found: list[str | None] = []
+        for value in msgspec.structs.astuple(self):
+            found += value.values() if isinstance(value, dict) else [value]
+        return [name for name in dict.fromkeys(found) if name is not None]
 
 
 def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnNames:
     """Return the columns that the caller named, and those with the usual names for other roles.
 
-    ``given`` maps roles to columns. For actions and contexts it can be a list of columns or of
-    patterns such as ``affinity_*``, or a table from names of slots or fields to columns. None says
-    that there is no such column. The status is read only from the export of a bandit, unless the
-    caller names its column.
+    ``given`` maps roles to columns. For actions, contexts and rewards it can be a list of columns
+    or of patterns such as ``affinity_*``, or a table from names to columns. None says that there is
+    no such column. The status is read only from the export of a bandit, unless the caller names its
+    column.
     """
     for role in given:
         one_of("column role", str(role), ROLES)
@@ -134,63 +105,35 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
             f"the log has {times} columns called {twice!r}: give each column a different name",
             parameter=twice,
         )
-    outcomes = _outcomes(columns, given)
-    if outcomes:
-        given = {**given, "reward": next(iter(outcomes.values()))}
+    outcomes: dict[str, str] = {}
+    if not isinstance(given.get("reward"), str | None):
+        outcomes = _table("reward", columns, given["reward"])
+        given = {**given, "reward": next(iter(outcomes.values()), None)}
+    if "status" not in given and set(columns) >= EXPORTED:
+        given = {**given, "status": "status"}
     single = {role: _single(role, columns, given) for role in USUAL}
-    successes, count = (_single(role, columns, given) for role in ("successes", "count"))
-    if successes is not None:
-        _check_successes(given, count)
-        single["reward"] = successes
+    if single["successes"] is not None:
+        _check_successes(given, single["count"])
+        single["reward"] = single["successes"]
     if single["reward"] is None:
         raise InputError(_missing("reward", columns), parameter="reward")
-    actions = _actions(columns, given)
-    slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
-    exported = STATUS if set(columns) >= EXPORTED else None
-    return ColumnNames(
-        actions=actions,
-        slot_propensities={slot: name for slot, name in slots.items() if name in columns},
-        context=context_columns(columns, given),
-        probabilities=_probabilities(columns, given),
-        status=_single(STATUS, columns, given) if STATUS in given else exported,
-        cluster=_single("cluster", columns, given),
-        count=count,
-        successes=successes,
-        weight=_single("weight", columns, given),
-        outcomes=outcomes,
-        session=_session(columns, given, count),
-        covariates=_covariates(columns, given),
-        **single,  # type: ignore[arg-type]  # the reward is not None
-    )
-
-
-def _outcomes(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the columns of several rewards by name; none if one column is given."""
-    wanted = given.get("reward")
-    if wanted is None or isinstance(wanted, str):
-        return {}
-    found = _table("reward", columns, wanted)
-    if not found:
-        raise InputError(_missing("reward", columns), parameter="reward")
-    return found
-
-
-def _session(columns: Sequence[str], given: Mapping[str, Any], count: str | None) -> str | None:
-    session = _single("session", columns, given)
-    if session is not None and count is not None:
+    if single["session"] is not None and single["count"] is not None:
         raise InputError(
             "a column of sessions and one of counts are given, and only one of them is allowed, "
             "because the decisions of a session follow each other: give a row for each decision",
             parameter="session",
         )
-    return session
-
-
-def _covariates(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
-    wanted = given.get("covariate")
-    if wanted in (None, ""):
-        return {}
-    return _table("covariate", columns, [wanted] if isinstance(wanted, str) else wanted)
+    actions = _actions(columns, given)
+    slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
+    several = {field: _several(role, columns, given) for role, field in SEVERAL.items()}
+    names: dict[str, Any] = {**single, **several}
+    return ColumnNames(
+        actions=actions,
+        slot_propensities={slot: name for slot, name in slots.items() if name in columns},
+        context=context_columns(columns, given),
+        outcomes=outcomes,
+        **names,
+    )
 
 
 def _check_successes(given: Mapping[str, Any], count: str | None) -> None:
@@ -224,7 +167,7 @@ def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> 
 
 def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str | None:
     if role not in given:
-        return next((name for name in USUAL.get(role, ()) if name in columns), None)
+        return next((name for name in USUAL[role] if name in columns), None)
     wanted = given[role]
     if wanted in (None, ""):
         return None
@@ -237,15 +180,20 @@ def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str 
     return wanted
 
 
+def _several(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    wanted = given.get(role)
+    if wanted in (None, ""):
+        return {}
+    return _table(role, columns, [wanted] if isinstance(wanted, str) else wanted)
+
+
 def _actions(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
     wanted = given.get("action")
     if wanted is None and "action" in columns:
-        return {ARMS: "action"}
+        wanted = "action"
     if wanted is None:
         wanted = {name[len(ACTION) :]: name for name in columns if name.startswith(ACTION)}
-    if isinstance(wanted, str):
-        wanted = {ARMS: wanted}
-    found = _table("action", columns, wanted)
+    found = _table("action", columns, {ARMS: wanted} if isinstance(wanted, str) else wanted)
     if not found:
         raise InputError(_missing("action", columns), parameter="action")
     return found
@@ -255,21 +203,11 @@ def context_columns(columns: Sequence[str], given: Mapping[str, Any]) -> dict[st
     """Return the column of each field of the context, by the name of the field."""
     if "context" not in given:
         return {name[len(CONTEXT) :]: name for name in columns if name.startswith(CONTEXT)}
-    wanted = given["context"]
-    if wanted in (None, ""):
-        return {}
-    return _table("context", columns, [wanted] if isinstance(wanted, str) else wanted)
-
-
-def _probabilities(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
-    wanted = given.get("probability")
-    if wanted in (None, ""):
-        return {}
-    return _table("probability", columns, [wanted] if isinstance(wanted, str) else wanted)
+    return _several("context", columns, given)
 
 
 def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
-    """Return columns by name, from a list of columns or a table from names to columns."""
+    """Return columns by name, from a list of columns and patterns, or a table of columns."""
     if isinstance(wanted, (list, tuple)):
         wanted = {name: name for one in wanted for name in _matching(role, columns, str(one))}
     if not isinstance(wanted, Mapping):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Booleans
+from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError, NotFoundError
 from submax.core.policy import Policy
@@ -276,11 +276,15 @@ class Evaluation:
 
     def _evaluated(self, which: Booleans) -> EvaluatedRows:
         options, rows = self._options, self.log.rows(which)
+        numbers: Integers | int = int(which.argmax())
+        if self._numbers is not None or not which[numbers : numbers + len(rows)].all():
+            numbers = np.flatnonzero(which)
+            numbers = numbers if self._numbers is None else self._numbers[numbers]
         whole = rows.session is not None or not all(
             one.adds_up for one in options.estimators.values()
         )
         return EvaluatedRows(
-            rows, self._numbers[which], options.seed, options.reward_model, whole, self._progress
+            rows, numbers, options.seed, options.reward_model, whole, self._progress
         )
 
     def target(self, name: str) -> Any:
@@ -885,7 +889,7 @@ def _evaluated_part(
             "learned from are needed: learn them from a share of the rows",
             parameter="policies",
         )
-    kept = numbers[unseen]
+    kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]
     targets = {
         name: one.of_rows(kept) if isinstance(one, GivenProbabilities) else one
         for name, one in targets.items()

@@ -358,9 +358,7 @@ class EvaluatedRows:
     ) -> None:
         self.log, self._numbers, self._progress = log, numbers, progress
         self.is_long = len(log) > WHOLE_ROWS and not whole
-        place = np.arange(len(log))
-        if self.is_long and len(log) > SAMPLE_ROWS:
-            place = random_rows(len(log), SAMPLE_ROWS, seed)
+        place = random_rows(len(log), SAMPLE_ROWS if self.is_long else len(log), seed)
         sample = log.rows(place) if self.is_long or log.disk is not None else log
         groups, clusters = None, 0
         if self.is_long and log.cluster is not None:

@@ -230,7 +230,19 @@ DRAWS = 32
 over rows, so that few draws per row are enough."""
 NUMBERS_PER_DRAW = 64
 """Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
-_LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
+MOST_KEPT = 1 << 24
+"""Up to this many numbers the features of all rows are kept for the next policy: 128 MB."""
+
+
+class PartModels(NamedTuple):
+    """What reward models say about a part of the rows, whatever the policy.
+
+    ``folds`` are each model with the rows that it was fitted without, and their features, and
+    ``predicted [n]`` the predicted rewards of the actions of the log.
+    """
+
+    folds: list[tuple[FoldModel, Integers, Floats]]
+    predicted: Floats
 
 
 class LogFacts(NamedTuple):
@@ -285,7 +297,7 @@ class LoggedEvidence:
             log, _, number = divided_by_fold(log, FOLDS, numbers if self._by_number else None)
             numbers = numbers[number]
         self.log, self.numbers = log, numbers
-        self._last_folds: _LastFolds = ((0, 0), [])
+        self._parts: dict[tuple[int, int], PartModels] = {}
 
     def of_batch(
         self, log: Log, numbers: Integers, fold: NDArray[np.int8], known: "LogFacts"
@@ -331,9 +343,7 @@ class LoggedEvidence:
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
         log = self.log
-        predicted = np.concatenate(
-            [self._predicted(part, rows) for part, rows in self._rows()],
-        )
+        predicted = np.concatenate([self._models(*part).predicted for part in self._rows()])
         ones = np.ones(len(log))
         slots = None if self.slot_propensity is None else np.ones(log.action.shape)
         evidence = Evidence(
@@ -374,25 +384,24 @@ class LoggedEvidence:
                 yield piece, slice(first + begin, first + begin + len(piece.reward))
             first += len(part.reward)
 
-    def _folds(self, part: Columns, rows: slice) -> list[tuple[FoldModel, Integers, Floats]]:
-        """Return each model with the rows of a part that it was fitted without, and their features.
-
-        The features of the last part are kept: they are needed twice for each policy.
-        """
-        if self._last_folds[0] != (rows.start, rows.stop):
-            found = []
-            for number, model in enumerate(self.model_choice.models):
-                fold = np.flatnonzero(self.fold[rows] == number)
-                found.append((model, fold, model.features(part.context[fold])))
-            self._last_folds = ((rows.start, rows.stop), found)
-        return self._last_folds[1]
-
-    def _predicted(self, part: Columns, rows: slice) -> Floats:
+    def _models(self, part: Columns, rows: slice) -> PartModels:
+        """Return what the models say about a part; it is kept if the rows are not very many."""
+        known = self._parts.get((rows.start, rows.stop))
+        if known is not None:
+            return known
         powers = polynomial_features(self.log, part.action)
-        predicted = np.empty(len(part.reward))
-        for model, fold, features in self._folds(part, rows):
+        folds, predicted, width = [], np.empty(len(part.reward)), 1
+        for number, model in enumerate(self.model_choice.models):
+            fold = np.flatnonzero(self.fold[rows] == number)
+            features = model.features(part.context[fold])
             predicted[fold] = model.predict(features, part.action[fold], powers[fold])
-        return predicted
+            folds.append((model, fold, features))
+            width = features.shape[1]
+        if len(self.log) * width > MOST_KEPT:
+            self._parts.clear()
+        found = PartModels(folds, predicted)
+        self._parts[rows.start, rows.stop] = found
+        return found
 
     def _by_listing(
         self, learned: TrainedPolicy | TargetPolicy, part: Columns, rows: slice
@@ -408,7 +417,7 @@ class LoggedEvidence:
         probability = table[np.arange(len(index)), index]
         slot_tables = tables_of_slots(table, self._space.choices)
         expected = np.empty(len(index))
-        for model, fold, features in self._folds(part, rows):
+        for model, fold, features in self._models(part, rows).folds:
             of_fold = [slot_table[fold] for slot_table in slot_tables]
             expected[fold] = model.expected(features, table[fold], of_fold)
         slot_probability = slot_probabilities(slot_tables, part.action)
@@ -452,7 +461,7 @@ class LoggedEvidence:
             drawn[:, slot] = np.array(indices)[drawn[:, slot].astype(np.int64)]
         powers = polynomial_features(self.log, drawn)
         predicted = np.empty(count * DRAWS)
-        for model, fold, features in self._folds(part, rows):
+        for model, fold, features in self._models(part, rows).folds:
             each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
             repeated = np.repeat(features, DRAWS, axis=0)
             predicted[each] = model.predict(repeated, drawn[each], powers[each])
@@ -481,7 +490,7 @@ class LoggedEvidence:
             reward=part.reward,
             weight=probability / self.log.propensity[rows],
             probability=probability,
-            predicted=self._predicted(part, rows),
+            predicted=self._models(part, rows).predicted,
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
             bounds=self.bounds,

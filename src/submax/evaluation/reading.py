@@ -143,21 +143,60 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     """
     if isinstance(given, Mapping):
         return given
-    source = open_source(given)
+    source, bad = open_source(given), BadRows()
     keys = [DESCRIBED_ACTION] if DESCRIBED_ACTION in source.columns else [SLOT, CHOICE]
     features = [name for name in source.columns if name not in keys]
     if not features or not set(keys) <= set(source.columns):
-        raise InputError(
+        raise _bad_features(
             f"the action features in {source.name} have the columns "
             f"{', '.join(source.columns)[:200]}, and must have a column 'action', or the columns "
-            "'slot' and 'choice', and a column for each feature: add or rename columns",
-            parameter="action_features",
+            "'slot' and 'choice', and a column for each feature: add or rename columns"
         )
-    table = _read(source)
+    batches = list(source.batches(source.columns, bad))
+    bad.refuse(source.name, sum(batch.num_rows for batch in batches) + len(bad.lines))
+    if not any(batch.num_rows for batch in batches):
+        raise _bad_features(
+            f"the table of action features in {source.name} has no rows: add a row for each action"
+        )
+    table = pa.Table.from_batches(batches)
     names = zip(*(map(as_name, table.column(key).to_pylist()) for key in keys), strict=True)
     columns = {name: _cells(table, name, name in source.numeric) for name in features}
-    found = _by_name(list(names), columns)
+    found: dict[str, dict[str, Any]] = {}
+    for row, key in enumerate(names):
+        if None in key:
+            raise _bad_features(
+                f"row {row + 1} of the action features does not name a choice: add the name, or "
+                "leave the row out"
+            )
+        slot, choice = key if len(key) > 1 else (ARMS, *key)
+        choices = found.setdefault(str(slot), {})
+        if choice in choices:
+            raise _bad_features(
+                f"row {row + 1} of the action features describes {choice!r}{of_slot(str(slot))}, "
+                "which an earlier row describes: leave one of the two rows out"
+            )
+        cells = {name: column[row] for name, column in columns.items()}
+        choices[choice] = {name: cell for name, cell in cells.items() if cell is not None}
     return found[ARMS] if keys == [DESCRIBED_ACTION] else found
+
+
+def _bad_features(sentence: str) -> InputError:
+    return InputError(sentence, parameter="action_features")
+
+
+def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
+    """Return the numbers or texts of a column; None for empty cells."""
+    column = table.column(name).combine_chunks()
+    if not numeric:
+        return [as_name(value) for value in column.to_pylist()]
+    read = numbers(column)
+    if read.wrong.any():
+        row = int(np.argmax(read.wrong))
+        raise _bad_features(
+            f"the action feature {name!r} is {short_repr(column[row].as_py())} in row {row + 1} "
+            "and a number in others: give finite numbers to all choices, or texts to all"
+        )
+    return [None if np.isnan(value) else float(value) for value in read.values]
 
 
 def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
@@ -178,66 +217,6 @@ def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[Actio
         f"{', '.join(not_in_log)[:200]}"
     )
     return msgspec.structs.replace(menu, slots=slots), [note] if not_in_log else []
-
-
-def _read(source: Source) -> Any:
-    bad = BadRows()
-    batches = list(source.batches(source.columns, bad))
-    rows = sum(batch.num_rows for batch in batches)
-    bad.refuse(source.name, rows + len(bad.lines))
-    if not rows:
-        raise InputError(
-            f"the table of action features in {source.name} has no rows: add a row for each action",
-            parameter="action_features",
-        )
-    return pa.Table.from_batches(batches)
-
-
-def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
-    """Return the numbers or texts of a column; None for empty cells."""
-    column = table.column(name).combine_chunks()
-    if not numeric:
-        return [as_name(value) for value in column.to_pylist()]
-    read = numbers(column)
-    if read.wrong.any():
-        row = int(np.argmax(read.wrong))
-        raise InputError(
-            f"the action feature {name!r} is {short_repr(column[row].as_py())} in row {row + 1} "
-            "and a number in others: give finite numbers to all choices, or texts to all",
-            parameter="action_features",
-        )
-    return [None if np.isnan(value) else float(value) for value in read.values]
-
-
-def _by_name(
-    keys: list[tuple[str | None, ...]], columns: dict[str, list[float | str | None]]
-) -> dict[str, dict[str, Any]]:
-    """Return the features of each choice of each slot, without empty cells."""
-    found: dict[str, dict[str, Any]] = {}
-    for row, key in enumerate(_complete(keys)):
-        slot, choice = key if len(key) > 1 else (ARMS, *key)
-        choices = found.setdefault(slot, {})
-        if choice in choices:
-            raise InputError(
-                f"row {row + 1} of the action features describes {choice!r}{of_slot(slot)}, which "
-                "an earlier row describes: leave one of the two rows out",
-                parameter="action_features",
-            )
-        cells = {name: column[row] for name, column in columns.items()}
-        choices[choice] = {name: cell for name, cell in cells.items() if cell is not None}
-    return found
-
-
-def _complete(keys: list[tuple[str | None, ...]]) -> Iterator[tuple[str, ...]]:
-    for row, key in enumerate(keys):
-        names = tuple(name for name in key if name is not None)
-        if len(names) < len(key):
-            raise InputError(
-                f"row {row + 1} of the action features does not name a choice: add the name, or "
-                "leave the row out",
-                parameter="action_features",
-            )
-        yield names
 
 
 Table = dict[str, NDArray[Any]]

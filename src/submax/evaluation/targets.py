@@ -625,16 +625,16 @@ MOST_MODELLED = 200_000
 
 def split_of(
     log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
-) -> tuple[Log, Booleans, Integers]:
+) -> tuple[Log, Booleans, Integers | None]:
     """Return the log, which of its rows policies learn from, and their numbers for the caller.
 
-    The rows are those of the caller's log, unless they stand for several decisions: then they may
-    be divided.
+    The rows are those of the caller's log and need no numbers (None), unless they stand for several
+    decisions: then they may be divided.
     """
     if not any(learns(one) for one in candidates.values()):
-        return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
+        return log, np.zeros(len(log), dtype=bool), None
     if log.count is None:
-        return log, log.chosen(share, by, seed), np.arange(len(log))
+        return log, log.chosen(share, by, seed), None
     divided = divided_by_split(log, share, by, seed)
     return divided.log, divided.part == 0, divided.number
 

@@ -37,6 +37,8 @@ DIFFERENCES = "differences.csv"
 """The file of the differences between policies."""
 SLICES = "slices.csv"
 """The file of the estimates of slices."""
+NAME_WIDTH = 30
+"""Characters of the name of a policy that are not broken into two lines."""
 WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
 
@@ -134,10 +136,11 @@ def _recommended_table(
 ) -> Table:
     """Return a table with a row for each of the named policies, the best first."""
     table = Table(title=_title(comparison))
-    for heading in ("policy", "estimator"):
-        table.add_column(heading, no_wrap=heading == "estimator", overflow="fold")
-    headings = ["value", f"effective {comparison.units}", "rewarded", "largest weight"]
-    headings += ["without support"] * (comparison.unit == DECISION)
+    table.add_column("policy", overflow="fold")
+    table.add_column("estimator", no_wrap=True)
+    # Headings in two lines leave room for names.
+    headings = ["value", f"effective\n{comparison.units}", "rewarded", "largest\nweight"]
+    headings += ["without\nsupport"] * (comparison.unit == DECISION)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=heading == "value")
     by_policy = {one.policy: one for one in comparison.recommended()}
@@ -147,7 +150,7 @@ def _recommended_table(
             escape(one.policy),
             one.estimator,
             _cell(one, sentences),
-            f"{about.effective:.0f} of {about.rows}",
+            f"{about.effective:.0f}",
             f"{about.effective_rewards:.1f}",
             f"{about.largest:.3g}",
             *[f"{about.unsupported:.1%}"] * (comparison.unit == DECISION),
@@ -312,7 +315,7 @@ def print_best(best: "BestPolicy", with_notes: bool = True) -> None:
 def _table_of_candidates(best: "BestPolicy", rows: list[dict[str, object]]) -> Table:
     level = f"{best.report.level:.0%}" if best.report is not None else ""
     table = Table(box=None, pad_edge=False, header_style="")
-    table.add_column("policy")
+    table.add_column("policy", overflow="fold", min_width=NAME_WIDTH)
     for heading in (
         "value",
         f"{level} interval",
