@@ -1,0 +1,141 @@
+"""The commands do the same at the address of a server as in its store."""
+
+import json
+import signal
+
+import httpx
+import pytest
+from forked_command import start_command
+from waiting import wait_until
+
+pytestmark = pytest.mark.xdist_group("operators")
+"""One server for all tests, in their order: the last one deletes the bandit."""
+KEY = ("keys", "add", "--scope", "admin", "--name", "operator")
+
+
+@pytest.fixture(scope="module")
+def served(shop, done, tmp_path_factory):
+    """A file with a bandit, the address of a server that has the file open, and a key."""
+    file = tmp_path_factory.mktemp("served") / "shop.db"
+    file.write_bytes(shop)
+    key = done(*KEY, "--store", file).strip()
+    process = start_command("serve", file, "--port", 0)
+    address = process.stderr.readline().rpartition(" ")[2].strip()
+    wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
+    yield file, address, key
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.fixture
+def command(served, done, monkeypatch):
+    """Run a command at the address of the server."""
+    _, address, key = served
+    monkeypatch.setenv("SUBMAX_KEY", key)
+    return lambda *words: done(*words, "--store", address)
+
+
+@pytest.mark.parametrize("words", [("status",), ("lift",), ("versions",), ("list",)])
+def test_the_server_is_shown_as_its_store_is(served, command, done, words):
+    # The server may fit a version between the two commands.
+    wait_until(lambda: command(*words) == done(*words, "--store", served[0]))
+
+
+def test_a_bandit_is_changed_and_the_audit_says_so(served, command, done):
+    command("set", "shop", "refit_rows=7", "guard_rails.minimum=0.05")
+    notices = command("status").count("Notice")
+    command("pause", "shop")
+    assert command("status").count("Notice") == notices + 1
+    command("archive", "shop")
+    command("resume", "shop")
+    command("add", "shop", "C", "--ramp", "0")
+    command("retire", "shop", "C")
+    command("roll-back", "shop")
+    command("publish", "shop")
+    audit = command("audit", "shop")
+    assert audit == done("audit", "shop", "--store", served[0])
+    words = ["set", "pause", "archive", "resume", "change", "roll-back", "publish"]
+    assert all(f"  {word}  shop" in audit for word in words)
+    assert "operator (" in audit
+
+
+def test_a_bandit_is_created_and_listed(command):
+    command("create", "page", "--actions", "A,B", "--context", "country=de,fr", "reward_wait=60")
+    assert json.loads(command("list", "--json")) == ["page", "shop"]
+    made = json.loads(command("decide", "page", "--context", "country=de"))
+    assert made["action"] in ("A", "B")
+    assert "Warning" in command("set", "page", "policy=thompson-1-9")
+    command("delete", "page", "--yes")
+
+
+def test_a_decision_is_made_rewarded_and_erased(command):
+    made = json.loads(command("decide", "--id", "visit-1", "--unit", "visitor"))
+    assert (made["id"], made["unit"]) == ("visit-1", "visitor")
+    receipt = json.loads(command("reward", "shop", "visit-1", 1))
+    assert receipt["status"] == "accepted"
+    assert json.loads(command("reward", "shop", "visit-1", 1))["repeated"]
+    assert json.loads(command("erase", "shop", "visitor", "--json")) == {"decisions": 1}
+
+
+def test_the_decisions_are_exported(command, refused, served, tmp_path):
+    command("export", "--out", tmp_path / "log.parquet")
+    assert (tmp_path / "log.parquet").read_bytes().startswith(b"PAR1")
+    assert (tmp_path / "log.parquet").stat().st_mode & 0o077 == 0
+    assert "--delete" in refused("export", "--delete", "--store", served[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (("set", "shop", "guard_rails.minimum=0.9"), "(guard-rail)"),
+        (("set", "shop", "refit_row=9"), "'refit_rows'"),
+        (("pause", "other"), "(not-found)"),
+        (("reward", "shop", "visit-2", "2"), "2"),
+        (("decide", "--unit", "two words"), "unit"),
+        (("set", "shop", "policy=rcp-submx"), "'rcp-submax'"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_changes_nothing(served, command, refused, words, fact):
+    before = command("audit")
+    said = refused(*words, "--store", served[1])
+    assert said.count("\n") == 1
+    assert fact in said
+    assert command("audit") == before
+    assert json.loads(command("decide"))["action"] in ("A", "B")
+
+
+def test_an_address_that_is_none_is_refused(refused):
+    assert "'http://'" in refused("status", "--store", "http://")
+
+
+def test_keys_are_added_listed_and_revoked(served, command, done, refused):
+    options = ("--scope", "reward", "--browser", "--rate", "5", "--name", "page")
+    text = command("keys", "add", *options, "--expires", "2130-01-31").strip()
+    _, number, secret = text.split(".")
+    listed = command("keys", "list")
+    assert secret not in listed
+    line = next(one for one in listed.splitlines() if one.startswith(number))
+    assert line in done("keys", "list", "--store", served[0])
+    for fact in ("page", "reward", "for browsers", "5 requests", "2130-01-31"):
+        assert fact in line
+    command("keys", "revoke", number)
+    assert number not in command("keys", "list")
+    assert "(not-found)" in refused("keys", "revoke", number, "--store", served[1])
+
+
+def test_a_key_is_needed_and_read_from_a_file(
+    served, command, done, refused, monkeypatch, tmp_path
+):
+    _, address, key = served
+    monkeypatch.delenv("SUBMAX_KEY")
+    assert "(unauthorized)" in refused("pause", "shop", "--store", address)
+    (tmp_path / "key").write_text(f"{key}\n")
+    monkeypatch.setenv("SUBMAX_KEY_FILE", str(tmp_path / "key"))
+    done("status", "--store", address)
+
+
+def test_a_bandit_is_deleted_at_last(command):
+    command("delete", "shop", "--yes")
+    assert "no bandit" in command("list")
+    assert "  delete  shop" in command("audit")
