@@ -205,7 +205,7 @@ def check_address(host: str, has_keys: bool) -> None:
     if not has_keys and not is_loopback(host):
         raise InputError(
             f"{host} can be reached from other machines, and there is no key: make one first, "
-            "submax keys add STORE --scope admin, or listen on 127.0.0.1",
+            "submax keys add --store STORE --scope admin, or listen on 127.0.0.1",
             parameter="host",
         )
 
