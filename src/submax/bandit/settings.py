@@ -54,7 +54,7 @@ FIXED = (
 have to be understood in another way. To a context fields and categories can be added."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
-STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
+STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions")
 """Settings of bandits with a store, which fit versions."""
 
 
@@ -112,7 +112,6 @@ class BanditOptions(TypedDict, total=False):
     refit_seconds: float | timedelta
     seed: int
     keep_versions: int
-    archive_after: float | timedelta | None
     learn_share: float | None
 
 
@@ -184,7 +183,6 @@ def check_settings(settings: "Settings", policy: Policy[Any] | None) -> None:
         _check_sum(settings, scale)
     settings.guard_rails.check(settings.menu)
     settings.alarms.check()
-    _check_sticky(settings)
     # A policy that does not suit the problem is refused here, not at the first decision.
     if policy is not None:
         policy.init(settings.problem, 1, np.random.default_rng(0))
@@ -221,18 +219,6 @@ def _check_parts(settings: "Settings", parts: RewardParts) -> None:
             f"default_reward={settings.default_reward:g} was given with a reward for each slot, of "
             "which 0 and None are allowed: leave default_reward out",
             parameter="default_reward",
-        )
-
-
-def _check_sticky(settings: "Settings") -> None:
-    """Refuse to repeat actions for longer than the store finds them."""
-    longest = math.inf if settings.archive_after is None else settings.archive_after
-    if not isinstance(settings.sticky, str) and settings.sticky > longest:
-        raise InputError(
-            f"sticky={settings.sticky:g} seconds was given with archive_after={longest:g}, after "
-            "which the action of a unit is forgotten: give a shorter sticky, or a longer "
-            "archive_after",
-            parameter="sticky",
         )
 
 
@@ -389,18 +375,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=2, le=10_000, description="Number of versions whose models stay in the store."),
     ] = 20
-    archive_after: (
-        Annotated[
-            float,
-            Meta(
-                gt=0,
-                le=MAX_SECONDS,
-                description="Seconds after which matured events are moved from the store to its "
-                "archive of compressed files. So long ids are remembered. None: never.",
-            ),
-        ]
-        | None
-    ) = 30 * 86400.0
     learn_share: (
         Annotated[
             float,
@@ -452,15 +426,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.reward_wait > 0:
             return self.reward_wait
         return math.inf if self.no_reward_after is None else self.no_reward_after
-
-    def archive_age(self, older_than: float) -> float:
-        """The age in seconds at which events can be archived: ``older_than``, or more.
-
-        A reward may come before its decision and wait in quarantine. The two must not be
-        parted while the decision can still mature.
-        """
-        wait = self.longest_wait if self.longest_wait < math.inf else 0.0
-        return max(older_than, wait + self.quarantine)
 
     @property
     def groups(self) -> tuple[Any, ...]:

@@ -176,7 +176,6 @@ export interface Create {
   status?: "active" | "archived" | "paused" | null;
   seed?: number | null;
   keep_versions?: number | null;
-  archive_after?: number | null;
   action_features?: Record<string, Record<string, number | string | Record<string, number | string>>> | null;
 }
 
@@ -476,7 +475,6 @@ export interface Set {
   status?: "active" | "archived" | "paused" | null;
   seed?: number | null;
   keep_versions?: number | null;
-  archive_after?: number | null;
 }
 
 /**

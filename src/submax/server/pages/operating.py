@@ -173,7 +173,7 @@ def settings_page(bandit: DurableBandit) -> SettingsPage:
         unit_of(bandit),
         settings.status,
         setting_groups(settings, bandit.menu),
-        {name: table[name] for name in FIXED if name not in MEMORY_ONLY},
+        {name: table[name] for name in ("context", *FIXED) if name not in MEMORY_ONLY},
         table,
         bandit.version,
         bandit.held,
@@ -206,7 +206,6 @@ def setting_groups(settings: Settings, menu: ActionSpec) -> list[SettingGroup]:
                 ("sticky", "a unit keeps its action"),
                 ("seed", "seed"),
                 ("keep_versions", "versions kept"),
-                ("archive_after", "archive after (seconds)"),
             )
             if name in SETTING_TYPES and name not in FIXED
         ),
