@@ -389,11 +389,6 @@ class ActiveVersion:
             self._shared_probabilities = self._guarded([[]], eligible, uniform)[0]
         return self._shared_probabilities
 
-    def probabilities_of_many(self, rows: Sequence[list[Any]], eligible: ChoiceIndices) -> Floats:
-        """The probabilities ``[n, M]`` of the eligible joint actions in several contexts."""
-        found = self._guarded(rows, eligible, uniform=False)
-        return np.broadcast_to(found, (len(rows), found.shape[1]))
-
     def count_unknown(self, names: Sequence[str]) -> None:
         """Count decisions with categories of these fields that were not declared."""
         for name in names:

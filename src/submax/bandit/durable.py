@@ -5,8 +5,8 @@ import math
 import shutil
 import tempfile
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
@@ -38,11 +38,12 @@ from submax.bandit.declaring import (
     count_decisions,
     read_bandit,
 )
-from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
+from submax.bandit.drawing import DrawnDecision, Draws, checked_request
 from submax.bandit.face import BanditFace
 from submax.bandit.jobs import JobRunner
 from submax.bandit.learning import RefitResult
 from submax.bandit.names import check_bandit, check_identifier
+from submax.bandit.pins import StorePins
 from submax.bandit.reading import (
     BanditReader,
     Condition,
@@ -60,7 +61,6 @@ from submax.bandit.tables import (
     Activated,
     DecisionRow,
     RewardRow,
-    UnitRow,
     Written,
     WrittenReward,
 )
@@ -95,10 +95,6 @@ SUMMARY_SECONDS = 5.0
 MAX_REQUESTS_PER_CALL = 1000
 """The most decisions or rewards in one call. They are written in one transaction, and a larger one
 would keep other callers waiting."""
-CACHED_PINS = 10_000
-"""Pins of units in memory, about 1 kB each with some probabilities; others are in the store."""
-UNITS_AT_ONCE = 200
-"""Units that one query asks for."""
 LOOK_SECONDS = 2.0
 """How long a look waits for a policy: a page without its numbers is better than none."""
 MOST_ACTIONS = 50
@@ -149,107 +145,6 @@ class BelievedAction(NamedTuple):
     probability: float | None
     reward: float | None
     taken: bool
-
-
-class StorePins:
-    """The pins of units in a store; the stored pin decides, whoever was first."""
-
-    def __init__(self, store: Store, declared: Callable[[], DeclaredBandit]) -> None:
-        self._store, self._declared = store, declared
-        self._cached: OrderedDict[tuple[str, str], Pin] = OrderedDict()
-        self._lock = Lock()
-
-    def find(self, units: Collection[str], periods: Sequence[str], after: float) -> dict[str, Pin]:
-        """The pins of these units that were made after a time: of each, in the first period."""
-        missing = [
-            unit for unit in units if not any((unit, one) in self._cached for one in periods)
-        ]
-        for first in range(0, len(missing), UNITS_AT_ONCE):
-            self._read(missing[first : first + UNITS_AT_ONCE], periods)
-        found = {}
-        for unit in units:
-            for period in periods:
-                pin = self._cached.get((unit, period))
-                if pin is not None and pin.at > after:
-                    found[unit] = pin
-                    break
-        return found
-
-    def _read(self, units: Sequence[str], periods: Sequence[str]) -> None:
-        values: dict[str, Any] = {f"u{place}": unit for place, unit in enumerate(units)}
-        values |= {f"p{place}": period for place, period in enumerate(periods)}
-        rows = self._store.select(
-            "select unit, period, version, action, propensity, eligible, probabilities, at "
-            "from unit where bandit = :bandit "
-            f"and unit in ({', '.join(f':u{place}' for place in range(len(units)))}) "
-            f"and period in ({', '.join(f':p{place}' for place in range(len(periods)))})",
-            bandit=self._declared().n,
-            **values,
-        )
-        for row in rows:
-            self._remember(self._pin(UnitRow(*row)))
-
-    def keep(self, pins: Sequence[Pin]) -> Sequence[Pin]:
-        """Write pins, and return what is stored: another process may have been first."""
-        menu = self._declared().menu
-        rows = []
-        for pin in pins:
-            eligible, probabilities = choices_text(
-                menu, pin.eligible, pin.probabilities, exact=True
-            )
-            action = action_text(menu, pin.action)
-            rows.append(
-                UnitRow(
-                    pin.unit,
-                    pin.period,
-                    pin.version,
-                    action,
-                    pin.propensity,
-                    eligible,
-                    probabilities,
-                )
-            )
-        stored = result_of(self._store.pin_units(self._declared().n, rows))
-        kept = [
-            pin if _same_pin(row, ours) else self._pin(row)
-            for pin, ours, row in zip(pins, rows, stored, strict=True)
-        ]
-        for pin in kept:
-            self._remember(pin)
-        return kept
-
-    def forget(self, unit: str | None = None) -> None:
-        """Forget the pins of a unit, or all, that are in memory."""
-        with self._lock:
-            for key in [key for key in self._cached if unit in (None, key[0])]:
-                del self._cached[key]
-
-    def _remember(self, pin: Pin) -> None:
-        with self._lock:
-            self._cached[pin.unit, pin.period] = pin
-            if len(self._cached) > CACHED_PINS:
-                self._cached.popitem(last=False)
-
-    def _pin(self, row: UnitRow) -> Pin:
-        menu = self._declared().menu
-        eligible, probabilities = read_choices(menu, row.eligible, row.probabilities)
-        action = menu.encoded(read_action(menu, row.action))
-        return Pin(
-            row.unit,
-            row.period,
-            row.at,
-            action,
-            row.propensity,
-            row.version,
-            eligible,
-            probabilities,
-        )
-
-
-def _same_pin(stored: UnitRow, ours: UnitRow) -> bool:
-    """Whether the stored pin is the one that was just written, or one that says the same."""
-    names = ("version", "action", "propensity", "eligible", "probabilities")
-    return all(getattr(stored, name) == getattr(ours, name) for name in names)
 
 
 class DurableBandit(BanditFace):

@@ -58,9 +58,6 @@ STORE_ONLY = ("alarms", "refit_rows", "refit_seconds", "keep_versions")
 """Settings of bandits with a store, which fit versions."""
 
 
-MAX_ADDRESS_LENGTH = 2000
-
-
 class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When there is an alarm.
 
