@@ -41,6 +41,7 @@ from submax.simulation.trace import Trace
 COLUMNS = ("problem", "policy", "seed", "replica", "measure", "value")
 REPORTED_FROM = 1000
 """Constants are chosen on smaller seeds, and results reported on seeds from this one on."""
+NOT_MEASURED = "not measured"
 HIGHER_IS_BETTER = ("reward", "mean reward", SHARE)
 
 
@@ -181,8 +182,8 @@ def summary(lines: Iterable[Mapping[str, str]], earlier: Iterable[Mapping[str, s
             (
                 str(SPOTS[problem].point),
                 label,
-                AUDIT.get(label, ""),
-                _mean(old[DEFAULT]) if DEFAULT in old else "",
+                AUDIT.get(label, NOT_MEASURED),
+                _mean(old[DEFAULT]) if DEFAULT in old else NOT_MEASURED,
                 _mean(values[DEFAULT]),
                 f"{worst:.4g}",
                 f"`{others[0]}` {_mean(values[others[0]])}",
