@@ -152,6 +152,10 @@ class Arms(Space):
     def size(self) -> int:
         return self.count
 
+    @property
+    def slots(self) -> int:
+        return 1
+
     def index(self, action: Integers) -> Integers:
         return action[..., 0]
 

@@ -15,11 +15,10 @@ NARROWEST = 8
 
 @dataclass(frozen=True)
 class Summary:
-    """Sentences, and below them a table.
+    """Sentences, and below them a table, in at most 24 lines of 80 characters.
 
-    The first ``texts`` columns hold text and are aligned left; the others hold numbers and are
-    aligned right. The text has at most 24 lines of 80 characters: the last rows and the ends of
-    long cells are left out, so callers put the most important rows first. ``more`` is the number of
+    The first ``texts`` columns hold text; the others hold numbers and are aligned right. Callers
+    put the most important rows first, because the last ones are left out; ``more`` is the number of
     rows that the caller has left out already.
 
     >>> print(Summary(["Two arms."], ["arm", "mean"], [["A", "0.25"], ["B", "0.5"]]))

@@ -140,10 +140,8 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         one_of("policy", specification, named, listed_by="see `submax policies`")
         return _built(named[specification])
     if isinstance(specification, type):
-        raise InputError(
-            f"the class {specification.__name__} was given, and a policy is an instance, a name or "
-            f"a table: give {specification.__name__}(...)"
-        )
+        name = specification.__name__
+        raise InputError(f"policy is the class {name}: give {name}(...)")
     if not isinstance(specification, Mapping):
         raise InputError(
             f"a policy is a name or a table with a 'kind', not {specification!r:.80}: give one of "

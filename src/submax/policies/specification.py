@@ -121,9 +121,8 @@ class PolicySpecification:
 
     ``data`` is the name of a preset, a class of the user's own such as ``my_policy.py:MyPolicy``,
     or a table with ``kind`` and the parameters; a table may have a ``name`` under which results
-    show the policy. If a policy was given as an object that no table can describe (its class has
-    no name by which it can be imported, or a parameter is no plain value), the table has the kind
-    ``object`` and only describes class and parameters: the object must be given again.
+    show the policy. The kind ``object`` only describes the class and parameters of an object that
+    no table can make again, so the object must be passed again.
 
     >>> from submax.policies import Thompson
     >>> PolicySpecification.of(Thompson(beta=9.0))
@@ -146,10 +145,7 @@ class PolicySpecification:
         if isinstance(policy, Mapping):
             return cls({key: _written(value) for key, value in policy.items()})
         if isinstance(policy, type):
-            raise InputError(
-                f"policy was given as the class {policy.__name__}, and an instance is needed: give "
-                f"{policy.__name__}(...)"
-            )
+            raise InputError(f"policy is the class {policy.__name__}: give {policy.__name__}(...)")
         raise InputError(
             f"policy was given as {policy!r:.80}, and a name, a table with a 'kind' or a Policy is "
             "allowed: give one of these, such as policy='rcp-adaptive'"

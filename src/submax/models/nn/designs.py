@@ -262,8 +262,9 @@ class SoftmaxDesign(Design[SoftmaxModel]):
 
 
 LEAST_STEPS = 300
-"""Smallest number of training steps from new parameters, tuned for weak signals. Earlier the latent
-variable carries no information yet, and a held-out loss that does not decrease means little.
+"""Smallest number of training steps from new parameters, tuned for weak signals. Earlier a latent
+variable carries no information yet. The held-out loss of values says little about their order,
+which is often right long before the values are, and policies need the order only.
 """
 LARGEST_LINEAR_LOG_DEVIATION = 2.0
 """Beyond this ln σ grows only logarithmically: e² ≈ 7 is far wider than the prior's σ = 1."""
@@ -400,11 +401,6 @@ def _bounded(log_deviation: jax.Array) -> jax.Array:
     return jnp.minimum(log_deviation, LARGEST_LINEAR_LOG_DEVIATION) + jnp.log1p(excess)
 
 
-VALUE_LEAST_STEPS = 300
-"""Smallest number of training steps from new parameters, tuned for rewards that carry little
-information. The held-out loss does not stop training earlier, because it judges the values, and
-policies need only their order, which is often right long before the values are.
-"""
 CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
 """Factors by which logits are shrunk towards the logit of the mean reward, before the loss of
 held-out rows is computed. Training stops by the lowest of the four losses, because a network with
@@ -460,7 +456,7 @@ class ValueDesign(Design[ValueModel]):
 
     @property
     def least_steps(self) -> int:
-        return VALUE_LEAST_STEPS
+        return LEAST_STEPS
 
     def losses(self, model: ValueModel, batch: Example, key: jax.Array) -> jax.Array:
         """Return the cross-entropy, with separate dropout masks for each example."""
