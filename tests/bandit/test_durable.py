@@ -125,9 +125,9 @@ def test_many_writes_are_awaited_at_once(opened):
     assert {one.result(30).status for one in rewards} == {"accepted"}
     with pytest.raises(ConflictError):
         bandit.prepare_reward("d1", 0.0).result()
-    one, two = bandit.prepare_each([{"id": "e1"}, {"id": "with space"}])
-    assert one.result().id == "e1"
-    assert two.code == "invalid-input"
+    errors, prepared = bandit.prepare_together([{"id": "e1"}, {"id": "with space"}, {"id": "e2"}])
+    assert [one.id for one in prepared.result()] == ["e1", "e2"]
+    assert [error and error.code for error in errors] == [None, "invalid-input", None]
     ((key, *numbers),) = bandit.read.sources()
     assert (key, numbers) == ("key", [50, 0])
 

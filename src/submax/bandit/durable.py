@@ -372,26 +372,25 @@ class DurableBandit(BanditFace):
             drawn = self._draws.draw_many(version, checked)
         return self._prepared(version, checked, drawn, lambda made: made)
 
-    def prepare_each(
+    def prepare_together(
         self, requests: Iterable[Mapping[str, Any]]
-    ) -> list[Prepared[Decision] | InputError]:
-        """Check and draw the decisions of different callers, or return the error of each."""
+    ) -> tuple[list[InputError | None], Prepared[list[Decision]]]:
+        """Check and draw the decisions of different callers, which are written at once.
+
+        Return what is wrong with each request, and the decisions for those without an error.
+        """
         self._check_answers()
         version = self._active
-        checked: list[CheckedRequest | InputError] = []
+        errors: list[InputError | None] = []
+        valid: list[CheckedRequest] = []
         for request in requests:
             try:
-                checked.append(checked_request(version, **request))
+                valid.append(checked_request(version, **request))
+                errors.append(None)
             except InputError as error:
-                checked.append(error)
-        valid = [one for one in checked if not isinstance(one, InputError)]
-        drawn = iter(self._draws.draw_many(version, valid))
-        return [
-            one
-            if isinstance(one, InputError)
-            else self._prepared(version, [one], [next(drawn)], lambda made: made[0])
-            for one in checked
-        ]
+                errors.append(error)
+        drawn = self._draws.draw_many(version, valid)
+        return errors, self._prepared(version, valid, drawn, lambda made: made)
 
     def waits_for_store(self, unit: str | None) -> bool:
         """Whether drawing a decision for a unit may have to wait for the store."""

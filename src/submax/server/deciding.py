@@ -29,6 +29,8 @@ MAX_GATHERED = 64
 Answer = TypeVar("Answer")
 Request = Mapping[str, Any]
 """The arguments of ``DurableBandit.decide``."""
+Waiting = tuple[Request, "asyncio.Future[Decision]"]
+"""A request, and the future of its decision."""
 
 
 class DurableWrites:
@@ -120,8 +122,9 @@ class Deciding:
 
     def __init__(self, bandit: DurableBandit, writes: DurableWrites) -> None:
         self.bandit, self._writes = bandit, writes
-        self._gathered: deque[tuple[Request, asyncio.Future[Decision]]] = deque()
+        self._gathered: deque[Waiting] = deque()
         self._is_drawing = False
+        self._task: asyncio.Task[None] | None = None
         self._stuck_threads = 0
         self._many = asyncio.Lock()
         self._revision, self._seconds = 0, 0.0
@@ -175,11 +178,12 @@ class Deciding:
             self.bandit.waits_for_store(request.get("unit")) for request in requests
         )
         if not in_loop:
-            task = asyncio.ensure_future(self._draw_in_thread(batch, requests))
-            task.add_done_callback(lambda _: self._next())
+            # The event loop itself does not keep tasks alive.
+            self._task = asyncio.ensure_future(self._draw_in_thread(batch, requests))
+            self._task.add_done_callback(lambda _: self._next())
             return
         try:
-            self._start(batch, self._timed(self.bandit.prepare_each, requests))
+            self._start(batch, self._timed(self.bandit.prepare_together, requests))
         except Exception as error:
             _fail(batch, error)
         self._next()
@@ -190,37 +194,62 @@ class Deciding:
         else:
             self._is_drawing = False
 
-    async def _draw_in_thread(
-        self, batch: list[tuple[Request, asyncio.Future[Decision]]], requests: list[Request]
-    ) -> None:
+    async def _draw_in_thread(self, batch: list[Waiting], requests: list[Request]) -> None:
         try:
             drawn = await self._within(
-                DECIDE_SECONDS, lambda: self._timed(self.bandit.prepare_each, requests)
+                DECIDE_SECONDS, lambda: self._timed(self.bandit.prepare_together, requests)
             )
-            if drawn is None:
-                batch += self._gathered
-                self._gathered.clear()
-                drawn = [self._uniform_or_error(request) for request, _ in batch]
-            self._start(batch, drawn)
+            if drawn is not None:
+                self._start(batch, drawn)
+                return
         except Exception as error:
             _fail(batch, error)
+            return
+        self._start_each([*batch, *self._gathered], self._uniform)
+        self._gathered.clear()
 
     def _start(
         self,
-        batch: list[tuple[Request, asyncio.Future[Decision]]],
-        drawn: Sequence[Prepared[Decision] | InputError],
+        batch: list[Waiting],
+        drawn: tuple[list[InputError | None], Prepared[list[Decision]]],
     ) -> None:
         """Write the decisions of a batch, and answer those who wait."""
-        for (_, waiting), prepared in zip(batch, drawn, strict=True):
-            if isinstance(prepared, InputError):
-                _fail([(None, waiting)], prepared)
-                continue
+        errors, prepared = drawn
+        valid = []
+        for each, error in zip(batch, errors, strict=True):
+            if error is None:
+                valid.append(each)
+            else:
+                _fail([each], error)
+        if valid:
+            written = self._writes.start(prepared)
+            written.add_done_callback(partial(self._answer, batch=valid))
+
+    def _answer(self, done: "asyncio.Future[list[Decision]]", *, batch: list[Waiting]) -> None:
+        """Give the decisions of a batch that was written to those who wait for them."""
+        error = done.exception()
+        if error is None:
+            for (_, waiting), decision in zip(batch, done.result(), strict=True):
+                # A caller that gave up has cancelled its future.
+                if not waiting.done():
+                    waiting.set_result(decision)
+        elif len(batch) == 1 or isinstance(error, StoreError):
+            _fail(batch, error)
+        else:
+            # The store cannot hold a value of one of them; nothing was written.
+            self._start_each(batch, lambda request: self.bandit.prepare_decision(**request))
+
+    def _start_each(
+        self, batch: list[Waiting], prepare: Callable[[Request], Prepared[Decision]]
+    ) -> None:
+        """Draw and write decisions one by one."""
+        for request, waiting in batch:
             try:
-                written = self._writes.start(prepared)
+                written = self._writes.start(prepare(request))
             except Exception as error:
-                _fail([(None, waiting)], error)
-                continue
-            written.add_done_callback(partial(_pass_on, waiting=waiting))
+                _fail([(request, waiting)], error)
+            else:
+                written.add_done_callback(partial(_pass_on, waiting=waiting))
 
     def _timed(
         self, draw: Callable[[Sequence[Request]], Answer], requests: Sequence[Request]
@@ -233,12 +262,6 @@ class Deciding:
 
     def _uniform(self, request: Request) -> Prepared[Decision]:
         return self.bandit.prepare_decision(**request, uniform=True)
-
-    def _uniform_or_error(self, request: Request) -> Prepared[Decision] | InputError:
-        try:
-            return self._uniform(request)
-        except InputError as error:
-            return error
 
     async def _within(self, seconds: float, draw: Callable[[], Answer]) -> Answer | None:
         """What ``draw`` returns in a thread; None if it takes longer than so many seconds."""
@@ -277,9 +300,8 @@ class Deciding:
             return None
 
 
-def _fail(batch: Sequence[tuple[Any, "asyncio.Future[Decision]"]], error: Exception) -> None:
+def _fail(batch: Sequence[Waiting], error: BaseException) -> None:
     for _, waiting in batch:
-        # A caller that gave up has cancelled its future.
         if not waiting.done():
             waiting.set_exception(error)
 
