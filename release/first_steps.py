@@ -95,7 +95,7 @@ def store_decisions() -> None:
         check(bandit.version == 1, f"after a refit the version is {bandit.version}, not 1")
     with submax.open("page.db") as bandit:
         check(bandit.version == 1, "a bandit that was opened again has another version")
-        bandit.rollups()
+        bandit.summarize()
 
 
 def give_help() -> None:
