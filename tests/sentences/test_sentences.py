@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import chdir, closing
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -109,7 +110,9 @@ class User:
             return f"{type(error).__name__} [{getattr(error, 'code', '')}]: {error}"
 
     def _command(self, typed: str, command: str) -> str:
-        done = CliRunner().invoke(main, shlex.split(command)[1:], env={"COLUMNS": "1000"})
+        # On a busy machine a command would say that it is still reading.
+        with patch("submax.cli.logs.printing.SILENT_SECONDS", 3600.0):
+            done = CliRunner().invoke(main, shlex.split(command)[1:], env={"COLUMNS": "1000"})
         return f"{done.exit_code}: {done.stderr or done.stdout}"
 
     def _request(self, method: str, rest: str) -> str:
