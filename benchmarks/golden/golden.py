@@ -398,11 +398,11 @@ size = 20
 """
 LISTINGS = ("policies", "environments", "estimators", "strategies", "delays")
 COMMANDS = (
-    "decide shop.db --id d1 --context age=30 --unit u",
-    "decide shop.db --id d1 --context age=30 --unit u",
-    "reward shop.db d1 1",
-    "reward shop.db d1 1",
-    "export shop.db --out export.parquet",
+    "decide --store shop.db --id d1 --context age=30 --unit u",
+    "decide --store shop.db --id d1 --context age=30 --unit u",
+    "reward shop d1 1 --store shop.db",
+    "reward shop d1 1 --store shop.db",
+    "export --store shop.db --out export.parquet",
     "simulate small.toml --no-figures --out results --jobs 1",
     "compare results/small --format csv",
 )
