@@ -66,8 +66,7 @@ def _method(operation: Table) -> str:
     has_body, has_query = "requestBody" in operation, bool(operation["in_query"])
     names += ["body"] * has_body + ["query = {}"] * has_query + ["options = {}"]
     path = re.sub(r"{(\w+)}", r"${part(\1)}", operation["path"])
-    options = "{ slow: true, ...options }" if operation.get("x-slow") else "options"
-    given = ["body" if has_body else "undefined", options] + ["query"] * has_query
+    given = ["body" if has_body else "undefined", "options"] + ["query"] * has_query
     call = "bytes" if _is_binary(operation) else "call"
     return (
         f"  {operation['word']}({', '.join(names)}) {{\n"

@@ -133,17 +133,6 @@ test("a file may take longer than an answer", async () => {
   assert.equal((await api.export("page")).byteLength, 2);
 });
 
-test("an operation that tries a policy is waited for longer", async () => {
-  const fetch = (address, { signal }) =>
-    new Promise((resolve, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason));
-      setTimeout(() => resolve(new Response("{}")), 60);
-    });
-  const api = new Api("http://127.0.0.1:1", { fetch, timeout: 20 });
-  assert.deepEqual(await api.create({ name: "page", actions: ["A", "B"] }), {});
-  await assert.rejects(api.show("page"), { code: "no-answer" });
-});
-
 test("flush waits for all rewards", async () => {
   const { seen, fetch } = answering(server);
   const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, gather: 10_000 });

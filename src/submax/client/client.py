@@ -39,7 +39,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 IDLE_SECONDS = 30.0
 """An idle connection is not used again after this: the server closes it after 75 seconds."""
 SLOW_SECONDS = 90.0
-"""Timeout of calls that bring a new policy, which the server tests first."""
+"""Timeout of declarations, changes of settings and exports, which may take long."""
 MOST_QUEUED, LARGEST_BATCH = 10_000, 200
 """Rewards that may wait in ``queue_reward``, and those that are sent in one request."""
 Table = dict[str, Any]

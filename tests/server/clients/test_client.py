@@ -176,7 +176,7 @@ def test_a_client_that_cannot_work_is_not_made(kind, address, options, parameter
 def test_clients_need_neither_numpy_nor_the_server():
     script = (
         "import sys, submax; submax.Client, submax.AsyncClient;"
-        "print({'numpy', 'starlette', 'uvicorn'} & set(sys.modules))"
+        "print({'numpy', 'starlette', 'granian'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -185,17 +185,22 @@ def test_clients_need_neither_numpy_nor_the_server():
 
 
 def test_every_operation_has_its_own_address(stub, client):
-    alarm = {"kind": "refits", "at": "2030-01-31T00:00:00Z", "active": True, "sentence": "it fails"}
+    key, line = {"id": "0123456789ab"}, {"operation": "set", "subject": "page"}
     answers = {
         "": {"name": "page"},
         "/reward-many": {"receipts": [RECEIPT]},
         "/activate": RECEIPT,
-        "/alarms": {"alarms": [alarm]},
-        "/alarms/acknowledge": {"alarms": [{**alarm, "active": False}]},
+        "/erase": {"decisions": 2},
+        "/bandits": {"bandits": ["page"]},
+        "/keys": {"keys": [key], "id": "0123456789ab", "key": "submax.text"},
+        "/audit": {"changes": [line]},
     }
     stub.answers = [(200, lambda path, body: (200, answers[path.removeprefix("/bandits/page")]))]
     assert client.show() == client.set(policy="random") == {"name": "page"}
     assert client.reward_many([{"id": "d1", "value": 1.0}])[0].status == "accepted"
     assert client.activate("d1").id == "d1"
-    assert client.alarms() == [alarm]
-    assert not client.acknowledge_alarms()[0]["active"]
+    assert client.erase("visitor-17") == 2
+    assert client.bandits() == ["page"]
+    assert client.keys() == [key]
+    assert client.add_key(["read"])["key"] == "submax.text"
+    assert client.audit() == [line]

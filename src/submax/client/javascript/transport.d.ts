@@ -19,8 +19,6 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Let the browser finish the request even if the page is left. */
   keepalive?: boolean;
-  /** Wait at least 90 seconds: the server tries a policy first. */
-  slow?: boolean;
 }
 
 /** Sends requests to a server by `fetch`, one at a time, without repeating them. */

@@ -8,8 +8,6 @@ export class SubmaxError extends Error {
   }
 }
 
-// The server tries a policy for up to 60 seconds before it decides, and may have to wait for that.
-const TRIAL_MILLISECONDS = 90_000;
 const JSON_BODY = { "content-type": "application/json" };
 
 /** Sends requests to a server by `fetch`, one at a time, without repeating them. */
@@ -48,13 +46,12 @@ export class Transport {
     });
   }
 
-  async #answer(method, path, body, { signal, keepalive = false, slow = false }, query, read) {
+  async #answer(method, path, body, { signal, keepalive = false }, query, read) {
     // The event of a signal that was aborted before, as between two attempts, does not come again.
     signal?.throwIfAborted();
     const timer = new AbortController();
     const stop = () => timer.abort();
-    const patience = slow ? Math.max(this.#timeout, TRIAL_MILLISECONDS) : this.#timeout;
-    const clock = setTimeout(stop, patience);
+    const clock = setTimeout(stop, this.#timeout);
     signal?.addEventListener("abort", stop);
     try {
       const response = await this.#fetch.call(globalThis, this.url(path) + words(query), {
