@@ -47,7 +47,7 @@ def take_pictures(bandit: str) -> None:
         wait_for_bandit(page, bandit)
         for name in ("overview", "arms"):
             page.goto(f"{bandit}/{name}")
-            page.locator("canvas").wait_for()
+            page.locator("canvas, table.segments").first.wait_for()
             page.screenshot(path=FOLDER / f"{name}.png")
         page.goto(f"{bandit}/decisions")
         page.locator("tbody a").first.click()

@@ -29,13 +29,14 @@ def clock():
 
 
 @pytest.fixture
-def opened(tmp_path, clock):
+def opened(tmp_path, clock, seed):
     """Opens a bandit in a new store, with a clock that is moved."""
     bandits = []
 
     def opened(**declared):
         file = tmp_path / f"{len(bandits)}.db"
         options = {"name": "b", "actions": ["A", "B", "C"], "clock": clock, "background": False}
+        options["rng"] = np.random.default_rng(seed + 1)
         bandits.append(open_bandit(file, **{**options, **declared}))
         return bandits[-1]
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def test_a_personalised_bandit_says_who_gets_what(opened, play):
     assert sentence.startswith("Different visitors get different arms: ")
     assert "ahead" not in " ".join(overview(bandit).sentences)
     # Which field comes first depends on chance; both are needed to tell who gets A.
-    assert re.search(r"'A' for (phone, de|de, phone) \(", sentence)
+    assert re.search(r"'A' for (phone / de|de / phone) \(", sentence)
     page = arms_page(bandit)
     assert page.personalised
     assert page.leader == ""
@@ -288,11 +289,14 @@ def test_an_id_that_is_not_there_is_told(bandit):
 
 def test_every_setting_that_may_change_has_a_field_with_its_value(opened):
     rails = {"holdout": 0.1, "baseline": "A", "minimum": 0.05}
-    bandit = opened(guard_rails=rails, refit_rows=70)
-    bandit.decide()
+    bandit = opened(guard_rails=rails, refit_rows=70, context={"device": ["phone"]})
+    bandit.decide({"device": "phone"})
     page = settings_page(bandit)
     fields = {field.name: field for group in page.groups for field in group.fields}
     assert fields["refit_rows"].value == "70"
+    assert fields["reward_wait"].value == "3600"
+    assert json.loads(fields["context"].value) == {"device": ["phone"]}
+    bandit.set(context=json.loads(fields["context"].value))
     assert fields["guard_rails.holdout"].value == "0.1"
     assert fields["guard_rails.baseline"].options == ["", "A", "B", "C"]
     changes = {name: field.value for name, field in fields.items() if field.kind == "number"}

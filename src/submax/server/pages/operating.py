@@ -12,6 +12,7 @@ from submax.bandit.durable import DurableBandit
 from submax.bandit.reading import HOLDOUT, PAUSED, ArmDelay, Condition, EarlyReward
 from submax.bandit.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
 from submax.schema.actions import ActionSpec
+from submax.schema.context import Category
 from submax.server.pages.charts import added
 from submax.server.pages.overview import alerts, lift_of, unit_of
 
@@ -173,7 +174,7 @@ def settings_page(bandit: DurableBandit) -> SettingsPage:
         unit_of(bandit),
         settings.status,
         setting_groups(settings, bandit.menu),
-        {name: table[name] for name in ("context", *FIXED) if name not in MEMORY_ONLY},
+        {name: table[name] for name in FIXED if name not in (*MEMORY_ONLY, "reward_wait")},
         table,
         bandit.version,
         bandit.held,
@@ -184,6 +185,7 @@ def settings_page(bandit: DurableBandit) -> SettingsPage:
 
 
 AGAIN = "Lift and sample ratio begin again from zero."
+RENEWED = "Decisions that have not matured wait for the new time."
 
 
 def setting_groups(settings: Settings, menu: ActionSpec) -> list[SettingGroup]:
@@ -207,7 +209,13 @@ def setting_groups(settings: Settings, menu: ActionSpec) -> list[SettingGroup]:
                 ("seed", "seed"),
                 ("keep_versions", "versions kept"),
             )
-            if name in SETTING_TYPES and name not in FIXED
+            if name == "reward_wait" or (name in SETTING_TYPES and name not in FIXED)
+        ),
+        SettingField(
+            "context", "context",
+            "Add fields and categories, as a table in JSON; earlier decisions have the default.",
+            "value", _text(declared_context(settings)), [],
+            "Fields and categories cannot be taken away again.",
         ),
     ]  # fmt: skip
     groups = [
@@ -257,7 +265,18 @@ def setting_groups(settings: Settings, menu: ActionSpec) -> list[SettingGroup]:
 
 def _plain(name: str, label: str, settings: Settings) -> SettingField:
     kind: Kind = "value" if name == "sticky" else "number"
-    return SettingField(name, label, _about(name), kind, _text(getattr(settings, name)))
+    consequence = RENEWED if name == "reward_wait" else ""
+    value = _text(getattr(settings, name))
+    return SettingField(name, label, _about(name), kind, value, [], consequence)
+
+
+def declared_context(settings: Settings) -> dict[str, Any] | None:
+    """The fields of the context as they are declared; None without any."""
+    context = settings.context
+    return {
+        name: list(field.values) if isinstance(field, Category) else "number"
+        for name, field in zip(context.names, context.fields, strict=True)
+    } or None
 
 
 def _action(

@@ -78,6 +78,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     name: str
     unit: str
+    personalised: bool
     sentences: list[str]
     waiting: str | None
     alerts: list[str]
@@ -164,6 +165,7 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
     return Overview(
         bandit.name,
         unit,
+        is_personalised(bandit),
         [
             *arm_sentences(bandit, arms, recent, window),
             *(lift_sentence(one, unit) for one in reports),
@@ -292,9 +294,10 @@ def arm_sentences(
             "interval for one look)."
         )
     ever = comparison(menu, bandit.read.tally().of_slot(0, len(arms)))
-    if now is not None and ever is not None and ever.low > 0 and ever.ahead != now.ahead:
+    if ever is not None and ever.low > 0 and ever.ahead != shown.name:
         found.append(
-            f"Over the whole time '{ever.ahead}' earned most: what works best has changed."
+            f"Over the whole time '{ever.ahead}' earned most, but that has changed: the bandit now "
+            f"shows '{shown.name}'."
         )
     elif ever is not None and ever.low > 0:
         found.append(
@@ -320,7 +323,7 @@ def _personalised(bandit: DurableBandit, window: int) -> str:
         return "Different visitors can get different arms; so far all get about the same."
     table = crossed(bandit, *fields, decisions=window)
     boxes = [
-        (f"{row.name}, {column}" if column else row.name, cell)
+        (f"{row.name} / {column}" if column else row.name, cell)
         for row in table.rows
         for column, cell in zip(table.columns or [""], row.cells, strict=True)
         if cell.choice
