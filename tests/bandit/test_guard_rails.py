@@ -11,7 +11,7 @@ import submax
 from submax.bandit.declaring import bandit_names
 from submax.bandit.durable import open_bandit
 from submax.bandit.tables import DECISION_COLUMNS, decision_row
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 FILE = str(Path(__file__).parents[1] / "support" / "weighted.py")
 ARMS = ["A", "B", "C", "D"]

@@ -8,7 +8,7 @@ import pytest
 import submax
 from submax.bandit.drawing import Draws
 from submax.testing import ManualClock
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 SOAK = "SUBMAX_SOAK" in os.environ
 DECISIONS = 1_000_000 if SOAK else 3_000

@@ -8,7 +8,7 @@ from submax.estimators.network import CVAE
 from submax.models.training import Training
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.weighted import SubMax
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 pytestmark = pytest.mark.xdist_group("CVAE")
 

@@ -18,7 +18,7 @@ from submax import (
     simulate,
 )
 from submax.core.policy import WrapperPolicy
-from submax.testing.requirements import goodness_of_fit
+from submax.testing.assertions import goodness_of_fit
 
 
 def known(delay, observations):

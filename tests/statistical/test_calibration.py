@@ -4,7 +4,7 @@ import pytest
 from submax.core.problem import Feedback
 from submax.environments.arms import Bernoulli
 from submax.policies.thompson import Thompson
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 REPLICAS, ARMS, ROWS = 2000, 5, 30
 

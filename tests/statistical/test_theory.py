@@ -32,7 +32,7 @@ from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
 from submax.strategies.tracking import Divergence, Tracking, confidence, persistence
 from submax.strategies.weighted import Clipped, Optimistic, SubMax
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "theory.md"
 FALSE_ALARM = 1e-8

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def by_likelihood_ratio(observed, expected):

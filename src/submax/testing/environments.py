@@ -11,8 +11,7 @@ from submax.core.rewards import RewardEncoding, Scale
 from submax.core.spaces import Space
 from submax.simulation.delays import Delay, Step
 from submax.simulation.simulate import Pending
-from submax.testing.problems import some_rewards
-from submax.testing.requirements import (
+from submax.testing.assertions import (
     on_problem,
     require,
     require_at_most,
@@ -21,6 +20,7 @@ from submax.testing.requirements import (
     require_instance,
     require_shape,
 )
+from submax.testing.problems import some_rewards
 
 REPLICAS = 4
 ROWS = 3

@@ -8,16 +8,7 @@ from submax.core.arrays import Floats
 from submax.core.conditioning import Belief, Estimator
 from submax.core.problem import Feedback, Problem
 from submax.strategies.tracking import ObservationWeights
-from submax.testing.problems import (
-    cases,
-    first_replica_changed,
-    fixed_levels,
-    low_and_high,
-    padded,
-    some_contexts,
-    some_feedback,
-)
-from submax.testing.requirements import (
+from submax.testing.assertions import (
     SMALLEST_P_VALUE,
     copied,
     goodness_of_fit,
@@ -28,6 +19,15 @@ from submax.testing.requirements import (
     require_instance,
     require_shape,
     unchanged,
+)
+from submax.testing.problems import (
+    cases,
+    first_replica_changed,
+    fixed_levels,
+    low_and_high,
+    padded,
+    some_contexts,
+    some_feedback,
 )
 
 ROWS = 3

@@ -20,19 +20,7 @@ from submax.core.policy import (
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import Box, Choices, Mixed, RealSpace
-from submax.testing.problems import (
-    REPLICAS,
-    accepted,
-    cases,
-    clear_feedback,
-    first_replica_changed,
-    padded,
-    problems_of,
-    repeated,
-    some_contexts,
-    some_feedback,
-)
-from submax.testing.requirements import (
+from submax.testing.assertions import (
     SMALLEST_P_VALUE,
     copied,
     leaves,
@@ -44,6 +32,18 @@ from submax.testing.requirements import (
     require_instance,
     require_shape,
     unchanged,
+)
+from submax.testing.problems import (
+    REPLICAS,
+    accepted,
+    cases,
+    clear_feedback,
+    first_replica_changed,
+    padded,
+    problems_of,
+    repeated,
+    some_contexts,
+    some_feedback,
 )
 
 FEEDBACK_ROWS = 12

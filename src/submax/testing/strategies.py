@@ -6,7 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.conditioning import SampleSizes, Strategy, Table, WeightedStrategy
-from submax.testing.requirements import (
+from submax.testing.assertions import (
     copied,
     require,
     require_close,

@@ -14,7 +14,7 @@ from submax.core.conditioning import (
     unseen,
 )
 from submax.core.numerics import draw
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def table_of(probabilities, prior):

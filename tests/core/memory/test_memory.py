@@ -7,8 +7,8 @@ from submax.core.rewards import Continuous, Discrete
 from submax.core.spaces import Arms
 from submax.estimators.counting import Counting
 from submax.models.memory import NEGLIGIBLE, Buffer, Memory
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_feedback
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 PROBLEM = Problem(Arms(4), context_width=1, scale=Continuous())
 FORGETFUL = [

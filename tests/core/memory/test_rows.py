@@ -16,8 +16,8 @@ from submax.models.training import (
     HeldOut,
     Minibatches,
 )
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_feedback
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def parted(rows):

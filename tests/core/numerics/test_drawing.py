@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from refusals import raises_code
 
 from submax.core.numerics import draw, draw_grouped, log_prob_of
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 SIZES = (1, 2, 5, 8, 9, 100)
 

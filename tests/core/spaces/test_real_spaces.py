@@ -8,7 +8,7 @@ from refusals import raises_code
 from scipy import stats
 
 from submax.core.spaces import Box, Mixed
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 BOX = Box((0.0, -5.0), (10.0, -1.0))
 MIXED = Mixed((3, 2), (-1.0,), (4.0,))

@@ -12,7 +12,7 @@ from submax import (
     simulate,
 )
 from submax.research import Adversarial
-from submax.testing.requirements import goodness_of_fit
+from submax.testing.assertions import goodness_of_fit
 
 TABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]])
 

@@ -15,7 +15,7 @@ from submax.models.networks.densities import (
     outputs,
 )
 from submax.models.nn.designs import log_density
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 REPLICAS, LEVELS, ROWS, DRAWS, COMPONENTS = 2, 2, 1, 2, 3
 BINS, NODES = 4, 30

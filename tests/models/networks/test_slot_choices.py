@@ -11,7 +11,7 @@ from submax.models.networks.choices import (
     draw_actions,
     joint_probabilities,
 )
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 SIZES = ((1,), (4,), (1, 1), (2, 3), (3, 1, 2), (4, 2, 1, 3, 2))
 

@@ -5,7 +5,7 @@ import pytest
 
 from submax.models.regression.bayesian import Sums
 from submax.models.regression.context_belief import RegressionRows, SampledRows
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 
 @pytest.fixture

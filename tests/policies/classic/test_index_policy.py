@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from submax import Arms, BatchedRewards, Bernoulli, Discrete, Feedback, Lag, Problem, simulate
 from submax.policies import IMED, KLUCB, MOSS, UCB1, BayesUCB
 from submax.policies.ucb import divergence, upper_bound
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 means = st.floats(0, 1)
 

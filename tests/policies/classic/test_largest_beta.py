@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, special
 
 from submax.policies.thompson import largest_beta
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 TOLERANCE = 1e-8
 

@@ -8,8 +8,8 @@ import pytest
 from submax import Arms, BatchedRewards, Bernoulli, Continuous, Feedback, Problem, Slots, simulate
 from submax.policies import UCB1, EpsilonGreedy, Gradient, PosteriorGreedy, Random, Thompson
 from submax.policies.thompson import largest_beta
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_feedback
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def test_every_action_of_a_space_too_large_to_list_is_as_likely(seed):

@@ -6,8 +6,8 @@ import pytest
 from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.policies import LinearThompson, LinUCB
 from submax.policies.neural import largest_normal
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts, some_feedback
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
 

@@ -6,7 +6,7 @@ from scipy import integrate, special
 
 from submax.policies import neural as module
 from submax.policies.neural import largest_normal
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 TOLERANCE = 1e-8
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from submax.policies import DropoutThompson, NeuralEpsilonGreedy, NeuralThompson, NeuralUCB
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

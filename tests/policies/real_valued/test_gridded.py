@@ -10,8 +10,8 @@ from submax.estimators import Counting
 from submax.policies import EpsilonGreedy, Gridded, RewardConditioned, Thompson
 from submax.research.beyond.real_valued import Cells
 from submax.strategies import LinearProgram, Optimized
+from submax.testing.assertions import SMALLEST_P_VALUE
 from submax.testing.problems import some_feedback
-from submax.testing.requirements import SMALLEST_P_VALUE
 
 MIXED = Mixed((2,), (-1.0, 0.0), (1.0, 5.0))
 POINTS = 3

@@ -8,8 +8,8 @@ from submax.policies import RewardConditioned
 from submax.policies.reward_conditioned import ExhaustedWarning
 from submax.strategies import Clipped, Optimistic, Optimized, SubMax
 from submax.strategies.weighted import bounds
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts, some_feedback
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def taught(policy, problem, feedback, seed):

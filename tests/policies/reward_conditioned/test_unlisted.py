@@ -17,7 +17,7 @@ from submax.estimators import CVAE, Counting
 from submax.policies import RewardConditioned
 from submax.strategies import Advantage, Clipped, LinearProgram, Optimistic, SubMax
 from submax.strategies.linear_program import UnsolvedWarning
-from submax.testing.requirements import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 NETWORK = CVAE(hidden=4, latent=2, draws=2, training=Training(steps=6, batch=8))
 SCALES = [Continuous(), Counts(), Discrete((0.0, 1.0, 2.0))]
