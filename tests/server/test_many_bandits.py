@@ -10,7 +10,7 @@ from submax.bandit.declaring import declare, read_bandit
 from submax.bandit.store import open_store
 from submax.server import service as service_module
 
-BANDITS = 30
+BANDITS = 10
 
 
 def declared(store, *names):

@@ -79,6 +79,8 @@ class Operation:
     """Whether a key for some bandits may call it too; the answer then has only these bandits."""
     frequent: bool = False
     """Whether it is answered without the router of Starlette."""
+    slow: bool = False
+    """Whether clients should wait longer for the answer: a policy may be compiled first."""
     hidden: bool = False
     """Whether the description leaves it out, since it is for pages of this server."""
     media: str = JSON
@@ -473,7 +475,7 @@ OPERATIONS = (
     ),
     Operation(
         "create", "POST", "/bandits", "admin", "Declare a bandit.",
-        m.BanditDetails, create, m.Create, status=201, largest=LARGEST_BODY,
+        m.BanditDetails, create, m.Create, status=201, largest=LARGEST_BODY, slow=True,
         example={"name": "shop", "actions": ["A", "B"], "context": {"country": ["de", "fr"]}},
     ),
     Operation(
@@ -482,7 +484,7 @@ OPERATIONS = (
     Operation(
         "set", "PATCH", BANDIT, "admin",
         "Change settings, the policy or guard rails, all or none; null stands for a default.",
-        m.BanditDetails, set_settings, m.Set, largest=LARGEST_BODY,
+        m.BanditDetails, set_settings, m.Set, largest=LARGEST_BODY, slow=True,
         example={"reward_wait": 600, "guard_rails": {"holdout": 0.1, "baseline": "A"}},
     ),
     Operation(
