@@ -496,7 +496,7 @@ def _from_batches(source: Any) -> Source:
                 yield batch.select(columns)
 
     schema = source.schema
-    known = _schema_in_metadata(schema)
+    known = _schema_in_metadata(schema.metadata)
     return Source("the log", schema.names, numeric_columns(schema), batches, known)
 
 

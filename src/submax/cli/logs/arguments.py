@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from submax.cli.logs.printing import slow
@@ -234,16 +235,23 @@ def is_store(path: str | Path) -> bool:
         return file.read(len(SQLITE)) == SQLITE
 
 
+_EXPORTS: list[TemporaryDirectory[str]] = []
+"""Folders of exports, which live as long as the process: a log on disk is read again."""
+
+
 def log_of_store(path: str | Path, bandit: str | None, options: Mapping[str, Any]) -> Log:
-    """Return the log of a bandit, as its export would write it."""
-    from submax.bandit.declaring import bandit_names, read_bandit
-    from submax.bandit.export import DecisionTables
+    """Return the log of a bandit, read from its export, which says which decisions have matured."""
+    from submax.bandit.declaring import bandit_names
+    from submax.bandit.export import export
     from submax.bandit.store import open_store
     from submax.cli.places import chosen
 
+    _EXPORTS.append(TemporaryDirectory(prefix="submax-"))
     with open_store(path, read_only=True) as store:
         name = chosen(bandit_names(store), bandit)
-        return Log.read(DecisionTables(store, read_bandit(store, name)), **options)
+        file = Path(_EXPORTS[-1].name) / f"{name}.parquet"
+        export(store, name, file)
+    return Log.read(file, **options)
 
 
 def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, Any]:
