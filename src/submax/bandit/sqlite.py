@@ -5,10 +5,12 @@ import sqlite3
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, Self
 from uuid import uuid4
 
@@ -110,6 +112,8 @@ class SQLiteDatabase:
         with ExitStack() as opened:
             if not read_only:
                 opened.enter_context(WriterLock(self.path))
+            opened.enter_context(opened_here(self.path))
+            if not read_only:
                 self._writer = opened.enter_context(closing(connected(self.path, "rw")))
                 with self.errors():
                     self._prepare()
@@ -515,7 +519,6 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
         raise InputError(
             f"there is no store {str(path)!r}: check the name, or make it by submax.open"
         )
-    check_length(path)
     with store_errors(path):
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}",
@@ -524,6 +527,33 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
+
+
+OPENED: Counter[tuple[int, int]] = Counter()
+"""How many databases of this process have a file open, by its identity."""
+OPENING = Lock()
+
+
+@contextmanager
+def opened_here(path: Path) -> Iterator[None]:
+    """Note that this process has a file open; check its length first if it had not.
+
+    POSIX drops all locks that a process has on a file when it closes any descriptor of it. While
+    SQLite has the file open, it must not be opened and closed besides: another process that closes
+    its last connection would delete the log into which this one writes.
+    """
+    with OPENING:
+        identity = _identity(path)
+        if identity is not None and not OPENED[identity]:
+            check_length(path)
+        if identity is not None:
+            OPENED[identity] += 1
+    try:
+        yield
+    finally:
+        if identity is not None:
+            with OPENING:
+                OPENED[identity] -= 1
 
 
 def check_length(path: Path) -> None:
@@ -661,7 +691,9 @@ class WriterLock:
 
 def private_file(path: Path) -> None:
     """Create a file that only its owner can read, unless it exists."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    if not path.exists():
+        # An existing file is not opened: closing it would drop the locks that SQLite has on it.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _taken(path: Path, file: Path, note: str = "") -> FileLock:
