@@ -39,8 +39,7 @@ MISSING = (
     ("logs", "evaluate", "visits.csv", "--policy", "random"),
     ("logs", "learn", "visits.csv", "--policy", "ucb1", "--out", "p.safetensors"),
     ("logs", "tune", "visits.csv", "--policy", "ucb1", "--search", "exploration=0.1..1"),
-    ("logs", "export", "page.db"),
-    ("logs", "compact", "page.db"),
+    ("logs", "export", "--store", "page.db", "--out", "page.parquet"),
     ("data", "reproduce", "offline", "--quick"),
     ("neural", "reproduce", "contextual", "--quick"),
     ("server", "serve", "page.db"),
@@ -104,7 +103,7 @@ def give_help() -> None:
         run(*words, "--help")
     for words in ("policies", "environments", "estimators", "strategies", "delays"):
         run(words)
-    run("status", "page.db")
+    run("status", "--store", "page.db")
     run("doctor", "page.db")
 
 

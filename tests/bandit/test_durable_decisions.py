@@ -419,7 +419,6 @@ def test_the_same_declaration_again_changes_nothing(opened, store, rewards, agai
 @pytest.mark.parametrize(
     "other",
     [
-        {"context": {"age": float}},
         {"rewards": "counts"},
         {"combine": "first"},
         {"default_reward": None},

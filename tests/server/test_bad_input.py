@@ -213,7 +213,6 @@ def test_a_body_that_fits_is_read(http, body, kind):
 NEW = {"name": "new", "actions": ["A"]}
 HOSTILE = [SQL, SCRIPT, NUL, EMOJI, "../../etc/passwd", "{{7*7}}", "%s%n", "$(id)", "a" * 10_000]
 FIELDS = {
-    "context": (DECIDE, lambda text: {"context": {"country": text}}),
     "field": (DECIDE, lambda text: {"context": {"country": "fr", text: "x"}}),
     "eligible": (DECIDE, lambda text: {**CONTEXT, "eligible": [text]}),
     "slot": (DECIDE, lambda text: {**CONTEXT, "eligible": {text: ["A"]}}),

@@ -172,7 +172,7 @@ def server(container, environment, user):
 
     # Nobody can reach it from elsewhere before there is a key.
     assert run(*container.command()).returncode == 2
-    key = run("submax", "keys", "add", environment["SUBMAX_STORE"], "--scope", "admin")
+    key = run("submax", "keys", "add", "--scope", "admin")
     process = subprocess.Popen(
         container.command(), env=environment, cwd=container.here("/data"),
         stderr=subprocess.DEVNULL, **user,

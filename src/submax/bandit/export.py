@@ -460,7 +460,8 @@ def _write_parquet(file: BinaryIO, schema: Any, tables: Iterable[Any]) -> int:
         for one in schema
         if one.name not in ("id", "at", "probabilities") and not pa.types.is_floating(one.type)
     ]
-    with pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
+    # Without the schema of Arrow, readers find the metadata that is added at the end.
+    with pq.ParquetWriter(file, schema, use_dictionary=texts, store_schema=False) as writer:
         for table in tables:
             count += table.num_rows
             rest = pa.concat_tables([rest, table])

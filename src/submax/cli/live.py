@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from submax.cli.main import StoreOption, main
 
@@ -31,6 +30,8 @@ Table = dict[str, Any]
 def answer(value: object, lines: Iterable[str], *, as_json: bool) -> None:
     """Print an answer, as JSON or as lines for people."""
     if as_json:
+        import msgspec
+
         click.echo(msgspec.json.encode(value).decode())
         return
     for line in lines:
@@ -43,6 +44,8 @@ def value_of(text: str) -> Any:
     >>> [value_of("0.5"), value_of("null"), value_of("rcp-submax")]
     [0.5, None, 'rcp-submax']
     """
+    import msgspec
+
     try:
         return msgspec.json.decode(text.encode())
     except msgspec.DecodeError:
@@ -197,6 +200,8 @@ def status(name: str | None, place: str, as_json: bool) -> None:
 
 
 def _status_lines(details: Table) -> Iterator[str]:
+    import msgspec
+
     from submax.bandit.arms import ArmStatus, arms_summary
     from submax.core.decoding import known_type
     from submax.core.summary import counted

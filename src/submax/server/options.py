@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,23 @@ from typing import Any, Self
 from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
 from submax.core.processes import BY_FILE, INVALID_VARIABLE, variable_text
-from submax.server.keys import checked_origin
 
 PREFIX = "SUBMAX_"
 """How the names of all environment variables of the server begin."""
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
+
+
+def checked_origin(origin: str) -> str:
+    """Return the origin without a slash at its end; refuse what no browser would send."""
+    origin = origin.strip()
+    checked = origin.rstrip("/").lower()
+    if not ORIGIN.fullmatch(checked):
+        raise InputError(
+            f"the origin was {origin!r:.80}, and an origin has a scheme, a host and perhaps a "
+            "port: give one such as https://shop.example or http://localhost:3000",
+            parameter="origins",
+        )
+    return checked
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from submax.bandit.declaring import read_bandit
 from submax.bandit.durable import open_bandit
-from submax.bandit.export import DecisionTables, export
-from submax.bandit.store import open_store
 from submax.cli import main
-from submax.evaluation import Log
 
 VISITS = 60
 
@@ -37,28 +33,6 @@ def path(tmp_path):
     bandit.refit()
     bandit.close()
     return tmp_path / "shop.db"
-
-
-def log_of(path, **options):
-    store = open_store(path, read_only=True, clock=lambda: 1e9 + 100)
-    try:
-        return Log.read(DecisionTables(store, read_bandit(store, "shop")), **options)
-    finally:
-        store.close()
-
-
-@pytest.mark.parametrize("options", [{}, {"on_disk": True, "jobs": 1}])
-def test_the_log_of_a_store_is_that_of_its_export(path, options, tmp_path, mentioned):
-    log = log_of(path, **options)
-    store = open_store(path, read_only=True, clock=lambda: 1e9 + 100)
-    export(store, "shop", tmp_path / "shop.parquet")
-    store.close()
-    exported = Log.read(tmp_path / "shop.parquet")
-    assert (len(log), log.schema.context.names) == (VISITS - 3, ("age", "country"))
-    assert (log.schema, log.fingerprint) == (exported.schema, exported.fingerprint)
-    assert log.notes == exported.notes
-    assert mentioned(log.notes, "pending", 3)
-    np.testing.assert_array_equal(log.propensity, exported.propensity)
 
 
 def test_commands_take_a_store(path, tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ export class Api {
   }
 
   create(body, options = {}) {
-    return this.#transport.call("POST", `/bandits`, body, { slow: true, ...options });
+    return this.#transport.call("POST", `/bandits`, body, options);
   }
 
   show(name, options = {}) {
@@ -44,7 +44,7 @@ export class Api {
   }
 
   set(name, body, options = {}) {
-    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, { slow: true, ...options });
+    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, options);
   }
 
   delete(name, options = {}) {
