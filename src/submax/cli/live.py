@@ -789,7 +789,7 @@ def backup(place: str, file: Path, as_json: bool) -> None:
     damage, and is kept only if there is none.
     """
     from submax.bandit.store import open_store
-    from submax.cli.places import without_password
+    from submax.cli.main import without_password
 
     with open_store(place, read_only=True) as found:
         found.backup(file)
@@ -808,7 +808,7 @@ def copy(source: str, target: str, as_json: bool) -> None:
     written is read again and compared.
     """
     from submax.bandit.store import copy_store
-    from submax.cli.places import without_password
+    from submax.cli.main import without_password
 
     rows = copy_store(source, target)
     lines = [f"{count:>12,} rows of {table}" for table, count in rows.items() if count]

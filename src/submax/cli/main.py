@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -17,8 +18,27 @@ WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 """Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C."""
 
 
+POSTGRES = ("postgres://", "postgresql://")
+"""How the address of a PostgreSQL database begins."""
 SHORT = ("bandit", "store")
 """Groups whose names can be left out: ``submax create`` is ``submax bandit create``."""
+
+
+def is_address(value: object) -> bool:
+    """Whether this is the address of a PostgreSQL store, and not a path."""
+    return isinstance(value, str) and value.startswith(POSTGRES)
+
+
+def without_password(path_or_url: str | Path) -> str:
+    """A path or an address as it may be printed.
+
+    >>> without_password("postgresql://shop:secret@db:5432/shop"), without_password("shop.db")
+    ('postgresql://db:5432/shop', 'shop.db')
+    """
+    if not is_address(path_or_url):
+        return str(path_or_url)
+    parts = urlsplit(str(path_or_url))
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class Commands(click.Group):

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -20,7 +19,7 @@ from submax.bandit import declaring, export
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaration import check_options, new_settings
 from submax.bandit.declaring import DeclaredBandit
-from submax.bandit.durable import POSTGRES, DurableBandit, is_new_file
+from submax.bandit.durable import DurableBandit, is_new_file
 from submax.bandit.reading import BanditReader
 from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import Store, open_store
@@ -41,18 +40,6 @@ SERVERS = ("http://", "https://")
 ATTEMPTS = 3
 """How often a request is sent if there is no answer: a person who waits can repeat the command."""
 Table = dict[str, Any]
-
-
-def without_password(path_or_url: str) -> str:
-    """A store as it may be printed.
-
-    >>> without_password("postgresql://shop:secret@db:5432/shop"), without_password("shop.db")
-    ('postgresql://db:5432/shop', 'shop.db')
-    """
-    if not path_or_url.startswith(POSTGRES):
-        return path_or_url
-    parts = urlsplit(path_or_url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class StoredBandit:

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from postgres_server import PASSWORD
 
 from submax.bandit.durable import open_bandit
+from submax.bandit.store import copy_store
 from submax.cli import main
 
 VISITS = 60
@@ -33,6 +35,17 @@ def path(tmp_path):
     bandit.refit()
     bandit.close()
     return tmp_path / "shop.db"
+
+
+def test_commands_take_a_postgresql_store_and_print_no_password(
+    path, postgres_address, tmp_path, monkeypatch
+):
+    copy_store(path, postgres_address)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["learn", postgres_address, "--policy", "rcp-submax"]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert (done.exit_code, (tmp_path / "policy.safetensors").exists()) == (0, True), done.output
+    assert PASSWORD not in done.output
 
 
 def test_commands_take_a_store(path, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from submax.cli.logs.printing import slow
+from submax.cli.main import is_address, without_password
 from submax.core.errors import InputError
 from submax.evaluation.comparison import SUFFIX, Candidate
 from submax.evaluation.log import Log
@@ -183,7 +184,7 @@ LISTS = ("context", "probability")
 
 
 def read_log(
-    path: Path,
+    path: Path | str,
     columns: Sequence[str],
     declare: Path | None,
     action_features: Path | None,
@@ -209,7 +210,7 @@ def read_log(
         options |= {"separator": separator.replace("\\t", "\t"), "decimal": decimal}
     options |= {"schema": schema, "skip_bad_rows": skip_bad_rows}
     options |= {"on_disk": on_disk, "jobs": jobs, "scheduler": scheduler}
-    with slow(f"reading {path}"):
+    with slow(f"reading {without_password(path)}"):
         if is_store(path):
             return log_of_store(path, bandit, options)
         if bandit is not None:
@@ -220,14 +221,13 @@ def read_log(
         return Log.read(path, **options)
 
 
-POSTGRES = ("postgres://", "postgresql://")
 SQLITE = b"SQLite format 3\0"
 """The beginning of every SQLite file."""
 
 
 def is_store(path: str | Path) -> bool:
     """Whether a log is the store of bandits."""
-    if str(path).startswith(POSTGRES):
+    if is_address(path):
         return True
     if not Path(path).is_file():
         return False
@@ -260,7 +260,7 @@ def reading_options(columns: Sequence[str], declare: Path | None) -> dict[str, A
     return {"columns": columns_of(columns), **declared}
 
 
-def read_log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
+def read_log_of(path: Path | str, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
     """Read the log, with the schema of the candidates that are already learned, if any."""
     schema = common_schema(candidates)
     try:

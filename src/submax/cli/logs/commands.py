@@ -6,9 +6,18 @@ from typing import Any
 
 import click
 
-from submax.cli.main import Command, main, with_all
+from submax.cli.main import Command, is_address, main, with_all
 
-LOG = click.argument("log", type=click.Path(path_type=Path), metavar="LOG")
+
+class LogPath(click.Path):
+    """A path, or the address of a PostgreSQL store, which stays as it was given."""
+
+    def convert(self, value: Any, parameter: Any, context: Any) -> Any:
+        """Return the value for the command."""
+        return value if is_address(value) else super().convert(value, parameter, context)
+
+
+LOG = click.argument("log", type=LogPath(path_type=Path), metavar="LOG")
 POLICY = (
     "A policy by name (submax policies lists them), by name with parameters, such as "
     "linear-thompson,width=0.5, or as a table in JSON."
@@ -254,7 +263,7 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 )
 @log_options
 @click.pass_context
-def evaluate(context: click.Context, /, log: Path, **options: Any) -> None:
+def evaluate(context: click.Context, /, log: Path | str, **options: Any) -> None:
     """Estimate what other policies would have earned on a log.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
@@ -309,7 +318,7 @@ def evaluate(context: click.Context, /, log: Path, **options: Any) -> None:
     "continues to learn from them.",
 )
 @log_options
-def learn(log: Path, **options: Any) -> None:
+def learn(log: Path | str, **options: Any) -> None:
     """Learn a policy from a log and write it to a file.
 
     Without --policy the best of a small set of policies is learned: they learn from 60 % of the
@@ -359,7 +368,7 @@ def learn(log: Path, **options: Any) -> None:
     help="Let the best policy learn from all rows, and write it to this file.",
 )
 @log_options
-def tune(log: Path, **options: Any) -> None:
+def tune(log: Path | str, **options: Any) -> None:
     """Choose the parameters of a policy on a log; needs submax[tune].
 
     Every trial learns from one half of the log, and a quarter chooses the best trial. The last
@@ -392,7 +401,7 @@ def tune(log: Path, **options: Any) -> None:
     help="Run the Python code of a learned policy whose class is in a file of your own.",
 )
 @with_log_options("columns", "separator", "decimal")
-def score(log: Path, **options: Any) -> None:
+def score(log: Path | str, **options: Any) -> None:
     """Write what a learned policy would do in each row of a file.
 
     LOG needs only the columns of the context, and those of id and eligible if there are any: no

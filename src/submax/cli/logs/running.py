@@ -35,6 +35,7 @@ from submax.cli.logs.printing import (
     top_policies,
     write_estimates,
 )
+from submax.cli.main import without_password
 from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.optional import missing_extra, require_extra
@@ -70,7 +71,7 @@ class Output(NamedTuple):
 
 
 def run_evaluate(
-    path: Path,
+    path: Path | str,
     policies: Sequence[str],
     out: Path,
     every: bool,
@@ -98,7 +99,7 @@ def run_evaluate(
 
 
 def _evaluate_log(
-    path: Path,
+    path: Path | str,
     policies: Sequence[str],
     output: Output,
     *,
@@ -151,7 +152,7 @@ def _evaluate_log(
 
 
 def ranked_comparison(
-    path: Path, policies: Sequence[str], options: Mapping[str, Any]
+    path: Path | str, policies: Sequence[str], options: Mapping[str, Any]
 ) -> Comparison:
     """Return the comparison of ranking policies whose probabilities are columns of the log."""
     columns = columns_of(options["columns"])
@@ -196,7 +197,7 @@ def _drawn(out: Path, policies: Sequence[str]) -> str:
 
 
 def run_learn(
-    path: Path,
+    path: Path | str,
     policies: Sequence[str],
     out: Path,
     share: float,
@@ -234,13 +235,14 @@ def run_learn(
             f"Warning: all rows have the reward {log.reward[0]:g}, from which no policy can learn "
             "which action is better: check the column of rewards, or wait for other rewards"
         )
-    click.echo(f"{name} learned from {learned.origin.rows} rows of {path}; written to {out}")
+    source = without_password(path)
+    click.echo(f"{name} learned from {learned.origin.rows} rows of {source}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")
 
 
 def run_tune(
-    path: Path,
+    path: Path | str,
     policy: str,
     searches: Sequence[str],
     trials: int,
@@ -294,7 +296,7 @@ def _print_tuned(best: "Tuned") -> None:
 
 
 def run_score(
-    path: Path,
+    path: Path | str,
     policy: Path,
     out: Path,
     trust: bool,
@@ -308,6 +310,6 @@ def run_score(
     check_folder(out)
     learned = TrainedPolicy.read(str(policy), trust=trust)
     text = TextFormat(separator.replace("\\t", "\t"), decimal)
-    with slow(f"scoring {path}"), atomic_write(out) as file:
+    with slow(f"scoring {without_password(path)}"), atomic_write(out) as file:
         rows = write_scores(file, learned, path, columns_of(columns), text)
     click.echo(f"{rows} rows scored by {policy}: {out}")
