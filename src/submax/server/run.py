@@ -38,7 +38,7 @@ from submax.server.service import Service
 LOG = logging.getLogger("submax")
 GRACE_SECONDS = 4.0
 """How long requests under way may still take after the server was asked to stop."""
-ENDING_SECONDS = 6.5
+ENDING_SECONDS = 8.0
 """How long the process may take to end in order after SIGTERM: four seconds for requests under way,
 one for a fit, and the rest for files. Service managers such as Docker kill after 10 seconds."""
 BACKLOG = 2048
