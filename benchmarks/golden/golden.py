@@ -309,6 +309,7 @@ REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ("GET", f"{PAGE}/lift", None),
     ("GET", f"{PAGE}/decisions", None),
     ("GET", f"{PAGE}/decisions/d1", None),
+    ("GET", f"{PAGE}/decisions/ID", None),
     ("GET", f"{PAGE}/export", None),
     ("POST", f"{PAGE}/publish", {"version": 0}),
     ("POST", f"{PAGE}/publish", {}),
