@@ -8,7 +8,7 @@ import pytest
 
 import submax
 from submax.bandit.store import open_store
-from submax.cli.places import without_password
+from submax.cli.main import without_password
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.testing import ManualClock
