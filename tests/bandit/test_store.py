@@ -702,7 +702,7 @@ def test_a_lock_that_is_held_fails_the_calls_of_its_bandit_alone(postgres_addres
 def test_a_transaction_that_was_not_sent_to_its_end_is_ended_by_the_server(
     postgres_address, monkeypatch
 ):
-    monkeypatch.setitem(postgres_module.WRITING, "idle_in_transaction_session_timeout", "100ms")
+    monkeypatch.setitem(postgres_module.WRITING, "idle_in_transaction_session_timeout", "1s")
     with open_store(postgres_address) as store, open_store(postgres_address) as frozen:
         decide(store, "a")
         with frozen._database._writer() as session:
