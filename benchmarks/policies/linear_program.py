@@ -25,7 +25,7 @@ from measuring.claim import Claim, print_claims, print_table
 from measuring.stopwatch import seconds
 from submax.core.arrays import Floats
 from submax.core.conditioning import Table
-from submax.strategies.linear_program import LinearProgram
+from submax.research.beyond.linear_program import LinearProgram
 
 CONTEXTS = 1000
 ACTIONS = 64

@@ -18,7 +18,7 @@ from submax.models.memory import Memory
 from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.policies.slots import SlotBySlot
-from submax.strategies.linear_program import LinearProgram
+from submax.research.beyond.linear_program import LinearProgram
 from submax.strategies.tracking import Tracking
 from submax.strategies.weighted import Optimized, SubMax
 from submax.testing import check_estimator, check_policy

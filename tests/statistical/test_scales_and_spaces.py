@@ -14,10 +14,10 @@ from submax.models.memory import Memory
 from submax.models.training import Training
 from submax.policies.epsilon_greedy import Random
 from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.beyond.linear_program import LinearProgram
 from submax.research.beyond.real_valued import Gridded, Pricing, SmoothReward
 from submax.simulation.delays import BatchedRewards
 from submax.simulation.simulate import simulate
-from submax.strategies.linear_program import LinearProgram
 from submax.strategies.weighted import Advantage, Optimized, SubMax
 
 # Counting does not look at contexts, which is what is tested.

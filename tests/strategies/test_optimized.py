@@ -12,8 +12,8 @@ from scipy import optimize
 from submax import Table
 from submax.core.errors import counted_fallbacks
 from submax.estimators import Counting
+from submax.research.beyond.linear_program import UnsolvedWarning, maximize
 from submax.strategies import LinearProgram, Optimistic, Optimized
-from submax.strategies.linear_program import UnsolvedWarning, maximize
 from submax.strategies.weighted import bounds
 from submax.testing.problems import PROBLEMS
 from submax.testing.strategies import hostile_tables, random_table

@@ -11,7 +11,7 @@ from rival_sources.history import ARMS, ROWS, importing, ours_by_row, rows, stat
 
 from submax import Memory, make_policy
 from submax.policies import EXP3IX, EpsilonGreedy, Gradient, Thompson
-from submax.policies.thompson import least_information_ratio, regret_and_information
+from submax.research.rivals.bayesian_arms import least_information_ratio, regret_and_information
 
 DISCOUNT, WINDOW = 0.97, 50
 

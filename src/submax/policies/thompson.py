@@ -1,23 +1,20 @@
-"""Thompson sampling with Beta posteriors, and information-directed sampling."""
+"""Thompson sampling with Beta posteriors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import at_least, instance_of, whole_number
+from submax.core.checks import at_least, instance_of
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
-from submax.core.serialization import serializable
-from submax.core.spaces import Choices
-from submax.estimators.counting import fitted_smoothing
 from submax.models.memory import Memory
-from submax.policies.arm_statistics import ArmPolicy, ArmStatistics, kept_columns
+from submax.policies.arm_statistics import ArmPolicy, ArmStatistics
 
 NEGLIGIBLE = 1e-12
 """Probabilities below this are neglected."""
@@ -283,11 +280,6 @@ SMALLEST_PARAMETER = 0.05
 ones draws round to exactly 0 or 1, so arms tie."""
 
 
-def _check_prior(alpha: float, beta: float) -> None:
-    at_least("alpha", alpha, SMALLEST_PARAMETER)
-    at_least("beta", beta, SMALLEST_PARAMETER)
-
-
 QUADRATURE_FROM = 64
 """From this number of decisions on, computing the probabilities once by quadrature and drawing
 from them costs less than sampling the posterior for each decision."""
@@ -316,7 +308,8 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        _check_prior(self.alpha, self.beta)
+        at_least("alpha", self.alpha, SMALLEST_PARAMETER)
+        at_least("beta", self.beta, SMALLEST_PARAMETER)
         instance_of("memory", self.memory, Memory, "Memory()")
 
     @property
@@ -354,201 +347,3 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
         successes = state.successes("Thompson sampling")
         return self.alpha + successes, self.beta + state.pulls - successes
-
-
-@serializable("fitted-thompson-state")
-class FittedThompsonState(NamedTuple):
-    """The counts of all arms, and the posterior of every arm: Beta(``a [R, A]``, ``b [R, A]``)."""
-
-    problem: Problem
-    arms: ArmStatistics
-    a: Floats
-    b: Floats
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the posterior of the joint actions of these choices alone."""
-        return kept_columns(self, choices, "a", "b")._replace(arms=self.arms.restricted(choices))
-
-
-@dataclass(frozen=True)
-class FittedThompson(TabularPolicy[FittedThompsonState]):
-    """Thompson sampling with an empirical-Bayes Beta prior and an optionally sharper posterior.
-
-    π(a) is the probability that a's draw from Beta(s (α + successes), s (β + failures)) is the
-    largest. The prior Beta(α, β) is the one with the highest marginal likelihood of the counts of
-    all arms, see ``fitted_smoothing``. s is ``sharpness``: 1 is Thompson sampling, and a larger
-    value explores less. In comparisons this policy is a baseline of ``rcp-adaptive``, which fits
-    the same prior.
-
-    Reference: Robbins (1956) for empirical Bayes; Chapelle and Li (2011) for a reshaped posterior.
-    """
-
-    sharpness: float = 1.0
-
-    def __post_init__(self) -> None:
-        at_least("sharpness", self.sharpness, 0.1)
-
-    traits = PolicyTraits(uses_context=False)
-
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> FittedThompsonState:
-        problem.scale.known_bounds("Thompson sampling with Beta posteriors")
-        arms = ArmStatistics.empty(problem, replicas)
-        one = np.ones_like(arms.pulls)
-        return FittedThompsonState(problem, arms, one, one)
-
-    def probabilities(self, state: FittedThompsonState, context: Floats) -> Floats:
-        posterior = (state.a, state.b)
-        sharpened = (np.maximum(self.sharpness * one, SMALLEST_PARAMETER) for one in posterior)
-        return largest_beta(*sharpened)[:, None, :]
-
-    def update(
-        self, state: FittedThompsonState, feedback: Feedback, rng: np.random.Generator
-    ) -> FittedThompsonState:
-        arms = state.arms.add(feedback)
-        successes = arms.successes("Thompson sampling")
-        counts = np.stack([arms.pulls - successes, successes], axis=1)
-        a, b = (counts + fitted_smoothing(counts)[..., None])[:, ::-1].swapaxes(0, 1)
-        return FittedThompsonState(state.problem, arms, a, b)
-
-
-@serializable("information-directed-state")
-class InformationDirectedState(NamedTuple):
-    """The observed rewards, and the probability of every arm, ``listed [R, 1, A]``."""
-
-    problem: Problem
-    arms: ArmStatistics
-    listed: Floats
-
-
-@dataclass(frozen=True)
-class InformationDirected(TabularPolicy[InformationDirectedState]):
-    """Minimize the information ratio Δ(π)² / v(π) over distributions π of the next decision.
-
-    Δ(a) = E[max_b θ_b − θ_a] is the expected regret of arm a, and v(a) = Var(E[θ_a | a*]) is how
-    much knowing the best arm a* would tell about the reward of arm a. Both are estimated from
-    ``draws`` draws of the posterior, Beta(α + successes, β + failures) for every arm. The minimum
-    is reached by a distribution over at most two arms. All decisions of a batch share it.
-
-    Reference: Russo and Van Roy (2018), the variance-based variant of section 6.
-    """
-
-    alpha: float = 1.0
-    beta: float = 1.0
-    draws: int = 200
-
-    def __post_init__(self) -> None:
-        _check_prior(self.alpha, self.beta)
-        whole_number("draws", self.draws, at_least=2)
-
-    traits = PolicyTraits(uses_context=False)
-
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> InformationDirectedState:
-        # Raises an error if the bounds of rewards are unknown.
-        problem.scale.known_bounds("information-directed sampling")
-        arms = ArmStatistics.empty(problem, replicas)
-        size = problem.space.size
-        return InformationDirectedState(problem, arms, np.full((replicas, 1, size), 1 / size))
-
-    def probabilities(self, state: InformationDirectedState, context: Floats) -> Floats:
-        return state.listed
-
-    def restricted(
-        self, state: InformationDirectedState, choices: Choices
-    ) -> InformationDirectedState:
-        """Apply the rule to draws for these choices alone, the same ones each time."""
-        arms = state.arms.restricted(choices)
-        rng = np.random.default_rng(0)
-        listed = np.stack([self._listed(arms, replica, rng) for replica in range(len(arms.pulls))])
-        return InformationDirectedState(arms.problem, arms, listed[:, None])
-
-    def update(
-        self, state: InformationDirectedState, feedback: Feedback, rng: np.random.Generator
-    ) -> InformationDirectedState:
-        arms = state.arms.add(feedback)
-        listed = state.listed.copy()
-        # Each replica has a generator of its own, so none depends on the rows of another.
-        streams = rng.spawn(len(listed))
-        for replica in np.flatnonzero((feedback.weight > 0).any(axis=1)):
-            listed[replica, 0] = self._listed(arms, replica, streams[replica])
-        return InformationDirectedState(state.problem, arms, listed)
-
-    def _listed(
-        self, arms: ArmStatistics, replica: int | np.intp, rng: np.random.Generator
-    ) -> Floats:
-        """Return the probability of every arm in one replica, from new draws: ``[A]``."""
-        successes = arms.successes("information-directed sampling")[replica]
-        drawn = rng.beta(
-            self.alpha + successes,
-            self.beta + arms.pulls[replica] - successes,
-            size=(self.draws, len(successes)),
-        )
-        return least_information_ratio(*regret_and_information(drawn))
-
-
-def regret_and_information(drawn: Floats) -> tuple[Floats, Floats]:
-    """Return Δ and v of every arm, ``[A]`` each, from posterior draws ``[draws, A]``."""
-    mean = drawn.mean(axis=0)
-    best = drawn.argmax(axis=1)
-    order = np.argsort(best, kind="stable")
-    _, first, times = np.unique(best[order], return_index=True, return_counts=True)
-    given_best = np.add.reduceat(drawn[order], first, axis=0) / times[:, None]
-    information = (times / len(drawn)) @ (given_best - mean) ** 2
-    return drawn.max(axis=1).mean() - mean, information
-
-
-def least_information_ratio(regret: Floats, information: Floats) -> Floats:
-    """Return the distribution π over arms, ``[A]``, with the least (π·regret)² / (π·information).
-
-    Only arms on the upper convex hull of the points (regret, information) can be part of the
-    minimum, and two neighbours on the hull suffice. Without any information the arm with the least
-    regret is taken.
-    """
-    listed = np.zeros(len(regret))
-    if not information.any():
-        least = np.flatnonzero(regret == regret.min())
-        listed[least] = 1 / len(least)
-        return listed
-    hull = _upper_hull(regret, information)
-    low, high = hull[:-1], hull[1:]
-    if len(hull) == 1:
-        low = high = hull
-    share = _best_share(regret[low], information[low], regret[high], information[high])
-    mixed = regret[low] + share * (regret[high] - regret[low])
-    gained = information[low] + share * (information[high] - information[low])
-    ratio = mixed**2 / np.maximum(gained, 1e-300)
-    index = int(ratio.argmin())
-    listed[low[index]] += 1 - share[index]
-    listed[high[index]] += share[index]
-    return listed
-
-
-def _upper_hull(x: Floats, y: Floats) -> Integers:
-    """Return the indices of the upper convex hull of points, from the lowest x on."""
-    hull: list[int] = []
-    for point in np.lexsort((-y, x)):
-        if hull and y[point] <= y[hull[-1]]:
-            # Less information at more regret is never worth it.
-            continue
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
-            if (y[b] - y[a]) * (x[point] - x[a]) > (y[point] - y[a]) * (x[b] - x[a]):
-                break
-            hull.pop()
-        hull.append(int(point))
-    return np.array(hull, dtype=np.int64)
-
-
-def _best_share(regret: Floats, gain: Floats, regret_2: Floats, gain_2: Floats) -> Floats:
-    """Return the share s of the second point with the least (Δ + s Δ')² / (v + s v').
-
-    The derivative is zero at s = Δ / Δ' − 2 v / v', with Δ' and v' the differences of the points;
-    the ratio is convex between the points, so s is clipped to 0 … 1.
-    """
-    rise, more = regret_2 - regret, gain_2 - gain
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = regret / rise - 2 * gain / more
-    return np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)

@@ -13,7 +13,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         "advantage": "submax.strategies.weighted:Advantage",
         "clipped": "submax.strategies.weighted:Clipped",
         "iterated": "submax.strategies.iterated:Iterated",
-        "linear-program": "submax.strategies.linear_program:LinearProgram",
+        "linear-program": "submax.research.beyond.linear_program:LinearProgram",
         "optimistic": "submax.strategies.weighted:Optimistic",
         "optimized": "submax.strategies.weighted:Optimized",
         "submax": "submax.strategies.weighted:SubMax",

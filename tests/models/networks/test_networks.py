@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.models.networks.choices import SlotNetwork
-from submax.models.networks.values import ValueNetwork
+from submax.research.rivals.value_networks import ValueNetwork
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 LISTING = np.array([[a, 2 + b] for a in range(2) for b in range(3)])

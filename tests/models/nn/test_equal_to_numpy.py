@@ -8,18 +8,18 @@ from submax.core.rewards import Discrete
 from submax.core.serialization import read_state, state_bytes
 from submax.core.spaces import Arms, Slots
 from submax.models.networks.choices import INJECTION_FORMS, first_choices
-from submax.models.networks.values import ValueNetwork
 from submax.models.nn.designs import (
     CVAEDesign,
     SoftmaxDesign,
-    ValueDesign,
     log_prob,
     log_prob_together,
     one_hot,
 )
 from submax.models.nn.training import restored, unpacked
 from submax.models.training import Training
-from submax.policies.neural import GradientBelief, ValueBelief
+from submax.research.rivals.designs import ValueDesign
+from submax.research.rivals.neural import GradientBelief
+from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
 from submax.testing.problems import some_feedback
 
 SIZES, WIDTH, BIN_EDGES, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2

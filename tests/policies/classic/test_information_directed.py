@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from submax.policies.thompson import least_information_ratio, regret_and_information
+from submax.research.rivals.bayesian_arms import least_information_ratio, regret_and_information
 
 
 def ratio(listed, regret, information):

@@ -5,7 +5,7 @@ import pytest
 
 from submax import Arms, Continuous, Feedback, Problem, Slots
 from submax.policies import LinearThompson, LinUCB
-from submax.policies.neural import largest_normal
+from submax.research.rivals.neural import largest_normal
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.problems import some_contexts, some_feedback
 

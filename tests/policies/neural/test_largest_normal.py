@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from submax.policies import neural as module
-from submax.policies.neural import largest_normal
+from submax.research.rivals import neural as module
+from submax.research.rivals.neural import largest_normal
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 TOLERANCE = 1e-8

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from submax import Feedback, Problem, Slots, Training
-from submax.models.networks.values import ValueNetwork
 from submax.policies import ClimbingDropoutThompson, ClimbingEpsilonGreedy
-from submax.policies.neural import ValueBelief
 from submax.research.rivals.dropout import climbed_actions
+from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
 
 pytestmark = pytest.mark.xdist_group("ValueBelief")
 

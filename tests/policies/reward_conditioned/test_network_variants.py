@@ -7,8 +7,8 @@ from submax import Arms, Continuous, Discrete, Problem, Slots, Training
 from submax.core.policy import restricted_state
 from submax.estimators import Counting, Softmax
 from submax.policies import AdvantageConditioned, BayesReparameterized, RewardConditioned, SlateCVAE
-from submax.policies.neural import ValueBelief
 from submax.research.rivals.conditioned import BIN_EDGES, slot_responses
+from submax.research.rivals.value_networks import ValueBelief
 from submax.strategies import Optimistic, Tilted
 from submax.testing.problems import some_contexts, some_feedback
 

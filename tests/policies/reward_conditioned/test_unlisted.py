@@ -15,8 +15,8 @@ from submax import (
 from submax.core.errors import counted_fallbacks, fall_back
 from submax.estimators import CVAE, Counting
 from submax.policies import RewardConditioned
+from submax.research.beyond.linear_program import UnsolvedWarning
 from submax.strategies import Advantage, Clipped, LinearProgram, Optimistic, SubMax
-from submax.strategies.linear_program import UnsolvedWarning
 from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
 
 NETWORK = CVAE(hidden=4, latent=2, draws=2, training=Training(steps=6, batch=8))

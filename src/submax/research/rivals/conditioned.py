@@ -18,7 +18,6 @@ from submax.estimators.network import Softmax
 from submax.estimators.regression import level_probabilities
 from submax.models.memory import Buffer, Memory
 from submax.models.training import Training
-from submax.policies.neural import ValueBelief, reward_bounds, reward_shares
 from submax.policies.reward_conditioned import (
     RestrictedBelief,
     RewardConditioned,
@@ -26,6 +25,7 @@ from submax.policies.reward_conditioned import (
     check_parts,
 )
 from submax.research.rivals.policy_gradient import PolicyNetwork, PolicyNetworkPolicy
+from submax.research.rivals.value_networks import ValueBelief, reward_bounds, reward_shares
 from submax.strategies.weighted import SubMax, Tilted
 
 if TYPE_CHECKING:

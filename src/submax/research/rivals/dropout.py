@@ -15,9 +15,8 @@ from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.core.serialization import serializable
 from submax.core.spaces import Choices, Space
 from submax.models.networks.choices import first_choices, where_chosen
-from submax.models.networks.values import Numbers, ValueNetwork, Weights
 from submax.models.training import Training
-from submax.policies.neural import ValueBelief
+from submax.research.rivals.value_networks import Numbers, ValueBelief, ValueNetwork, Weights
 
 Mask: TypeAlias = NDArray[np.float32]
 

@@ -29,7 +29,7 @@ from submax.models.networks.choices import (
 from submax.models.networks.densities import DecodedDensity, MixtureDensity, outputs
 from submax.models.training import ContextScaling, Minibatches, Training
 from submax.policies.arm_statistics import joined, split
-from submax.policies.neural import ValueBelief, reward_shares
+from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
 if TYPE_CHECKING:
     from submax.research.rivals.designs import PolicyDesign, PreferenceDesign

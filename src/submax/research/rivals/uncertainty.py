@@ -15,7 +15,8 @@ from submax.core.serialization import serializable
 from submax.core.spaces import Choices
 from submax.models.networks.choices import parameters_where
 from submax.models.training import Training
-from submax.policies.neural import ValueBelief, largest_normal, reward_shares
+from submax.research.rivals.neural import largest_normal
+from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
 FIRST_SQUARE = 1.0
 """The sum of squared residuals of an action begins with this, the largest squared residual of

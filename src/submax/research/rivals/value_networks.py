@@ -1,0 +1,284 @@
+"""Value networks: trained with JAX, evaluated in numpy."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InputError, warn_of_divergence
+from submax.core.optional import require_extra
+from submax.core.problem import Feedback, Problem
+from submax.core.rewards import Scale
+from submax.core.serialization import serializable
+from submax.core.spaces import Choices
+from submax.models.memory import Buffer
+from submax.models.networks.choices import first_choices, parameters_where, where_chosen
+from submax.models.training import ContextScaling, Minibatches, Training
+from submax.policies.arm_statistics import EVERYTHING, joined, split
+
+Weights = NDArray[np.float32]
+Numbers = NDArray[np.floating[Any]]
+
+
+@serializable("hidden")
+class Hidden(NamedTuple):
+    """The activations of both hidden layers, ``[R, n, M, H]``."""
+
+    first: Weights
+    second: Weights
+
+
+@serializable("value-network")
+class ValueNetwork(NamedTuple):
+    """A network from choices and context to the logit of the reward, with two hidden ReLU layers.
+
+    With C choices in all slots together, D context numbers and H hidden units, shapes are
+    ``choice_weight
+    [R, C, H]``, ``context_weight [R, D, H]``, ``first_bias [R, H]``, ``second_weight [R, H, H]``,
+    ``second_bias [R, H]``, ``head_weight [R, H]``, ``head_bias [R]``.
+    """
+
+    choice_weight: Weights
+    context_weight: Weights
+    first_bias: Weights
+    second_weight: Weights
+    second_bias: Weights
+    head_weight: Weights
+    head_bias: Weights
+
+    @classmethod
+    def silent(cls, replicas: int, choices: int, width: int, hidden: int) -> Self:
+        """Return an untrained network, in which every logit is 0."""
+        shapes = (
+            (replicas, choices, hidden),
+            (replicas, width, hidden),
+            (replicas, hidden),
+            (replicas, hidden, hidden),
+            (replicas, hidden),
+            (replicas, hidden),
+            (replicas,),
+        )
+        return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
+
+    def restricted(self, kept: Integers) -> Self:
+        """Return the network with only the choices ``kept`` among all C."""
+        return self._replace(choice_weight=self.choice_weight[:, kept])
+
+    def where(self, chosen: Booleans, other: Self) -> Self:
+        """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
+        return type(self)(*where_chosen(chosen, self, other))
+
+    def hidden(
+        self, context: Numbers, choices: Integers, masks: tuple[Weights, Weights] | None = None
+    ) -> Hidden:
+        """Return the activations for contexts ``[R, n, D]`` and M actions.
+
+        ``choices`` are the indices of the actions' choices among all C: ``[M, S]`` if all rows have
+        the same actions, else ``[R, n, M, S]``. ``masks``, each ``[R, n or 1, H]``, multiply the
+        activations of the two layers, for dropout.
+        """
+        replicas = np.arange(len(self.choice_weight))[:, None, None]
+        if choices.ndim == 2:
+            chosen = self.choice_weight[:, choices].sum(axis=2)[:, None]
+        else:
+            rows = choices.reshape(len(self.choice_weight), -1, choices.shape[-1])
+            gathered = self.choice_weight[replicas, rows].sum(axis=2)
+            chosen = gathered.reshape(*choices.shape[:3], gathered.shape[-1])
+        first = np.maximum(self.from_context(context)[:, :, None, :] + chosen, 0)
+        if masks is not None:
+            first *= masks[0][:, :, None, :]
+        flat = first.reshape(first.shape[0], -1, first.shape[-1])
+        second = (flat @ self.second_weight).reshape(first.shape)
+        second += self.second_bias[:, None, None]
+        np.maximum(second, 0, out=second)
+        if masks is not None:
+            second *= masks[1][:, :, None, :]
+        return Hidden(first, second)
+
+    def from_context(self, context: Numbers) -> Weights:
+        """Return the part of the first layer's input that the context gives, ``[R, n, H]``."""
+        inputs: Weights = context.astype(np.float32) @ self.context_weight
+        inputs += self.first_bias[:, None]
+        return inputs
+
+    def of_replica(self, replica: int) -> Self:
+        """Return the arrays of one replica, without the axis R."""
+        return type(self)(*(array[replica] for array in self))
+
+    def logits(self, hidden: Hidden) -> Floats:
+        """Return the logit of the reward for these activations: ``[R, n, M]``."""
+        out = np.einsum("rnmh,rh->rnm", hidden.second, self.head_weight)
+        logits: Floats = (out + self.head_bias[:, None, None]).astype(np.float64)
+        return logits
+
+    def slopes(self, hidden: Hidden) -> Hidden:
+        """Return derivatives of the logit by the inputs of each layer's ReLU, ``[R, n, M, H]``."""
+        second = self.head_weight[:, None, None] * (hidden.second > 0)
+        flat = second.reshape(len(second), -1, second.shape[-1])
+        first = (flat @ self.second_weight.swapaxes(1, 2)).reshape(second.shape)
+        return Hidden(first * (hidden.first > 0), second)
+
+
+ACTIVATIONS_AT_ONCE = 2**22
+"""About how many activations are held in memory, 16 MB of float32; more contexts are processed in
+parts."""
+MOST_ACTIVATIONS = 2**28
+"""The most activations for one decision of each replica, 1 GB of float32; more are refused."""
+
+
+@serializable("value-belief")
+class ValueBelief(NamedTuple):
+    """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
+
+    ``scaling`` standardizes contexts for the network; None if they are not standardized.
+    """
+
+    problem: Problem
+    buffer: Buffer
+    parameters: dict[str, NDArray[np.float32]]
+    network: ValueNetwork
+    scaling: ContextScaling | None = None
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+        """The belief before any feedback, for policies that list the joint actions."""
+        problem.space.check_listable("this policy")
+        numbers = replicas * problem.space.size * hidden
+        if numbers > MOST_ACTIVATIONS:
+            raise InputError(
+                f"a value network evaluates every joint action: {problem.space.size} joint actions "
+                f"times {hidden} units times {replicas} replicas are {numbers} numbers for one "
+                f"decision, and at most {MOST_ACTIVATIONS} are allowed: take fewer replicas or "
+                "units, or a policy that does not list joint actions"
+            )
+        return cls.unlisted(problem, replicas, hidden)
+
+    @classmethod
+    def unlisted(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+        """The belief before any feedback: all actions have the same value."""
+        require_extra("neural", "a value network", "jax", "equinox", "optax")
+        choices, width = sum(problem.space.choices), problem.context_width
+        network = ValueNetwork.silent(replicas, choices, width, hidden)
+        return cls(problem, Buffer.empty(problem, replicas), {}, network)
+
+    def restricted(self, choices: Choices) -> "ValueBelief":
+        """Return the belief about these choices alone, for deciding."""
+        kept = self.problem.space.kept_choices(choices)
+        return self._replace(
+            problem=self.problem.restricted(choices), network=self.network.restricted(kept)
+        )
+
+    def trained(
+        self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
+    ) -> "ValueBelief":
+        """The belief after more feedback; the same object if the feedback has no rows."""
+        from submax.models.nn.training import restored, train
+        from submax.research.rivals.designs import ValueDesign
+
+        feedback.check(self.problem)
+        has_rows = np.any(feedback.weight > 0, axis=1)
+        if not has_rows.any():
+            return self
+        buffer = self.buffer.add(feedback, EVERYTHING, rng)
+        design = ValueDesign(
+            self.problem.space.choices,
+            self.problem.context_width,
+            self.network.head_weight.shape[1],
+            dropout,
+        )
+        scaling = ContextScaling.of(buffer) if training.standardizes else None
+        targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
+        rows = Minibatches.of(buffer, buffer.action, targets, scaling)
+        # By default training starts from new parameters: with a fitted number of steps, continuing
+        # from the old ones is worse if rewards carry little information (docs/results/tuning.md).
+        start = self.parameters if training.continued and self.parameters else None
+        trained = train(design, training, rows, rng, start)
+        network = design.exported(restored(design, trained.parameters))
+        warn_of_divergence(trained.diverged)
+        # A replica without new rows, or whose training diverged, keeps its network.
+        learned = has_rows & ((trained.diverged < 0) | (self.buffer.filled == 0))
+        return ValueBelief(
+            self.problem,
+            buffer,
+            parameters_where(learned, trained.parameters, self.parameters),
+            network.where(learned, self.network),
+            scaling if scaling is None else scaling.where(learned, self.scaling),
+        )
+
+    def choices(self) -> Integers:
+        """All joint actions; choices are indexed among those of all slots together: ``[M, S]``."""
+        space = self.problem.space
+        return space.listing() + first_choices(space.choices)
+
+    def logits(
+        self, context: Floats, masks: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    ) -> Floats:
+        """The network's output for every joint action in each context: ``[R, n, M]``.
+
+        ``masks`` are dropout masks of the two layers, ``[R, n, H]``, or ``[R, 1, H]`` for all rows.
+        """
+        self.problem.check_context(context)
+        choices, network, inputs = self.choices(), self.network, self.inputs(context)
+        result = []
+        for part in self.parts(context.shape[1]):
+            chosen = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
+            result.append(network.logits(network.hidden(inputs[:, part], choices, chosen)))
+        return np.concatenate(result, axis=1)
+
+    def values(self, context: Floats) -> Floats:
+        """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
+        values: Floats = scipy.special.expit(self.logits(context))
+        return values
+
+    def values_of(self, rows: Feedback | Buffer) -> Floats:
+        """The expected reward of every logged decision on the scale from 0 to 1: ``[R, n]``.
+
+        A row of weight 0 is evaluated as if it had context 0 and the first action.
+        """
+        there = (rows.weight > 0)[..., None]
+        inputs = self.inputs(np.where(there, rows.context, 0.0))
+        action = np.where(there, rows.action, 0)
+        choices = (action + first_choices(self.problem.space.choices))[:, :, None]
+        network = self.network
+        step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
+        pairs = zip(split(inputs, step), split(choices, step), strict=True)
+        logits = joined([network.logits(network.hidden(*pair)) for pair in pairs])
+        values: Floats = scipy.special.expit(logits[..., 0])
+        return values
+
+    def inputs(self, context: Numbers) -> Numbers:
+        """Contexts as inputs of the network, standardized if ``scaling`` is set: ``[R, n, D]``."""
+        return context if self.scaling is None else self.scaling.scaled(context)
+
+    def parts(self, rows: int) -> list[slice]:
+        """Split rows into parts, at least one, whose activations are held in memory together."""
+        one_row = self.network.first_bias.size * self.problem.space.size
+        step = max(1, ACTIVATIONS_AT_ONCE // one_row)
+        return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]
+
+
+def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
+    """The masks of some rows; a single mask for all rows is returned as it is."""
+    return mask if mask.shape[1] == 1 else mask[:, part]
+
+
+def reward_bounds(scale: Scale, buffer: Buffer) -> tuple[Floats, Floats]:
+    """The known bounds of rewards, else the lowest and the highest so far: each ``[R, 1]``."""
+    if scale.bounds is not None:
+        low, high = (np.full((len(buffer.reward), 1), bound) for bound in scale.bounds)
+        return low, high
+    present = buffer.weight > 0
+    low = np.where(present, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    high = np.where(present, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    return low, high
+
+
+def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
+    """Rewards ``[R, n]`` scaled to 0 … 1 by the bounds of the buffer; 1/2 if all are equal."""
+    low, high = reward_bounds(scale, buffer)
+    differ = high > low
+    share = (reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
+    shares: Floats = np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
+    return shares
