@@ -6,6 +6,7 @@ import httpx
 import pytest
 from forked_command import start_command
 from in_process import InProcess
+from postgres_server import postgres, postgres_address  # noqa: F401
 from waiting import wait_until
 
 from submax.bandit.store import Store, open_store
