@@ -1,11 +1,13 @@
 """Checks of values that users pass in. Each error names the value and what is allowed."""
 
+import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeAlias, TypeGuard, get_args
 
 from submax.core.errors import InputError
 
@@ -126,3 +128,65 @@ def instance_of(name: str, value: object, kind: type, example: str) -> None:
             f"{name} must be {article} {kind.__name__} such as {example}, not {value!r:.80}",
             parameter=_parameter(name),
         )
+
+
+class Allowed:
+    """What a field may hold: a check with its limits, in the annotation of the field.
+
+    >>> depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=9)] = 2
+    """
+
+    def __init__(self, check: Callable[..., None], *limits: Any, **named: Any) -> None:
+        self._check, self._limits, self._named = check, limits, named
+
+    def __call__(self, name: str, value: object) -> None:
+        """Raise an ``InputError`` unless the value is allowed."""
+        self._check(name, value, *self._limits, **self._named)
+
+    def __repr__(self) -> str:
+        limits = [*map(str, self._limits), *(f"{key}={one}" for key, one in self._named.items())]
+        return self._check.__name__ + (f"({', '.join(limits)})" if limits else "")
+
+
+Count: TypeAlias = Annotated[int, Allowed(whole_number, at_least=1)]
+Positive: TypeAlias = Annotated[float, Allowed(positive)]
+NonNegative: TypeAlias = Annotated[float, Allowed(non_negative)]
+Finite: TypeAlias = Annotated[float, Allowed(finite)]
+Probability: TypeAlias = Annotated[float, Allowed(probability)]
+BelowOne: TypeAlias = Annotated[float, Allowed(below_one)]
+
+
+class Checked:
+    """A dataclass whose fields are checked when it is made, as their annotations say.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Coin(Checked):
+    ...     chance: Probability = 0.5
+    >>> Coin(1.5)
+    Traceback (most recent call last):
+    submax.core.errors.InputError: chance must be a number between 0 and 1, not 1.5
+    """
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, check, optional in _field_checks(kind):
+            value = getattr(self, name)
+            if not (optional and value is None):
+                check(name, value)
+
+
+@cache
+def _field_checks(kind: Any) -> list[tuple[str, Allowed, bool]]:
+    """The name of each field, its check, and whether the field may also be None.
+
+    What a base class allows holds for the field in a subclass too.
+    """
+    found: dict[tuple[str, Allowed], bool] = {}
+    for field in dataclasses.fields(kind):
+        for base in kind.__mro__:
+            wanted = getattr(base, "__annotations__", {}).get(field.name)
+            options = (wanted, *get_args(wanted))
+            marks = [mark for option in options for mark in getattr(option, "__metadata__", ())]
+            for mark in filter(lambda one: isinstance(one, Allowed), marks):
+                found.setdefault((field.name, mark), type(None) in options)
+    return [(name, check, optional) for (name, check), optional in found.items()]

@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.checks import Checked
 from submax.core.errors import InputError
 from submax.core.numerics import draw
 from submax.core.policy import PolicyTraits
@@ -72,7 +73,7 @@ class StrategyRequirements:
     grouped_draws: bool = False
 
 
-class Strategy(ABC):
+class Strategy(Checked, ABC):
     """A decision rule: from the table of conditioned probabilities to the inference policy.
 
     A strategy that is a set of weights, one for each reward level, is a `WeightedStrategy`.
@@ -85,7 +86,7 @@ class Strategy(ABC):
     def probabilities(self, table: Table) -> Floats:
         """Return the probability of every action: ``[..., L, M] -> [..., M]``."""
 
-    def check_levels(self, levels: int) -> None:  # noqa: B027  # most take any number
+    def check_levels(self, levels: int) -> None:  # most take any number
         """Raise an InputError if the strategy cannot work with this number of reward levels."""
 
 
@@ -496,7 +497,7 @@ class TabularBelief(Belief):
 Params = TypeVar("Params")
 
 
-class Estimator(ABC, Generic[Params]):
+class Estimator(Checked, ABC, Generic[Params]):
     """Learns p(action | context, reward level) by supervised learning.
 
     Its fields are hyper-parameters; its functions return what it learns, and never change it.

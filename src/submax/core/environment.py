@@ -6,6 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
+from submax.core.checks import Checked
 from submax.core.problem import Problem
 from submax.core.spaces import Choices
 
@@ -19,7 +20,7 @@ class Outcome(NamedTuple):
     mean: Floats
 
 
-class Environment(ABC, Generic[World]):
+class Environment(Checked, ABC, Generic[World]):
     """A distribution over worlds. A world is the hidden truth of all replicas."""
 
     @property

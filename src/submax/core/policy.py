@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar, runtime_che
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import Checked
 from submax.core.errors import InputError
 from submax.core.numerics import draw, log_prob_of
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -53,7 +54,7 @@ class PolicyState(Protocol):
 State = TypeVar("State", bound=PolicyState)
 
 
-class Policy(ABC, Generic[State]):
+class Policy(Checked, ABC, Generic[State]):
     """Hyper-parameters and the pure functions between states.
 
     Every array begins ``[R, n]``: R replicas, n decisions taken together. A policy can do more if

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Annotated, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import finite, instance_of, whole_number
+from submax.core.checks import Allowed, Checked, finite, instance_of, whole_number
 from submax.core.errors import InputError
 from submax.core.rewards import Binary, Scale
 from submax.core.serialization import serializable
@@ -20,7 +20,7 @@ ActionFeatures = tuple[tuple[tuple[float, ...], ...], ...]
 
 @serializable("problem")
 @dataclass(frozen=True)
-class Problem:
+class Problem(Checked):
     """The action space, the width of the context and the scale of the rewards.
 
     ``action_features`` holds, for each slot, one row of numbers per choice that describes the
@@ -36,13 +36,13 @@ class Problem:
     """
 
     space: Space
-    context_width: int = 0
+    context_width: Annotated[int, Allowed(whole_number, at_least=0)] = 0
     scale: Scale = BINARY
     action_features: ActionFeatures = ()
     slot_scale: Scale | None = None
 
     def __post_init__(self) -> None:
-        whole_number("context_width", self.context_width, at_least=0)
+        super().__post_init__()
         instance_of("space", self.space, Space, "Arms(3)")
         instance_of("scale", self.scale, Scale, "Binary()")
         if self.slot_scale is not None:

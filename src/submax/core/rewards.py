@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import finite, probability, whole_number
+from submax.core.checks import Checked, finite, probability, whole_number
 from submax.core.errors import InputError
 from submax.core.serialization import serializable
 
@@ -73,7 +73,7 @@ class RewardEncoding(NamedTuple):
         )
 
 
-class Scale(ABC):
+class Scale(Checked, ABC):
     """The set of possible rewards, and the levels: the rewards that a policy is conditioned on."""
 
     @property

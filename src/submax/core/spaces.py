@@ -8,7 +8,7 @@ from typing import NoReturn, TypeAlias
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import finite, whole_number
+from submax.core.checks import Checked, finite, whole_number
 from submax.core.errors import InputError
 from submax.core.serialization import serializable
 
@@ -22,7 +22,7 @@ LARGEST_INDEX = 2**62
 """Largest number of joint actions whose index is certain to fit into an int64."""
 
 
-class Space(ABC):
+class Space(Checked, ABC):
     """A set of joint actions. An action has S parts, one for each slot.
 
     The last axis of an array of actions is S: first the choices, which are integers, then

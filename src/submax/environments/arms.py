@@ -10,7 +10,15 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import finite, non_negative, positive, probability, whole_number
+from submax.core.checks import (
+    Count,
+    NonNegative,
+    Positive,
+    Probability,
+    finite,
+    probability,
+    whole_number,
+)
 from submax.core.environment import Environment, Outcome, World
 from submax.core.errors import InputError
 from submax.core.problem import Problem
@@ -151,15 +159,14 @@ class Bernoulli(BinaryArmEnvironment[Floats]):
     """
 
     arms: int = 0
-    alpha: float = 1.0
-    beta: float = 1.0
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
     means: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         arms = count_arms(self, self.arms, self.means, probability)
         object.__setattr__(self, "arms", arms)
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
 
     @classmethod
     def of(cls, means: Iterable[float]) -> Self:
@@ -185,16 +192,14 @@ class SparseBernoulli(BinaryArmEnvironment[Floats]):
     The world is the table of success probabilities, ``[R, K]``.
     """
 
-    arms: int
+    arms: Count
     good: int = 1
-    high: float = 0.3
-    low: float = 0.05
+    high: Probability = 0.3
+    low: Probability = 0.05
 
     def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
+        super().__post_init__()
         whole_number("good", self.good, at_least=1, at_most=self.arms)
-        for name in ("high", "low"):
-            probability(name, getattr(self, name))
         if self.low > self.high:
             raise InputError(
                 f"low must be at most high, not {self.low} and {self.high}: exchange the two",
@@ -244,14 +249,13 @@ class Gaussian(WithNoise[Floats], NoisyArms):
     """
 
     arms: int = 0
-    spread: float = 1.0
-    noise: float = 1.0
+    spread: Positive = 1.0
+    noise: NonNegative = 1.0
     means: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "arms", count_arms(self, self.arms, self.means, finite))
-        positive("spread", self.spread)
-        non_negative("noise", self.noise)
 
     @classmethod
     def of(cls, means: Iterable[float], noise: float = 1.0) -> Self:
@@ -271,16 +275,14 @@ class HeavyTailed(DrawnFromMean[Floats], NoisyArms):
     """
 
     arms: int = 0
-    degrees: float = 3.0
-    spread: float = 1.0
-    noise: float = 1.0
+    degrees: Positive = 3.0
+    spread: Positive = 1.0
+    noise: NonNegative = 1.0
     means: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "arms", count_arms(self, self.arms, self.means, finite))
-        positive("spread", self.spread)
-        non_negative("noise", self.noise)
-        positive("degrees", self.degrees)
         if self.degrees <= 1:
             raise InputError(
                 f"degrees must be above 1, because otherwise rewards have no mean, not "
@@ -300,14 +302,9 @@ class Poisson(DrawnFromMean[Floats], ArmEnvironment[Floats]):
     table of rates, ``[R, K]``.
     """
 
-    arms: int
-    shape: float = 2.0
-    mean: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        positive("shape", self.shape)
-        positive("mean", self.mean)
+    arms: Count
+    shape: Positive = 2.0
+    mean: Positive = 1.0
 
     @property
     def problem(self) -> Problem:
@@ -329,19 +326,18 @@ class Ratings(ArmEnvironment[Floats]):
     ``[R, K, V]``; the mean reward of an arm is Σ v P(v | a).
     """
 
-    arms: int
+    arms: Count
     values: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0)
-    concentration: float = 1.0
+    concentration: Positive = 1.0
 
     def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
+        super().__post_init__()
         if not isinstance(self.values, tuple) or not all(map(_is_number, self.values)):
             raise InputError(
                 f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}",
                 parameter="values",
             )
         Discrete(self.values)
-        positive("concentration", self.concentration)
 
     @property
     def problem(self) -> Problem:

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Floats
-from submax.core.checks import at_least, positive, probability, whole_number
+from submax.core.checks import Allowed, Count, Positive, at_least, probability
 from submax.core.errors import InputError
 from submax.core.spaces import Choices
 from submax.environments.arms import BinaryArmEnvironment, count_arms
@@ -50,15 +50,10 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
     Reference: Uhlenbeck and Ornstein (1930), On the theory of the Brownian motion.
     """
 
-    arms: int
-    alpha: float = 1.0
-    beta: float = 1.0
-    memory: float = 5000.0
-
-    def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        for name in ("alpha", "beta", "memory"):
-            positive(name, getattr(self, name))
+    arms: Count
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
+    memory: Positive = 5000.0
 
     def reset(self, replicas: int, rng: np.random.Generator) -> DriftingProbabilities:
         return self._at(rng.standard_normal((replicas, self.arms)))
@@ -106,16 +101,10 @@ class SwitchingBernoulli(BinaryArmEnvironment[SwitchingWorld]):
     Reference: the abruptly changing environments of Garivier and Moulines (2011).
     """
 
-    arms: int
-    period: int = 1000
-    alpha: float = 1.0
-    beta: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        whole_number("period", self.period, at_least=1)
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
+    arms: Count
+    period: Count = 1000
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
 
     def reset(self, replicas: int, rng: np.random.Generator) -> SwitchingWorld:
         return SwitchingWorld(self._drawn(replicas, rng), 0)
@@ -146,16 +135,10 @@ class RetiringBernoulli(BinaryArmEnvironment[Floats]):
     Reference: Chakrabarti et al. (2008), Mortal multi-armed bandits.
     """
 
-    arms: int
-    lifetime: float = 1000.0
-    alpha: float = 1.0
-    beta: float = 1.0
-
-    def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        at_least("lifetime", self.lifetime, 1.0)
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
+    arms: Count
+    lifetime: Annotated[float, Allowed(at_least, 1.0)] = 1000.0
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
@@ -191,16 +174,15 @@ class SleepingBernoulli(BinaryArmEnvironment[SleepingWorld]):
 
     sets: tuple[tuple[int, ...], ...]
     arms: int = 0
-    alpha: float = 1.0
-    beta: float = 1.0
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
     means: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         arms = count_arms(self, self.arms, self.means, probability)
         object.__setattr__(self, "arms", arms)
         object.__setattr__(self, "sets", tuple(tuple(one) for one in self.sets))
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
         known = set(range(arms))
         if not self.sets or not all(one and set(one) <= known for one in self.sets):
             raise InputError(

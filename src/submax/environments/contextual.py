@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import finite, positive, whole_number
+from submax.core.checks import Count, Finite, Positive
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Arms, Slots, Space
@@ -296,14 +296,9 @@ def _best_leaf(tree: Tree, from_context: Reals, row: Integers, branch: Integers)
 class NetworkEnvironment(Successes[TruthNetwork]):
     """Rewards 0 and 1 with P(1 | a, c) = σ(f(onehot(a) ⊕ c) + s), where f is a random network."""
 
-    dimension: int
-    shift: float
-    hidden: int
-
-    def __post_init__(self) -> None:
-        whole_number("dimension", self.dimension, at_least=1)
-        whole_number("hidden", self.hidden, at_least=1)
-        finite("shift", self.shift)
+    dimension: Count
+    shift: Finite
+    hidden: Count
 
     @property
     @abstractmethod
@@ -348,14 +343,10 @@ class Contextual(NetworkEnvironment):
     agrees with the paper: 0.501, 0.123 and 0.0185 for a shift of 0, −2 and −4.
     """
 
-    arms: int = 4
+    arms: Count = 4
     dimension: int = 20
     shift: float = 0.0
     hidden: int = 32
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number("arms", self.arms, at_least=1)
 
     @property
     def space(self) -> Arms:
@@ -373,11 +364,7 @@ class DriftingContextual(Contextual):
     those of `Contextual`.
     """
 
-    memory: float = 5000.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("memory", self.memory)
+    memory: Positive = 5000.0
 
     def advance(self, world: TruthNetwork, count: int, rng: np.random.Generator) -> TruthNetwork:
         fresh = self.reset(len(world.output_weight), rng)

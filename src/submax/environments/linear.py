@@ -3,12 +3,13 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import finite, non_negative, positive, whole_number
+from submax.core.checks import Allowed, Count, Finite, NonNegative, Positive, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
@@ -49,15 +50,13 @@ class LinearEnvironment(DrawnFromMean[Floats]):
     The world is the table of parameters, ``[R, K, D]``.
     """
 
-    arms: int
-    dimension: int
-    spread: float
+    arms: Count
+    dimension: Count
+    spread: Positive
     parameters: Rows | None
 
     def __post_init__(self) -> None:
-        whole_number("arms", self.arms, at_least=1)
-        whole_number("dimension", self.dimension, at_least=1)
-        positive("spread", self.spread)
+        super().__post_init__()
         if self.parameters is not None:
             checked_rows("parameters", self.parameters, self.arms, self.dimension)
 
@@ -98,13 +97,9 @@ class LinearContextual(WithNoise[Floats], LinearEnvironment):
 
     arms: int = 4
     dimension: int = 5
-    noise: float = 0.5
+    noise: NonNegative = 0.5
     spread: float = 1.0
     parameters: Rows | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        non_negative("noise", self.noise)
 
     @property
     def problem(self) -> Problem:
@@ -127,13 +122,9 @@ class LogisticContextual(Successes[Floats], LinearEnvironment):
 
     arms: int = 4
     dimension: int = 5
-    shift: float = 0.0
+    shift: Finite = 0.0
     spread: float = 1.0
     parameters: Rows | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        finite("shift", self.shift)
 
     @property
     def problem(self) -> Problem:
@@ -156,19 +147,15 @@ class DescribedArms(WithNoise[Floats], ArmEnvironment[Floats]):
     Reference: Dani, Hayes and Kakade (2008), Stochastic linear optimization under bandit feedback.
     """
 
-    arms: int = 20
-    dimension: int = 5
-    noise: float = 0.5
-    spread: float = 1.0
-    features_seed: int = 0
+    arms: Count = 20
+    dimension: Count = 5
+    noise: NonNegative = 0.5
+    spread: Positive = 1.0
+    features_seed: Annotated[int, Allowed(whole_number, at_least=0)] = 0
     features: Rows | None = None
 
     def __post_init__(self) -> None:
-        for name in ("arms", "dimension"):
-            whole_number(name, getattr(self, name), at_least=1)
-        whole_number("features_seed", self.features_seed, at_least=0)
-        non_negative("noise", self.noise)
-        positive("spread", self.spread)
+        super().__post_init__()
         self.table()
 
     def table(self) -> Floats:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import one_of, positive, whole_number
+from submax.core.checks import Allowed, Count, Positive, one_of
 from submax.core.conditioning import Estimator, TabularBelief, normalized
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits
@@ -75,15 +75,13 @@ class Classifier(ComparedByKey, Estimator[ClassifierParams]):
 
     classifier: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    smoothing: float = 1.0
-    encoding: str = "crossed"
-    minimum_rows: int = 1
+    smoothing: Positive = 1.0
+    encoding: Annotated[str, Allowed(one_of, ENCODINGS)] = "crossed"
+    minimum_rows: Count = 1
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        positive("smoothing", self.smoothing)
-        one_of("encoding", self.encoding, ENCODINGS)
-        whole_number("minimum_rows", self.minimum_rows, at_least=1)
+        super().__post_init__()
         if not isinstance(self.classifier, str):
             # A copy, so later changes of the caller's object have no effect.
             object.__setattr__(self, "classifier", self.template.unfitted)

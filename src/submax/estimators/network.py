@@ -4,13 +4,13 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative, one_of, whole_number
+from submax.core.checks import Allowed, Count, NonNegative, one_of
 from submax.core.conditioning import ConditionalDistribution, Estimator
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
@@ -374,14 +374,10 @@ class Softmax(NetworkEstimator):
     a `CVAE` can also represent dependent choices.
     """
 
-    hidden: int = 32
-    injection: str = "modulation"
+    hidden: Count = 32
+    injection: Annotated[str, Allowed(one_of, INJECTION_FORMS)] = "modulation"
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
-
-    def __post_init__(self) -> None:
-        whole_number("hidden", self.hidden, at_least=1)
-        one_of("injection", self.injection, INJECTION_FORMS)
 
     @property
     def latent_draws(self) -> int:
@@ -423,21 +419,15 @@ class CVAE(NetworkEstimator):
     paper.
     """
 
-    hidden: int = 32
-    latent: int = 8
-    draws: int = 5
-    kl_weight: float = 0.5
-    injection: str = "modulation"
+    hidden: Count = 32
+    latent: Count = 8
+    draws: Count = 5
+    kl_weight: NonNegative = 0.5
+    injection: Annotated[str, Allowed(one_of, INJECTION_FORMS)] = "modulation"
     shared_draws: bool = True
-    components: int = 4
+    components: Count = 4
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
-
-    def __post_init__(self) -> None:
-        for name in ("hidden", "latent", "draws", "components"):
-            whole_number(name, getattr(self, name), at_least=1)
-        non_negative("kl_weight", self.kl_weight)
-        one_of("injection", self.injection, INJECTION_FORMS)
 
     @property
     def latent_draws(self) -> int:

@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import non_negative, whole_number
+from submax.core.checks import Allowed, NonNegative, whole_number
 from submax.core.conditioning import Estimator, TabularBelief
 from submax.core.errors import InputError
 from submax.core.numerics import tally
@@ -124,18 +124,15 @@ class BayesianFeatures(Estimator[FeatureParams]):
     Not in the paper; see docs/research.
     """
 
-    features: int = 288
-    rows: int = 2000
-    draws: int = 8
-    width: float = 0.1
+    features: Annotated[int, Allowed(whole_number, at_least=FEWEST_FEATURES, at_most=4096)] = 288
+    rows: Annotated[int, Allowed(whole_number, at_least=10, at_most=100_000)] = 2000
+    draws: Annotated[int, Allowed(whole_number, at_least=1, at_most=4096)] = 8
+    width: NonNegative = 0.1
     kernels: bool = True
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        whole_number("features", self.features, at_least=FEWEST_FEATURES, at_most=4096)
-        whole_number("rows", self.rows, at_least=10, at_most=100_000)
-        whole_number("draws", self.draws, at_least=1, at_most=4096)
-        non_negative("width", self.width)
+        super().__post_init__()
         self.memory.check_keeps_rows("bayesian-features estimator")
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import whole_number
+from submax.core.checks import Checked, whole_number
 from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
@@ -19,7 +19,7 @@ NEGLIGIBLE = 1e-4
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(Checked):
     """All feedback by default; less if the truth may change, or if memory is short.
 
     ``window`` keeps only the latest rows, this many. ``reservoir`` keeps the rows of the last

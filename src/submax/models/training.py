@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import non_negative, positive, whole_number
+from submax.core.checks import Checked, Count, NonNegative, Positive, whole_number
 from submax.core.errors import InputError
 from submax.core.serialization import serializable
 from submax.models.memory import Buffer
@@ -17,7 +17,7 @@ STOPPING_EARLY = ("fitted", "converged")
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Checked):
     """Training by AdamW on minibatches of ``batch`` rows of the buffer.
 
     ``steps`` is the number of steps of every refit. If it is "fitted", one row in ten is held out,
@@ -37,13 +37,14 @@ class Training:
     """
 
     steps: int | Literal["fitted", "converged"] = "fitted"
-    batch: int = 256
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
+    batch: Count = 256
+    learning_rate: Positive = 1e-3
+    weight_decay: NonNegative = 0.0
     continued: bool = False
     standardized: bool | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.steps, str) or not self.stops_early:
             whole_number("steps", self.steps, at_least=1)
         elif self.continued:
@@ -51,9 +52,6 @@ class Training:
                 f"continued=True was given with steps={self.steps!r}, and is allowed with a number "
                 "of steps only: leave continued out, or give steps as a number"
             )
-        whole_number("batch", self.batch, at_least=1)
-        positive("learning_rate", self.learning_rate)
-        non_negative("weight_decay", self.weight_decay)
 
     @property
     def stops_early(self) -> bool:

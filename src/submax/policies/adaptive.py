@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import instance_of, non_negative, whole_number
+from submax.core.checks import Allowed, NonNegative, instance_of, whole_number
 from submax.core.errors import InputError
 from submax.core.policy import (
     Policy,
@@ -56,14 +56,11 @@ class PosteriorSubMax(TabularPolicy[FeatureParams]):
     """
 
     estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
-    depth: int = 2
+    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 2
 
     @property
     def traits(self) -> PolicyTraits:
         return self.estimator.traits
-
-    def __post_init__(self) -> None:
-        whole_number("depth", self.depth, at_least=1, at_most=100)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
         return self.estimator.init(problem, replicas, rng)
@@ -135,13 +132,12 @@ class LogisticSubMax(TabularPolicy[LogisticSubMaxState]):
     Not in the paper, whose SubMax it applies to draws; see docs/research.
     """
 
-    depth: int = 4
-    width: float = 4.0
+    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 4
+    width: NonNegative = 4.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        whole_number("depth", self.depth, at_least=1, at_most=100)
-        non_negative("width", self.width)
+        super().__post_init__()
         self.memory.check_keeps_rows("logistic-submax policy")
 
     @property
@@ -563,14 +559,11 @@ class Adaptive(WrapperPolicy):
     """
 
     estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
-    depth: int = 2
+    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 2
 
     @property
     def traits(self) -> PolicyTraits:
         return self.estimator.traits
-
-    def __post_init__(self) -> None:
-        whole_number("depth", self.depth, at_least=1, at_most=100)
 
     def wrapped(self, problem: Problem) -> Policy[Any]:
         if problem.slot_scale is not None:

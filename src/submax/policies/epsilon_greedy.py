@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import positive, probability
+from submax.core.checks import Positive, Probability
 from submax.core.numerics import highest, tally
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -72,10 +72,7 @@ class EpsilonGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):
     """
 
     needs_bounds: ClassVar[bool] = False
-    epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        probability("epsilon", self.epsilon)
+    epsilon: Probability = 0.1
 
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         means = state.means()
@@ -96,12 +93,8 @@ class PosteriorGreedy(ArmPolicy, TabularPolicy[ArmStatistics]):
     Reference: Bayati et al. (2020) on greedy decisions with many arms.
     """
 
-    alpha: float = 1.0
-    beta: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
 
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         successes = self.alpha + state.successes("the PosteriorGreedy policy")
@@ -138,10 +131,7 @@ class Gradient(TabularPolicy[GradientState]):
     Reference: Sutton and Barto (2018), section 2.8.
     """
 
-    step: float = 0.4
-
-    def __post_init__(self) -> None:
-        positive("step", self.step)
+    step: Positive = 0.4
 
     traits = PolicyTraits(uses_context=False)
 

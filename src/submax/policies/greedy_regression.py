@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative
+from submax.core.checks import NonNegative
 from submax.core.errors import InputError, one_line
 from submax.core.numerics import draw, log_prob_of, sharpened
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, WrapperPolicy
@@ -239,10 +239,7 @@ class Tempered(WrapperPolicy):
     """
 
     policy: Policy[Any]
-    temperature: float = 0.0
-
-    def __post_init__(self) -> None:
-        non_negative("temperature", self.temperature)
+    temperature: NonNegative = 0.0
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
         problem.space.check_listable("a tempered policy", "take the policy itself")

@@ -3,12 +3,12 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import non_negative, positive, whole_number
+from submax.core.checks import Allowed, NonNegative, Positive, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import highest
 from submax.core.policy import TabularPolicy
@@ -152,10 +152,7 @@ class LinUCB(LinearPolicy):
     """
 
     needs_roots: ClassVar[bool] = True
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        non_negative("alpha", self.alpha)
+    alpha: NonNegative = 1.0
 
     def settings(self, problem: Problem) -> BeliefSettings:
         return _settings(problem, draws=0, width=1.0)
@@ -192,12 +189,8 @@ class LinearThompson(LinearPolicy):
     rewards differ, the policy is uniform.
     """
 
-    width: float = 1.0
-    draws: int = 64
-
-    def __post_init__(self) -> None:
-        positive("width", self.width)
-        whole_number("draws", self.draws, at_least=1, at_most=4096)
+    width: Positive = 1.0
+    draws: Annotated[int, Allowed(whole_number, at_least=1, at_most=4096)] = 64
 
     def settings(self, problem: Problem) -> BeliefSettings:
         return _settings(problem, self.draws, self.width)

@@ -2,12 +2,12 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.checks import instance_of, whole_number
+from submax.core.checks import Allowed, instance_of, whole_number
 from submax.core.conditioning import (
     LIMIT,
     Belief,
@@ -370,16 +370,13 @@ class RewardConditioned(ConditionedPolicy):
 
     estimator: Estimator[Any] = field(default_factory=Counting)
     strategy: Strategy = field(default_factory=SubMax)
-    max_enumerated_actions: int = 4096
+    max_enumerated_actions: Annotated[
+        int, Allowed(whole_number, at_least=1, at_most=MAX_ENUMERATED_ACTIONS)
+    ] = 4096
     levels: int | None = None
 
     def __post_init__(self) -> None:
-        whole_number(
-            "max_enumerated_actions",
-            self.max_enumerated_actions,
-            at_least=1,
-            at_most=MAX_ENUMERATED_ACTIONS,
-        )
+        super().__post_init__()
         check_parts(self.estimator, self.strategy, self.levels)
 
     def check_space(self, space: Space) -> None:

@@ -1,12 +1,12 @@
 """Policies for joint choices that decide slot by slot."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative, whole_number
+from submax.core.checks import Allowed, NonNegative, whole_number
 from submax.core.conditioning import Estimator, Strategy
 from submax.core.errors import InputError, standing_for
 from submax.core.numerics import draw, draw_grouped, log_prob_of
@@ -316,21 +316,13 @@ class PosteriorSlots(Policy[SlotsState]):
     Not in the paper; see docs/research.
     """
 
-    effects: int = 1500
-    rows: int = 2000
-    draws: int = 16
-    width: float = 0.05
+    effects: Annotated[int, Allowed(whole_number, at_least=1, at_most=MOST_EFFECTS)] = 1500
+    rows: Annotated[int, Allowed(whole_number, at_least=10, at_most=100_000)] = 2000
+    draws: Annotated[int, Allowed(whole_number, at_least=1, at_most=4096)] = 16
+    width: NonNegative = 0.05
     pairs: bool = True
-    depth: int = 2
-    sweeps: int = 3
-
-    def __post_init__(self) -> None:
-        whole_number("effects", self.effects, at_least=1, at_most=MOST_EFFECTS)
-        whole_number("rows", self.rows, at_least=10, at_most=100_000)
-        whole_number("draws", self.draws, at_least=1, at_most=4096)
-        whole_number("depth", self.depth, at_least=1, at_most=100)
-        whole_number("sweeps", self.sweeps, at_least=1, at_most=100)
-        non_negative("width", self.width)
+    depth: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 2
+    sweeps: Annotated[int, Allowed(whole_number, at_least=1, at_most=100)] = 3
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> SlotsState:
         check_choices("the posterior-slots policy", problem.space)

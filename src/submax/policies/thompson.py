@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import at_least, instance_of
+from submax.core.checks import Allowed, at_least, instance_of
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
 from submax.models.memory import Memory
@@ -303,13 +303,12 @@ class Thompson(ArmPolicy, TabularPolicy[ArmStatistics]):
     Trovò et al. (2020) for the window.
     """
 
-    alpha: float = 1.0
-    beta: float = 1.0
+    alpha: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
+    beta: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        at_least("alpha", self.alpha, SMALLEST_PARAMETER)
-        at_least("beta", self.beta, SMALLEST_PARAMETER)
+        super().__post_init__()
         instance_of("memory", self.memory, Memory, "Memory()")
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative, positive, whole_number
+from submax.core.checks import Count, NonNegative, Positive
 from submax.core.numerics import highest, tally
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -208,10 +208,7 @@ class UCB1(IndexPolicy):
     """
 
     pending: bool = False
-    exploration: float = 2.0
-
-    def __post_init__(self) -> None:
-        non_negative("exploration", self.exploration)
+    exploration: NonNegative = 2.0
 
     def successes(self, arms: ArmStatistics) -> Floats:
         bounds = arms.problem.scale.bounds
@@ -236,10 +233,7 @@ class KLUCB(IndexPolicy):
     """
 
     pending: bool = False
-    exploration: float = 0.0
-
-    def __post_init__(self) -> None:
-        non_negative("exploration", self.exploration)
+    exploration: NonNegative = 0.0
 
     def index(self, counts: ArmCounts) -> Floats:
         logarithm = np.log(np.maximum(counts.total, 1.0))
@@ -260,11 +254,7 @@ class MOSS(IndexPolicy):
     """
 
     pending: bool = False
-    horizon: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.horizon is not None:
-            whole_number("horizon", self.horizon, at_least=1)
+    horizon: Count | None = None
 
     def index(self, counts: ArmCounts) -> Floats:
         horizon = counts.total if self.horizon is None else float(self.horizon)
@@ -304,13 +294,9 @@ class BayesUCB(IndexPolicy):
     Reference: Kaufmann, Cappé and Garivier (2012), with c = 0 as in their experiments.
     """
 
-    alpha: float = 1.0
-    beta: float = 1.0
+    alpha: Positive = 1.0
+    beta: Positive = 1.0
     pending: bool = False
-
-    def __post_init__(self) -> None:
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
 
     def index(self, counts: ArmCounts) -> Floats:
         successes = self.alpha + counts.successes

@@ -3,12 +3,20 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import non_negative, positive, probability, whole_number
+from submax.core.checks import (
+    Allowed,
+    Checked,
+    Count,
+    Positive,
+    non_negative,
+    probability,
+    whole_number,
+)
 from submax.core.errors import InputError
 
 
@@ -19,7 +27,7 @@ class Step(NamedTuple):
     receive: int
 
 
-class Delay(ABC):
+class Delay(Checked, ABC):
     """A schedule of when rewards come back to the policy, the oldest first.
 
     Only a ``RandomDelay`` lets rewards overtake each other: its schedule has only decisions, and
@@ -46,10 +54,7 @@ class BatchedRewards(Delay):
     Reference: the delay buffer of Xu et al. (2024), section 4.1.
     """
 
-    size: int = 1
-
-    def __post_init__(self) -> None:
-        whole_number("size", self.size, at_least=1)
+    size: Count = 1
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """Full batches, then the remaining decisions, whose rewards never come back."""
@@ -71,10 +76,7 @@ class Lag(Delay):
     [Step(decide=3, receive=1), Step(decide=1, receive=1), Step(decide=1, receive=1)]
     """
 
-    steps: int = 0
-
-    def __post_init__(self) -> None:
-        whole_number("steps", self.steps, at_least=0)
+    steps: Annotated[int, Allowed(whole_number, at_least=0)] = 0
 
     def schedule(self, observations: int) -> Iterator[Step]:
         """The first ``steps`` decisions get no reward back; then one comes with each decision."""
@@ -184,11 +186,11 @@ class Pareto(RandomDelay):
     mean: float = 10.0
     means: tuple[float, ...] | None = None
     missing: float = 0.0
-    shape: float = 1.5
+    shape: Positive = 1.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_random()
-        positive("shape", self.shape)
         if self.shape <= 1:
             raise InputError(
                 f"shape must be above 1, so that the mean delay exists, not {self.shape}: take a "

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import whole_number
+from submax.core.checks import Count
 from submax.core.conditioning import SUM_TOLERANCE, Strategy, Table, ends, normalized, unseen
 
 _ZERO = np.zeros(())
@@ -28,10 +28,7 @@ class Iterated(Strategy):
     (docs/research/scores.csv). Not in the paper.
     """
 
-    depth: int = 2
-
-    def __post_init__(self) -> None:
-        whole_number("depth", self.depth, at_least=1)
+    depth: Count = 2
 
     def probabilities(self, table: Table) -> Floats:
         marginal = np.einsum("...l,...lm->...m", table.prior, table.probabilities)

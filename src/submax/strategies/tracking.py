@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import positive
+from submax.core.checks import Positive
 from submax.core.conditioning import (
     Belief,
     SampleSizes,
@@ -130,10 +130,7 @@ class Tracking(Strategy):
         needs_listing=True, needs_sample_sizes=True, grouped_draws=True
     )
 
-    confidence_scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("confidence_scale", self.confidence_scale)
+    confidence_scale: Positive = 1.0
 
     def probabilities(self, table: Table) -> Floats:
         if table.sample_sizes is None:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import non_negative, positive, probability
+from submax.core.checks import NonNegative, Positive, probability
 from submax.core.conditioning import (
     SUM_TOLERANCE,
     StrategyRequirements,
@@ -164,10 +164,7 @@ class Clipped(WeightedStrategy):
     the optimized policy clips nothing, λ → ∞ is SubMax.
     """
 
-    weight: float = 4.0
-
-    def __post_init__(self) -> None:
-        non_negative("weight", self.weight)
+    weight: NonNegative = 4.0
 
     def weights(self, table: Table) -> Floats:
         return ends(table, 1.0 - self.weight, self.weight)
@@ -195,10 +192,7 @@ class Tilted(WeightedStrategy):
     [0.269, 0.731]
     """
 
-    temperature: float = 0.5
-
-    def __post_init__(self) -> None:
-        positive("temperature", self.temperature)
+    temperature: Positive = 0.5
 
     def weights(self, table: Table) -> Floats:
         mean = (table.prior * table.levels).sum(axis=-1, keepdims=True)

@@ -4,13 +4,13 @@ import hashlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import positive, probability
+from submax.core.checks import Allowed, Positive, probability
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
@@ -108,11 +108,7 @@ class EXP3(ExponentialWeights):
     Reference: Auer et al. (2002), The nonstochastic multiarmed bandit problem, figure 1.
     """
 
-    exploration: float = 0.1
-
-    def __post_init__(self) -> None:
-        positive("exploration", self.exploration)
-        probability("exploration", self.exploration)
+    exploration: Annotated[Positive, Allowed(probability)] = 0.1
 
     def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
         arms = state.estimate.shape[1]
@@ -137,10 +133,7 @@ class EXP3IX(ExponentialWeights):
     non-stochastic bandits, algorithm 1 with the anytime parameters of corollary 1.
     """
 
-    learning_rate: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("learning_rate", self.learning_rate)
+    learning_rate: Positive = 1.0
 
     def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
         arms = state.estimate.shape[1]

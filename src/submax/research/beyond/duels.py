@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import finite, non_negative, one_of, positive, whole_number
+from submax.core.checks import Allowed, Count, NonNegative, Positive, finite, one_of, whole_number
 from submax.core.errors import InputError
 from submax.core.numerics import tally
 from submax.core.policy import PolicyTraits, TabularPolicy
@@ -122,15 +122,14 @@ class Dueling(Successes[Floats]):
     """
 
     arms: int = 0
-    spread: float = 1.0
+    spread: NonNegative = 1.0
     utilities: tuple[float, ...] | None = None
     preferences: tuple[tuple[float, ...], ...] | None = None
-    winner: str = "condorcet"
+    winner: Annotated[str, Allowed(one_of, LOSSES)] = "condorcet"
     weak: bool = False
 
     def __post_init__(self) -> None:
-        non_negative("spread", self.spread)
-        one_of("winner", self.winner, LOSSES)
+        super().__post_init__()
         if not isinstance(self.weak, bool):
             raise InputError(
                 f"weak must be true or false, without quotes, not {self.weak!r}", parameter="weak"
@@ -300,10 +299,7 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
     problem, algorithm 1, with α = 0.51.
     """
 
-    exploration: float = 0.51
-
-    def __post_init__(self) -> None:
-        positive("exploration", self.exploration)
+    exploration: Positive = 0.51
 
     @property
     def traits(self) -> PolicyTraits:
@@ -396,12 +392,8 @@ class DoubleThompson(TabularPolicy[DoubleThompsonState]):
     paper's algorithm.
     """
 
-    exploration: float = 0.51
-    draws: int = 500
-
-    def __post_init__(self) -> None:
-        positive("exploration", self.exploration)
-        whole_number("draws", self.draws, at_least=1)
+    exploration: Positive = 0.51
+    draws: Count = 500
 
     @property
     def traits(self) -> PolicyTraits:

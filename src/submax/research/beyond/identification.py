@@ -3,12 +3,20 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Annotated, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import as_whole_number, instance_of, positive, probability, whole_number
+from submax.core.checks import (
+    Allowed,
+    Positive,
+    Probability,
+    as_whole_number,
+    instance_of,
+    probability,
+    whole_number,
+)
 from submax.core.environment import Environment
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits, State, TabularPolicy
@@ -133,11 +141,7 @@ class SuccessiveElimination(BestArmPolicy[EliminationState]):
     algorithm 3.
     """
 
-    failure: float = 0.05
-
-    def __post_init__(self) -> None:
-        positive("failure", self.failure)
-        probability("failure", self.failure)
+    failure: Annotated[Positive, Allowed(probability)] = 0.05
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> EliminationState:
         problem.scale.known_bounds("successive elimination")
@@ -196,15 +200,13 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
     Reference: Russo (2016), Simple Bayesian algorithms for best arm identification.
     """
 
-    leader: float = 0.5
+    leader: Probability = 0.5
     alpha: float = 1.0
     beta: float = 1.0
-    failure: float = 0.05
+    failure: Annotated[Positive, Allowed(probability)] = 0.05
 
     def __post_init__(self) -> None:
-        probability("leader", self.leader)
-        positive("failure", self.failure)
-        probability("failure", self.failure)
+        super().__post_init__()
         Thompson(self.alpha, self.beta)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TopTwoState:
@@ -274,11 +276,7 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
     sections 3 and 6.
     """
 
-    failure: float = 0.05
-
-    def __post_init__(self) -> None:
-        positive("failure", self.failure)
-        probability("failure", self.failure)
+    failure: Annotated[Positive, Allowed(probability)] = 0.05
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> TrackingState:
         problem.scale.known_bounds("track-and-stop")

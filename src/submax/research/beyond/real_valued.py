@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import scipy
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import non_negative, positive, whole_number
+from submax.core.checks import Allowed, Count, NonNegative, Positive, positive, whole_number
 from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.policy import Policy, WrapperPolicy, restricted_state
@@ -57,14 +57,14 @@ class SmoothReward(WithNoise[Bumps]):
     the sum over s is 0. The best action has expected reward 1 in every context.
     """
 
-    dimensions: int = 1
+    dimensions: Count = 1
     sizes: tuple[int, ...] = ()
-    context: int = 2
-    width: float = 0.15
-    noise: float = 0.2
+    context: Annotated[int, Allowed(whole_number, at_least=0)] = 2
+    width: Positive = 0.15
+    noise: NonNegative = 0.2
 
     def __post_init__(self) -> None:
-        whole_number("dimensions", self.dimensions, at_least=1)
+        super().__post_init__()
         if not isinstance(self.sizes, tuple):
             raise InputError(
                 f"sizes must be a tuple of whole numbers, such as (3, 2), not {self.sizes!r}",
@@ -72,9 +72,6 @@ class SmoothReward(WithNoise[Bumps]):
             )
         if self.sizes:
             Slots(self.sizes)
-        whole_number("context", self.context, at_least=0)
-        positive("width", self.width)
-        non_negative("noise", self.noise)
 
     @property
     def problem(self) -> Problem:
@@ -168,20 +165,18 @@ class Pricing(WithOutcome[Demand]):
     LambertW function. W(eᶻ) is computed as Wright's ω(z), which does not overflow.
     """
 
-    low: float = 1.0
-    high: float = 10.0
-    context: int = 2
+    low: NonNegative = 1.0
+    high: Positive = 10.0
+    context: Annotated[int, Allowed(whole_number, at_least=0)] = 2
 
     def __post_init__(self) -> None:
-        non_negative("low", self.low)
-        positive("high", self.high)
+        super().__post_init__()
         if not self.low < self.high:
             raise InputError(
                 f"low must be below high, not {self.low} and {self.high}: exchange the two, or "
                 "widen the range of prices",
                 parameter="low",
             )
-        whole_number("context", self.context, at_least=0)
 
     @property
     def problem(self) -> Problem:
@@ -311,10 +306,7 @@ class Gridded(WrapperPolicy):
     """
 
     policy: Policy[Any] = field(default_factory=EpsilonGreedy)
-    points: int = 10
-
-    def __post_init__(self) -> None:
-        whole_number("points", self.points, at_least=1)
+    points: Count = 10
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GriddedState:
         inner = Cells(problem.space, self.points).problem(problem)
@@ -476,18 +468,16 @@ class FourierThompson(Policy[FourierState]):
     Reference: Rahimi and Recht (2007); Chowdhury and Gopalan (2017).
     """
 
-    points: int = 20
-    length: float = 0.2
-    context_length: float = 1.0
+    points: Count = 20
+    length: Positive = 0.2
+    context_length: Positive = 1.0
     features: int = 64
     draws: int = 64
     scale: float = 1.0
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        whole_number("points", self.points, at_least=1)
-        positive("length", self.length)
-        positive("context_length", self.context_length)
+        super().__post_init__()
         check_regression(self.features, self.draws, self.scale, self.ridge)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FourierState:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import non_negative, positive, probability, whole_number
+from submax.core.checks import NonNegative, Probability, positive, whole_number
 from submax.core.environment import Outcome
 from submax.core.errors import InputError
 from submax.core.numerics import tally
@@ -145,13 +145,13 @@ class PositionClicks(SlateEnvironment):
 
     items: int = 6
     positions: int = 3
-    decay: float = 0.7
+    decay: Probability = 0.7
     alpha: float = 1.0
     beta: float = 4.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.check_slate()
-        probability("decay", self.decay)
 
     @property
     def problem(self) -> Problem:
@@ -290,10 +290,7 @@ class CascadeUCB(CascadePolicy):
     algorithm CascadeUCB1 with c = 1.5.
     """
 
-    exploration: float = 1.5
-
-    def __post_init__(self) -> None:
-        non_negative("exploration", self.exploration)
+    exploration: NonNegative = 1.5
 
     def bound(self, share: Floats, looked: Floats, rounds: Floats) -> Floats:
         return share + np.sqrt(self.exploration * np.log(rounds) / looked)
@@ -311,10 +308,7 @@ class CascadeKLUCB(CascadePolicy):
     algorithm CascadeKL-UCB with c = 3.
     """
 
-    exploration: float = 3.0
-
-    def __post_init__(self) -> None:
-        non_negative("exploration", self.exploration)
+    exploration: NonNegative = 3.0
 
     def bound(self, share: Floats, looked: Floats, rounds: Floats) -> Floats:
         logarithm = np.log(rounds)

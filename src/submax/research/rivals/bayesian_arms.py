@@ -1,12 +1,12 @@
 """Thompson sampling with a fitted prior, and information-directed sampling."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import at_least, whole_number
+from submax.core.checks import Allowed, at_least, whole_number
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import Feedback, Problem
 from submax.core.serialization import serializable
@@ -43,10 +43,7 @@ class FittedThompson(TabularPolicy[FittedThompsonState]):
     Reference: Robbins (1956) for empirical Bayes; Chapelle and Li (2011) for a reshaped posterior.
     """
 
-    sharpness: float = 1.0
-
-    def __post_init__(self) -> None:
-        at_least("sharpness", self.sharpness, 0.1)
+    sharpness: Annotated[float, Allowed(at_least, 0.1)] = 1.0
 
     traits = PolicyTraits(uses_context=False)
 
@@ -94,14 +91,9 @@ class InformationDirected(TabularPolicy[InformationDirectedState]):
     Reference: Russo and Van Roy (2018), the variance-based variant of section 6.
     """
 
-    alpha: float = 1.0
-    beta: float = 1.0
-    draws: int = 200
-
-    def __post_init__(self) -> None:
-        at_least("alpha", self.alpha, SMALLEST_PARAMETER)
-        at_least("beta", self.beta, SMALLEST_PARAMETER)
-        whole_number("draws", self.draws, at_least=2)
+    alpha: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
+    beta: Annotated[float, Allowed(at_least, SMALLEST_PARAMETER)] = 1.0
+    draws: Annotated[int, Allowed(whole_number, at_least=2)] = 200
 
     traits = PolicyTraits(uses_context=False)
 

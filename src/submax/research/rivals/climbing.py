@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import positive, whole_number
+from submax.core.checks import Count, Positive
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -394,20 +394,14 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     the intercept's is larger.
     """
 
-    prior_variance: float = 1.0
-    draws: int = 500
-    restarts: int = 3
-    sweeps: int = 10
+    prior_variance: Positive = 1.0
+    draws: Count = 500
+    restarts: Count = 3
+    sweeps: Count = 10
 
     @property
     def traits(self) -> PolicyTraits:
         return PolicyTraits(uses_context=False)
-
-    def __post_init__(self) -> None:
-        positive("prior_variance", self.prior_variance)
-        whole_number("draws", self.draws, at_least=1)
-        whole_number("restarts", self.restarts, at_least=1)
-        whole_number("sweeps", self.sweeps, at_least=1)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
         if problem.space.reals:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.checks import below_one, instance_of, non_negative, probability, whole_number
+from submax.core.checks import BelowOne, Count, NonNegative, Probability, instance_of
 from submax.core.conditioning import Estimator, Strategy, Table, normalized
 from submax.core.errors import InputError
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy, restricted_state
@@ -59,11 +59,11 @@ class AdvantageConditioned(Policy[AdvantageConditionedState]):
     estimator: Estimator[Any] = field(default_factory=Softmax)
     strategy: Strategy = field(default_factory=Tilted)
     levels: int = 8
-    hidden: int = 32
+    hidden: Count = 32
     training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
-        whole_number("hidden", self.hidden, at_least=1)
+        super().__post_init__()
         check_parts(self.estimator, self.strategy, self.levels)
 
     @property
@@ -173,15 +173,14 @@ class BayesReparameterized(TabularPolicy[BayesReparameterizedState]):
 
     strategy: Strategy = field(default_factory=SubMax)
     estimator: Estimator[Any] = field(default_factory=Softmax)
-    hidden: int = 32
-    dropout: float = 0.0
+    hidden: Count = 32
+    dropout: BelowOne = 0.0
     training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         instance_of("strategy", self.strategy, Strategy, "SubMax()")
         instance_of("estimator", self.estimator, Estimator, "Softmax()")
-        whole_number("hidden", self.hidden, at_least=1)
-        below_one("dropout", self.dropout)
         if self.strategy.traits.needs_values or self.strategy.traits.needs_sample_sizes:
             raise InputError(
                 f"the {type(self.strategy).__name__} strategy needs importance-sampled values or "
@@ -303,18 +302,11 @@ class SlateCVAE(PolicyNetworkPolicy):
     embeds documents; here every slot has choices of its own.
     """
 
-    latent: int = 8
-    draws: int = 5
-    kl_weight: float = 0.5
-    quantile: float = 0.99
-    alternatives: int = 4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("latent", "draws", "alternatives"):
-            whole_number(name, getattr(self, name), at_least=1)
-        non_negative("kl_weight", self.kl_weight)
-        probability("quantile", self.quantile)
+    latent: Count = 8
+    draws: Count = 5
+    kl_weight: NonNegative = 0.5
+    quantile: Probability = 0.99
+    alternatives: Count = 4
 
     @property
     def traits(self) -> PolicyTraits:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import positive
+from submax.core.checks import Positive
 from submax.core.errors import InputError
 from submax.core.problem import Feedback, Problem
 from submax.core.rewards import RewardEncoding
@@ -42,12 +42,11 @@ class VariationalContinual(NetworkEstimator):
     """
 
     estimator: NetworkEstimator = field(default_factory=lambda: Softmax(training=STEPS))
-    prior_deviation: float = 1.0
-    prior_weight: float = 0.01
+    prior_deviation: Positive = 1.0
+    prior_weight: Positive = 0.01
 
     def __post_init__(self) -> None:
-        positive("prior_deviation", self.prior_deviation)
-        positive("prior_weight", self.prior_weight)
+        super().__post_init__()
         if not isinstance(self.estimator, NetworkEstimator):
             raise InputError(
                 f"estimator must train a network, and {self.estimator!r:.60} does not: take "

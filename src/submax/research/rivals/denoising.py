@@ -4,13 +4,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.checks import non_negative, one_of, positive, whole_number
+from submax.core.checks import Allowed, Count, NonNegative, Positive, one_of
 from submax.core.conditioning import ConditionalDistribution
 from submax.core.problem import Problem
 from submax.core.serialization import serializable
@@ -206,21 +206,14 @@ class Denoising(NetworkEstimator):
     A strategy weighs the reward levels; the paper asks for the highest one, as `Optimistic` does.
     """
 
-    hidden: int = 32
-    noise_steps: int = 8
-    draws: int = 16
-    guidance: float = 1.5
-    spread: float = 0.05
-    injection: str = "modulation"
+    hidden: Count = 32
+    noise_steps: Count = 8
+    draws: Count = 16
+    guidance: NonNegative = 1.5
+    spread: Positive = 0.05
+    injection: Annotated[str, Allowed(one_of, INJECTION_FORMS)] = "modulation"
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
-
-    def __post_init__(self) -> None:
-        for name in ("hidden", "noise_steps", "draws"):
-            whole_number(name, getattr(self, name), at_least=1)
-        non_negative("guidance", self.guidance)
-        positive("spread", self.spread)
-        one_of("injection", self.injection, INJECTION_FORMS)
 
     @property
     def latent_draws(self) -> int:

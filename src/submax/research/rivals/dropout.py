@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import below_one, probability, whole_number
+from submax.core.checks import BelowOne, Count, Probability
 from submax.core.errors import InputError
 from submax.core.numerics import highest
 from submax.core.policy import Policy, PolicyTraits
@@ -65,15 +65,10 @@ class DropoutThompson(Policy[DropoutState]):
     Reference: Gal and Ghahramani (2016); Riquelme et al. (2018).
     """
 
-    dropout: float = 0.1
-    masks: int = 100
-    hidden: int = 32
+    dropout: BelowOne = 0.1
+    masks: Count = 100
+    hidden: Count = 32
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        below_one("dropout", self.dropout)
-        whole_number("masks", self.masks, at_least=1)
-        whole_number("hidden", self.hidden, at_least=1)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -263,17 +258,12 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
     Reference: Gal and Ghahramani (2016); Hill et al. (2017) on climbing over slots.
     """
 
-    dropout: float = 0.1
-    masks: int = 20
-    climbs: int = 4
-    sweeps: int = 4
-    hidden: int = 32
+    dropout: BelowOne = 0.1
+    masks: Count = 20
+    climbs: Count = 4
+    sweeps: Count = 4
+    hidden: Count = 32
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        below_one("dropout", self.dropout)
-        for name in ("masks", "climbs", "sweeps", "hidden"):
-            whole_number(name, getattr(self, name), at_least=1)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -373,18 +363,12 @@ class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
     Reference: Sutton and Barto (2018), section 2.2; Hill et al. (2017) on climbing over slots.
     """
 
-    epsilon: float = 0.1
-    climbs: int = 4
-    sweeps: int = 4
-    hidden: int = 32
-    dropout: float = 0.1
+    epsilon: Probability = 0.1
+    climbs: Count = 4
+    sweeps: Count = 4
+    hidden: Count = 32
+    dropout: BelowOne = 0.1
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        probability("epsilon", self.epsilon)
-        for name in ("climbs", "sweeps", "hidden"):
-            whole_number(name, getattr(self, name), at_least=1)
-        below_one("dropout", self.dropout)
 
     @property
     def traits(self) -> PolicyTraits:

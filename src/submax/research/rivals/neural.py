@@ -10,7 +10,7 @@ import scipy
 from numpy.polynomial import legendre
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import below_one, non_negative, positive, probability, whole_number
+from submax.core.checks import BelowOne, Count, NonNegative, Positive, Probability
 from submax.core.numerics import highest
 from submax.core.policy import PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -177,15 +177,10 @@ class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
     Reference: Xu et al. (2024), section 4.2.
     """
 
-    epsilon: float = 0.1
-    hidden: int = 32
-    dropout: float = 0.1
+    epsilon: Probability = 0.1
+    hidden: Count = 32
+    dropout: BelowOne = 0.1
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        probability("epsilon", self.epsilon)
-        whole_number("hidden", self.hidden, at_least=1)
-        below_one("dropout", self.dropout)
 
     traits = PolicyTraits(trains_models=True)
 
@@ -338,13 +333,9 @@ class GradientFeaturePolicy(TabularPolicy[GradientBelief]):
     prior precision of the gradient features.
     """
 
-    ridge: float = 1.0
-    hidden: int = 32
+    ridge: Positive = 1.0
+    hidden: Count = 32
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        positive("ridge", self.ridge)
-        whole_number("hidden", self.hidden, at_least=1)
 
     traits = PolicyTraits(trains_models=True)
 
@@ -369,11 +360,7 @@ class NeuralUCB(GradientFeaturePolicy):
     Reference: Zhou et al. (2020). `GradientBelief` says where it departs from the paper.
     """
 
-    width: float = 0.1
-
-    def __post_init__(self) -> None:
-        non_negative("width", self.width)
-        super().__post_init__()
+    width: NonNegative = 0.1
 
     def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
         logit, deviation = state.scores(context)
@@ -392,11 +379,7 @@ class NeuralThompson(GradientFeaturePolicy):
     Reference: Zhang et al. (2021). `GradientBelief` says where it departs from the paper.
     """
 
-    scale: float = 0.1
-
-    def __post_init__(self) -> None:
-        non_negative("scale", self.scale)
-        super().__post_init__()
+    scale: NonNegative = 0.1
 
     def act(
         self, state: GradientBelief, context: Floats, rng: np.random.Generator

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import non_negative, positive, probability, whole_number
+from submax.core.checks import Count, NonNegative, Positive, Probability
 from submax.core.conditioning import ConditionalDistribution
 from submax.core.errors import InputError, warn_of_divergence
 from submax.core.optional import require_extra
@@ -260,13 +260,9 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     numbers (``columns``). Before the first feedback the policy is uniform.
     """
 
-    epsilon: float = 0.05
-    hidden: int = 32
+    epsilon: Probability = 0.05
+    hidden: Count = 32
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        probability("epsilon", self.epsilon)
-        whole_number("hidden", self.hidden, at_least=1)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -402,13 +398,8 @@ class PolicyGradient(PolicyNetworkPolicy):
     heuristics of Pan et al. (a greed that grows with time, dropout in the actor) there is none.
     """
 
-    regularization: float = 0.01
-    largest_weight: float = 10.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        non_negative("regularization", self.regularization)
-        positive("largest_weight", self.largest_weight)
+    regularization: NonNegative = 0.01
+    largest_weight: Positive = 10.0
 
     def design(self, problem: Problem) -> "PolicyDesign":
         from submax.research.rivals.designs import PolicyDesign
@@ -441,11 +432,7 @@ class CriticPolicy(PolicyNetworkPolicy):
     divergence from the uniform policy.
     """
 
-    regularization: float = 0.01
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        non_negative("regularization", self.regularization)
+    regularization: NonNegative = 0.01
 
     @property
     def weight_limit(self) -> float:
@@ -527,11 +514,7 @@ class DoublyRobustGradient(CriticPolicy):
     trained on the same rows, and importance weights are truncated.
     """
 
-    largest_weight: float = 10.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("largest_weight", self.largest_weight)
+    largest_weight: Positive = 10.0
 
     @property
     def weight_limit(self) -> float:
@@ -564,18 +547,11 @@ class GenerativePolicyGradient(PolicyNetworkPolicy):
     policy itself, which the reward trains.
     """
 
-    latent: int = 8
-    draws: int = 5
-    components: int = 4
-    regularization: float = 0.01
-    largest_weight: float = 10.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("latent", "draws", "components"):
-            whole_number(name, getattr(self, name), at_least=1)
-        non_negative("regularization", self.regularization)
-        positive("largest_weight", self.largest_weight)
+    latent: Count = 8
+    draws: Count = 5
+    components: Count = 4
+    regularization: NonNegative = 0.01
+    largest_weight: Positive = 10.0
 
     @property
     def latent_width(self) -> int:
@@ -629,13 +605,8 @@ class PreferenceOptimization(PolicyNetworkPolicy):
     made each decision, so it differs between the rows of different batches.
     """
 
-    strength: float = 1.0
-    candidates: int = 16
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("strength", self.strength)
-        whole_number("candidates", self.candidates, at_least=1)
+    strength: Positive = 1.0
+    candidates: Count = 16
 
     def design(self, problem: Problem) -> "PreferenceDesign":
         from submax.research.rivals.designs import PreferenceDesign

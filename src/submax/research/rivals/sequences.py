@@ -4,13 +4,13 @@ import math
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.checks import one_of, whole_number
+from submax.core.checks import Allowed, Count, one_of
 from submax.core.conditioning import ConditionalDistribution, sums_by_slot
 from submax.core.problem import Problem
 from submax.core.serialization import serializable
@@ -339,14 +339,10 @@ class Autoregressive(NetworkEstimator):
     return; a strategy weighs the reward levels.
     """
 
-    hidden: int = 32
-    injection: str = "modulation"
+    hidden: Count = 32
+    injection: Annotated[str, Allowed(one_of, INJECTION_FORMS)] = "modulation"
     training: Training = field(default_factory=Training)
     memory: Memory = field(default_factory=Memory)
-
-    def __post_init__(self) -> None:
-        whole_number("hidden", self.hidden, at_least=1)
-        one_of("injection", self.injection, INJECTION_FORMS)
 
     @property
     def latent_draws(self) -> int:

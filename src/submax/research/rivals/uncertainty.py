@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import below_one, non_negative, whole_number
+from submax.core.checks import BelowOne, Count, NonNegative
 from submax.core.numerics import highest, log_prob_of
 from submax.core.policy import Policy, PolicyTraits, TabularPolicy
 from submax.core.problem import ChosenActions, Feedback, Problem
@@ -96,13 +96,9 @@ class SampleAveragePolicy(Policy[ResidualBelief]):
     unit in training.
     """
 
-    hidden: int = 32
-    dropout: float = 0.0
+    hidden: Count = 32
+    dropout: BelowOne = 0.0
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        whole_number("hidden", self.hidden, at_least=1)
-        below_one("dropout", self.dropout)
 
     @property
     def traits(self) -> PolicyTraits:
@@ -128,11 +124,7 @@ class SampleAverageSampling(SampleAveragePolicy):
     Reference: Zhu and Rigotti (2021). `ResidualBelief` says where it departs from the paper.
     """
 
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        non_negative("scale", self.scale)
-        super().__post_init__()
+    scale: NonNegative = 1.0
 
     def act(
         self, state: ResidualBelief, context: Floats, rng: np.random.Generator
@@ -165,11 +157,7 @@ class SampleAverageUCB(SampleAveragePolicy, TabularPolicy[ResidualBelief]):
     Reference: Zhu and Rigotti (2021). `ResidualBelief` says where it departs from the paper.
     """
 
-    width: float = 1.0
-
-    def __post_init__(self) -> None:
-        non_negative("width", self.width)
-        super().__post_init__()
+    width: NonNegative = 1.0
 
     def probabilities(self, state: ResidualBelief, context: Floats) -> Floats:
         value, error = state.scores(context)
@@ -262,15 +250,10 @@ class VarianceNetworkUCB(TabularPolicy[VarianceBelief]):
     Reference: Rawson and Freeman (2021). `VarianceBelief` says where it departs from the paper.
     """
 
-    width: float = 0.1
-    hidden: int = 32
-    dropout: float = 0.0
+    width: NonNegative = 0.1
+    hidden: Count = 32
+    dropout: BelowOne = 0.0
     training: Training = field(default_factory=Training)
-
-    def __post_init__(self) -> None:
-        non_negative("width", self.width)
-        whole_number("hidden", self.hidden, at_least=1)
-        below_one("dropout", self.dropout)
 
     @property
     def traits(self) -> PolicyTraits:
