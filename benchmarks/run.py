@@ -12,11 +12,7 @@ from measuring.machine import when_and_where
 
 MODULES = {
     "throughput": "policies.throughput",
-    "thompson": "policies.thompson",
     "sweep": "policies.whole_sweep",
-    "networks": "policies.networks",
-    "levels": "policies.linear_program",
-    "live": "live.live",
     "server": "serving.server",
     "memory": "live.memory",
     "learning": "live.durable_learning",

@@ -6,12 +6,12 @@ First both rounds of tuning.py give every rival 36 candidates, in the contextual
 combinatorial problem. Then the experiments contextual-rivals and combinatorial-rivals are written
 with the best candidate of each (their TOML files are in OUT/tuned, to be copied into the package),
 and all five experiments with rivals are run. The results are in OUT/results, one folder for each
-experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
-memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
-finished already is not run again, and `--resume docs/results/tuning` takes the candidates that are
-published there as finished; OUT/tuning has the tables to publish, one for each problem. Many
+experiment; in summary.csv there are means, standard errors and seconds.
+`python docs/generators/rivals_page.py OUT/results` writes the page. What is finished
+already is not run again, and `--resume docs/results/tuning` takes the candidates that are published
+there as finished; OUT/tuning has the tables to publish, one for each problem. Many
 processes share one GPU: start `nvidia-cuda-mps-control -d` before, or they wait for each other most
-of the time. --only runs some parts, such as `--only combinatorial-rivals memory`. --quick runs few
+of the time. --only runs some parts, such as `--only combinatorial-rivals`. --quick runs few
 replicas and a shorter tuning, to see that everything works. With --minutes the command stops itself
 in time, with status 3 if something is left, and the same command goes on later. If there is no time
 for the whole second round, `--near 6` runs the first 6 of its candidates of every method, and
@@ -42,7 +42,6 @@ HERE = Path(__file__).parent
 EXPERIMENTS = HERE.parents[1] / "src" / "submax" / "experiments" / "rivals"
 TUNED = ("contextual-rivals", "combinatorial-rivals")
 UNTUNED = ("pricing-rivals", "bakeoff-dense-rivals", "bakeoff-rare-rivals")
-MEMORY = "memory"
 QUICK_CANDIDATES = 2
 """Candidates of every method in each round with --quick."""
 NAMES = {"rcp-continual-cvae-submax": "rcp-continual-submax"}
@@ -54,7 +53,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--jobs", type=int, help="number of processes; as many as cores if absent")
     parser.add_argument("--quick", action="store_true", help="few replicas, to see that it works")
-    parser.add_argument("--only", choices=[*TUNED, *UNTUNED, MEMORY], nargs="+", help="some parts")
+    parser.add_argument("--only", choices=[*TUNED, *UNTUNED], nargs="+", help="some parts")
     parser.add_argument("--resume", type=Path, help="a folder with tables of unfinished tunings")
     parser.add_argument("--minutes", type=float, help="time after which the command stops itself")
     parser.add_argument("--near", type=int, default=NEIGHBOURS, help="candidates of round 2")
@@ -64,7 +63,7 @@ def main() -> None:
     if given.quick:
         given.near = QUICK_CANDIDATES
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_COMPILING}"
-    run_parts(given, given.only or [*TUNED, *UNTUNED, MEMORY], TimedCalls.of(given.minutes))
+    run_parts(given, given.only or [*TUNED, *UNTUNED], TimedCalls.of(given.minutes))
 
 
 def run_parts(given: argparse.Namespace, wanted: list[str], calls: TimedCalls) -> None:
@@ -88,8 +87,6 @@ def run_parts(given: argparse.Namespace, wanted: list[str], calls: TimedCalls) -
     untuned = [one for one in UNTUNED if one in wanted]
     if untuned:
         calls.run("-m", "submax", "reproduce", *untuned, *options(given), *jobs)
-    if MEMORY in wanted:
-        calls.run(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
 
 
 def options(given: argparse.Namespace) -> list[str]:

@@ -40,8 +40,6 @@ LEAD_POLICIES = ("epsilon-greedy-0.01", "thompson-1-9", "rcp-submax", "rcp-adapt
 """The policies in the figure of the README; the Thompson policy has the true prior."""
 PAPER_POLICIES = 14
 """The first policies of bernoulli.toml are those of the paper and the default."""
-COST_COMMAND = "python benchmarks/run.py --only networks"
-"""Measures the cost of a decision, and draws its figure."""
 
 
 def main(results: Path | None) -> None:
@@ -98,10 +96,6 @@ def page() -> str:
         *contextual(),
         *combinatorial(),
         *ablations(),
-        "## Cost of a decision",
-        "With a trained CVAE, by rejection sampling, against the number of joint actions "
-        f"(`{COST_COMMAND}`):",
-        figure_text("Cost of a decision", "decision-cost.png", COST_COMMAND),
     ]
     return "\n\n".join(parts) + "\n"
 

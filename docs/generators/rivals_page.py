@@ -7,8 +7,6 @@ the GPU of the run.
 """
 
 import argparse
-import csv
-import shutil
 from pathlib import Path
 
 import published
@@ -33,8 +31,7 @@ Numbers are means ± standard errors over the replicas; the best is bold. The di
 regret of a policy minus that of the policy that submax recommends: `rcp-adaptive`, and for a \
 price `fourier-thompson`. {pairs} A difference is decided if it is more than two of its standard \
 errors. Seconds are those of all replicas together for deciding and training, without compilation. \
-Megabytes are the peak memory of a run of 3000 decisions with 4 replicas on a processor, in the \
-first configuration, beyond that of random choice. [Rerun every result](rerun.md) has commands, \
+[Rerun every result](rerun.md) has commands, \
 dates and machines."""
 PAIRS = """It is computed replica by replica, except in {names}, of which only means are \
 published: there the two means are treated as independent."""
@@ -42,7 +39,6 @@ MISSING = """## Not run yet
 
 `{name}` is not run yet: \
 [its tuning](tuning.md#joint-choices-methods-of-the-related-work) is unfinished."""
-MEMORY = "memory.csv"
 REGIMES = {
     "bakeoff-dense-rivals": ", the right label pays",
     "bakeoff-rare-rivals": ", rare rewards",
@@ -55,9 +51,6 @@ def main(results: Path, accelerator: str = "") -> None:
     for name in experiment_groups()["rivals"]:
         published.publish(results, name, {}, accelerator)
         publish_differences(results, name)
-    folder = published.RESULTS / "rivals"
-    if (results.parent / MEMORY).is_file():
-        shutil.copy(results.parent / MEMORY, folder / MEMORY)
     if not any(map(published.is_published, experiment_groups()["rivals"])):
         print(
             "The page of rivals is left as it is: there are no results of submax reproduce rivals."
@@ -88,22 +81,22 @@ def section(name: str) -> str:
 
     Experiments on files have so many that there is one table with a row for each policy.
     """
-    rows, memory = published.rows_of(name), megabytes().get(name, {})
+    rows = published.rows_of(name)
     title = f"{load_named(name).title}{REGIMES.get(name, '')}"
     parts = [f"## {title}", published.provenance(name)]
     if "file" in rows[0]:
-        return "\n\n".join([*parts, overview(name, memory), of_all_tables(name)])
+        return "\n\n".join([*parts, overview(name), of_all_tables(name)])
     keys = list(rows[0])
     labels = [key for key in keys[: keys.index("policy")] if len({row[key] for row in rows}) > 1]
     groups: dict[str, published.Rows] = {}
     for row in rows:
         groups.setdefault(", ".join(f"{key} {row[key]}" for key in labels), []).append(row)
     for label, group in groups.items():
-        parts += [*([f"**{label}**"] if label else []), compared(name, group, memory)]
+        parts += [*([f"**{label}**"] if label else []), compared(name, group)]
     return "\n\n".join(parts)
 
 
-def compared(name: str, rows: published.Rows, memory: dict[str, str]) -> str:
+def compared(name: str, rows: published.Rows) -> str:
     """Return the table of one configuration, the policy with the least regret first."""
     rows = sorted(rows, key=lambda row: float(row["final_mean"]))
     best = float(rows[0]["final_mean"])
@@ -114,22 +107,10 @@ def compared(name: str, rows: published.Rows, memory: dict[str, str]) -> str:
             with_error(row, "final", best),
             str(differences[published.cell(row)]) if row["policy"] != recommended(name) else "",
             number(float(row["deciding_seconds"]) + float(row["training_seconds"]), -1.0),
-            memory.get(row["policy"], ""),
         )
         for row in rows
     )
-    return table(("policy", "regret", "difference", "seconds", "megabytes"), body)
-
-
-def megabytes() -> dict[str, dict[str, str]]:
-    """Return the memory of every policy, by experiment; nothing if it was not measured."""
-    path = published.RESULTS / "rivals" / MEMORY
-    found: dict[str, dict[str, str]] = {}
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                found.setdefault(row["experiment"], {})[row["policy"]] = row["megabytes"]
-    return found
+    return table(("policy", "regret", "difference", "seconds"), body)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def against_plain(names: Iterable[str]) -> str:
     return f"{PLAIN_TEXT}\n\n{table(head, body)}"
 
 
-def overview(name: str, memory: dict[str, str]) -> str:
+def overview(name: str) -> str:
     """Return the table of all policies over all files, with words on its columns."""
     by_file = _by_file(name)
     default, fair = recommended(name), [file for file in by_file if file in HELD_OUT]
@@ -69,14 +69,13 @@ def overview(name: str, memory: dict[str, str]) -> str:
             *([_ratio(by_file, fair, policy, default)] if fair else []),
             *_counts(name, policy),
             number(sum(_seconds(rows[policy]) for rows in by_file.values()), -1.0),
-            *([memory.get(policy, "")] if memory else []),
         )
         for policy in sorted(policies, key=lambda one: shares[one])
     ]
     held_out = FAIR.format(count=len(fair), default=default) if fair else ""
     text = HELP.format(tables=len(by_file), default=default, held_out=held_out)
     ratios = ("ratio", *(["held out"] if fair else []))
-    head = ("policy", "share", *ratios, "less", "more", "seconds", *["megabytes"] * bool(memory))
+    head = ("policy", "share", *ratios, "less", "more", "seconds")
     return f"{text}\n\n{table(head, body)}"
 
 

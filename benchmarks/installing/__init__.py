@@ -1,1 +1,0 @@
-"""What an installation takes: its size on disk, and the time of importing it."""
