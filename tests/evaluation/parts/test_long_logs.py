@@ -192,24 +192,29 @@ def test_processes_give_the_same(folder_of, seed, monkeypatch, compared):
     check_same(found, compare(Log.read(folder), {"counts": "rcp-submax"}, by="random"))
 
 
-@pytest.mark.parametrize(
-    ("change", "role"),
-    [
-        ({"user": np.arange(ROWS) // 2}, {"cluster": "user"}),
-        ({"kept": 1.0 + np.arange(ROWS) % 3}, {"weight": "kept"}),
-        ({"before": np.sin(np.arange(ROWS))}, {"covariate": "before"}),
-        ({"propensity": [None, *[0.4] * (ROWS - 1)]}, {}),
-        ({"action_title": ["x", "y", "z"] * 400, "action_size": ["s", "l"] * 600}, {}),
-        ({"price": np.sin(np.arange(ROWS)) ** 2}, {"action": ["price"]}),
-        ({"visit": np.arange(ROWS) // 3}, {"session": "visit"}),
-        ({"at": np.arange(ROWS) % 7}, {"time": "at"}),
-    ],
-    ids=[
-        *("clusters", "samples", "covariates", "no propensity", "slots", "intervals"),
-        *("sessions", "times"),
-    ],
-)
-@pytest.mark.parametrize("interval", ["gamma", "bootstrap", "sequential"])
+KINDS = {
+    "clusters": ({"user": np.arange(ROWS) // 2}, {"cluster": "user"}),
+    "samples": ({"kept": 1.0 + np.arange(ROWS) % 3}, {"weight": "kept"}),
+    "covariates": ({"before": np.sin(np.arange(ROWS))}, {"covariate": "before"}),
+    "no propensity": ({"propensity": [None, *[0.4] * (ROWS - 1)]}, {}),
+    "slots": ({"action_title": ["x", "y", "z"] * 400, "action_size": ["s", "l"] * 600}, {}),
+    "intervals": ({"price": np.sin(np.arange(ROWS)) ** 2}, {"action": ["price"]}),
+    "sessions": ({"visit": np.arange(ROWS) // 3}, {"session": "visit"}),
+    "times": ({"at": np.arange(ROWS) % 7}, {"time": "at"}),
+}
+INTERVALS = ("gamma", "bootstrap", "sequential")
+
+
+def kinds_and_intervals():
+    """Every kind with one interval, clusters with each; every other pair in the soak."""
+    for place, (kind, (change, role)) in enumerate(KINDS.items()):
+        for interval in INTERVALS:
+            first = interval == INTERVALS[place % 3] or kind == "clusters"
+            marks = [] if first else [pytest.mark.soak]
+            yield pytest.param(change, role, interval, id=f"{kind}, {interval}", marks=marks)
+
+
+@pytest.mark.parametrize(("change", "role", "interval"), list(kinds_and_intervals()))
 def test_every_kind_of_log_is_evaluated_in_batches(
     folder_of, seed, change, role, interval, compared
 ):

@@ -28,7 +28,7 @@ CELLS = {
 }
 
 
-EXAMPLES = 200 if "SUBMAX_SOAK" in os.environ else 50
+EXAMPLES = 200 if "SUBMAX_SOAK" in os.environ else 20
 
 
 def number(text):
