@@ -57,11 +57,8 @@ bench: $(VENV)/.installed-neural
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed-all
-	$(BIN)/python docs/generators/cli_page.py
 	$(BIN)/python -m docs.generators.reference
-	$(BIN)/python docs/generators/options_table.py
 	$(BIN)/python clients/typescript/generate.py
-	$(BIN)/python docs/generators/tuning_page.py
 	$(BIN)/python docs/generators/rerun_page.py
 	if [ -d $(OUT) ]; then for page in report beyond bakeoff rivals; do \
 	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi

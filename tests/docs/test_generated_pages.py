@@ -1,4 +1,4 @@
-"""Pages that are generated from the code or from results are current: ``make docs``."""
+"""Pages that are filled from the code or from results are current: ``make docs``."""
 
 import sys
 from importlib import import_module
@@ -8,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GENERATORS = ROOT / "docs" / "generators"
-REFERENCE = sorted(path.stem for path in (GENERATORS / "reference").glob("*_page.py"))
 RESULTS = {
     "report_page": "README.md",
     "beyond_page": "beyond.md",
@@ -30,24 +29,15 @@ def _generators(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REFERENCE)
-def test_a_page_of_the_reference_is_current(name):
-    generator = import_module(f"docs.generators.reference.{name}")
-    assert generator.PAGE.read_text(encoding="utf-8") == generator.page()
-
-
-def test_the_page_of_commands_is_current():
-    generator = import_module("cli_page")
-    assert generator.PAGE.read_text(encoding="utf-8") == generator.reference()
+def test_the_reference_is_current():
+    reference = import_module("docs.generators.reference")
+    texts = {path.name: path.read_text(encoding="utf-8") for path in reference.PAGES}
+    assert {name: reference.filled(text) for name, text in texts.items()} == texts
+    used = {name for text in texts.values() for name in reference.BLOCK.findall(text)}
+    assert used == reference.MADE.keys()
 
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_page_of_results_is_current(name):
     page = ROOT / "docs" / "results" / RESULTS[name]
     assert page.read_text(encoding="utf-8") == import_module(name).page()
-
-
-def test_the_tables_of_tuning_are_current():
-    generator = import_module("tuning_page")
-    written = generator.PAGE.read_text(encoding="utf-8")
-    assert written == generator.with_tables(written)

@@ -1,0 +1,459 @@
+"""Fills the parts of the reference that are read from the code: ``make docs``.
+
+Pages are written by hand, except what stands between ``<!-- made: NAME -->`` and ``<!-- end -->``;
+`MADE` has the function of each name. What people must say beside the code is in meanings.toml,
+whose keys are compared with the code.
+"""
+
+import dataclasses
+import json
+import re
+import tomllib
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from inspect import cleandoc
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import msgspec
+import pyarrow as pa
+from docs.generators.markdown_tables import table
+from prometheus_client.parser import text_string_to_metric_families
+
+import submax
+from submax.bandit.active_version import LATE, SIMPLER, UNIFORM
+from submax.bandit.assignment import GROUPS
+from submax.bandit.declaring import read_bandit
+from submax.bandit.durable import DAMAGED, STEPS
+from submax.bandit.export import DecisionTables, RewardTables
+from submax.bandit.guard_rails import GuardRails
+from submax.bandit.reading import Condition
+from submax.bandit.settings import (
+    DECLARED_TYPES,
+    FIXED,
+    MEMORY_ONLY,
+    STORE_ONLY,
+    AlarmSettings,
+    ContextField,
+    Settings,
+)
+from submax.bandit.training_rows import STATUSES
+from submax.cli import main as commands
+from submax.client.messages import REFUSALS as CLIENT_ERRORS
+from submax.core import errors
+from submax.core.registry import Registry
+from submax.environments import ENVIRONMENTS
+from submax.estimators import ESTIMATORS
+from submax.evaluation.columns import ROLES, USUAL
+from submax.policies import POLICIES
+from submax.server.api import OPERATIONS, Operation
+from submax.server.app import CODES, STATUS
+from submax.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
+from submax.server.openapi import REFUSALS, TAGS, description
+from submax.server.options import OPTIONS, STORE
+from submax.simulation import DELAYS
+from submax.simulation.experiment import MERGED, QUICK_REPLICAS, Specification
+from submax.strategies import STRATEGIES
+
+DOCS = Path(__file__).parents[1]
+PAGES = (*sorted((DOCS / "reference").glob("*.md")), DOCS / "how-to" / "server.md")
+MEANINGS = tomllib.loads(Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8"))
+BLOCK = re.compile(r"<!-- made: ([a-z -]+) -->\n.*?<!-- end -->", flags=re.DOTALL)
+Schema = dict[str, Any]
+
+
+def filled(text: str) -> str:
+    """Return a page with all its made parts as the code is now."""
+    return BLOCK.sub(
+        lambda one: f"<!-- made: {one[1]} -->\n\n{MADE[one[1]]()}\n\n<!-- end -->", text
+    )
+
+
+def meanings(name: str, names: Iterable[str]) -> dict[str, Any]:
+    """Return a table of meanings.toml, which must have exactly the names that the code has."""
+    if different := sorted({*names} ^ {*MEANINGS[name]}):
+        raise SystemExit(f"meanings.toml [{name}] lacks, or has in vain: {', '.join(different)}")
+    found: dict[str, Any] = MEANINGS[name]
+    return found
+
+
+def cell(text: str) -> str:
+    """Return a text in one line that can stand in a table."""
+    return " ".join(text.replace("``", "`").replace("|", "\\|").split())
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as code, separated by commas."""
+    return ", ".join(f"`{word}`" for word in words)
+
+
+# Commands
+
+
+def command_help() -> str:
+    """The help of every command."""
+    return "\n\n".join(_commands(commands, None, "submax"))
+
+
+def _commands(command: click.Command, parent: click.Context | None, name: str) -> Iterator[str]:
+    options = commands.context_settings["help_option_names"]
+    context = click.Context(
+        command, parent, name, terminal_width=90, max_content_width=90, help_option_names=options
+    )
+    if parent is not None:
+        yield f"## {context.command_path}"
+    yield f"```text\n{command.get_help(context)}\n```"
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            if found := command.get_command(context, inner):
+                yield from _commands(found, context, inner)
+
+
+def server_options() -> str:
+    """The options of ``submax serve``, with their variables."""
+    rows = [("`STORE`", f"`{STORE.variable}`", "", STORE.allowed, cell(STORE.help))]
+    rows += [
+        (f"`{one.word}`", f"`{one.variable}`", one.default_text, one.allowed, cell(one.help))
+        for one in OPTIONS
+    ]
+    return table(("option", "variable", "default", "value", "meaning"), rows)
+
+
+# HTTP
+
+PLAIN = {"integer": "whole number", "number": "number", "string": "text", "null": "null"}
+PLAIN["boolean"] = "true or false"
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "above",
+    "maximum": "at most",
+    "exclusiveMaximum": "below",
+}
+LARGEST = 1e9
+"""Bounds from this on only refuse numbers that nobody can mean: they are not mentioned."""
+
+
+def http_operations() -> str:
+    """The operations, group by group, and the types of their messages."""
+    shown = [one for one in OPERATIONS if not one.hidden]
+    described = description(shown)
+    parts = []
+    for tag in TAGS:
+        group = [one for one in shown if one.tag == tag]
+        rows = [
+            (
+                f"[`{one.method} {one.path}`](#{one.name})",
+                f"`{one.scope}`" if one.scope else "none",
+                cell(one.summary),
+            )
+            for one in group
+        ]
+        parts += [f"## {tag}", table(("operation", "scope", "what it does"), rows)]
+        parts += [_operation(one, described["paths"]) for one in group]
+    parts.append("## Types of messages")
+    for name, schema in sorted(described["components"]["schemas"].items()):
+        parts.append(f"### Type {name}")
+        if text := schema.get("description"):
+            parts.append(cleandoc(text).replace("``", "`"))
+        words = type_words(schema)
+        parts.append(
+            fields_table(schema) if schema.get("properties") else f"{words[0].upper()}{words[1:]}."
+        )
+    return "\n\n".join(parts)
+
+
+def _operation(operation: Operation, paths: Schema) -> str:
+    found = paths[operation.path][operation.method.lower()]
+    key = f"A key with the scope `{operation.scope}`" if operation.scope else "No key is needed"
+    parts = [f"### {operation.name}", f"```text\n{operation.method} {operation.path}\n```"]
+    parts.append(f"{operation.summary} {key}.")
+    if operation.query:
+        rows = [(f"`{name}`", cell(text)) for name, text in operation.query.items()]
+        parts.append(table(("parameter", "meaning"), rows))
+    facts = [f"- Body: {_content(found['requestBody'])}\n"] if operation.body else []
+    answer = _content(found["responses"][str(operation.status)])
+    parts.append("".join([*facts, f"- Answer: status {operation.status}, {answer}"]))
+    return "\n\n".join(parts)
+
+
+def _content(message: Schema) -> str:
+    """Return the type of a body or an answer in words, with a link to its section."""
+    ((media, content),) = message["content"].items()
+    return type_words(content["schema"]) if media == "application/json" else f"`{media}`"
+
+
+def fields_table(schema: Schema) -> str:
+    """Return a table of the fields of an object: name, type, default and meaning."""
+    required = schema.get("required", [])
+    rows = []
+    for name, field in schema["properties"].items():
+        default = f"`{json.dumps(field['default'])}`" if "default" in field else ""
+        default = default or ("required" if name in required else "")
+        rows.append((f"`{name}`", type_words(field), default, cell(_described(field))))
+    head = ("field", "value", "default", "meaning")
+    # The description of the object says what its fields mean if they do not say it themselves.
+    columns = len(head) if any(row[-1] for row in rows) else len(head) - 1
+    return table(head[:columns], [row[:columns] for row in rows])
+
+
+def type_words(schema: Schema) -> str:
+    """Return the type of a value in words; the type of an object leads to its section."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#type-{name.lower()})"
+    if "anyOf" in schema:
+        each = [part for one in schema["anyOf"] for part in type_words(one).split(" or ")]
+        return " or ".join(dict.fromkeys(each))
+    if "enum" in schema:
+        return " or ".join(f"`{json.dumps(one)}`" for one in schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " or ".join(type_words({**schema, "type": one}) for one in kind)
+    if kind in ("array", "object"):
+        inside = schema.get("items" if kind == "array" else "additionalProperties")
+        words = type_words(inside) if isinstance(inside, dict) else "any value"
+        words = f"({words.replace(' or ', ' / ')})" if " or " in words else words
+        return f"{'list' if kind == 'array' else 'table'} of {words}"
+    bounds = [
+        f" {words} {schema[key]:g}"
+        for key, words in BOUNDS.items()
+        if key in schema and abs(schema[key]) < LARGEST
+    ]
+    return PLAIN.get(str(kind), "any value") + ("," + " and".join(bounds) if bounds else "")
+
+
+def _described(schema: Schema) -> str:
+    """Return the description of a value, which may stand at one of its alternatives."""
+    inside = (_described(one) for one in schema.get("anyOf", ()))
+    return str(schema.get("description") or next(filter(None, inside), ""))
+
+
+# Settings
+
+
+def bandit_settings() -> str:
+    """The words of a declaration, and the types inside of them."""
+    names = ["actions", *(name for name in DECLARED_TYPES if name != "actions")]
+    words = msgspec.defstruct("Declaration", [(name, DECLARED_TYPES[name]) for name in names])
+    types = [words, GuardRails, AlarmSettings, ContextField]
+    template = "#/components/schemas/{name}"
+    schemas, components = msgspec.json.schema_components(types, ref_template=template)
+    declared, *inside = (components[one["$ref"].rpartition("/")[2]] for one in schemas)
+    for field in msgspec.structs.fields(Settings):
+        if field.name != "menu":
+            made = field.default_factory
+            value = field.default if made is msgspec.NODEFAULT else made()
+            plain = msgspec.to_builtins(value)
+            declared["properties"][field.name]["default"] = plain
+    for name in ("action_features", "context", "guard_rails", "alarms"):
+        declared["properties"][name]["default"] = {}
+    parts = [
+        fields_table(declared),
+        f"These cannot change once the bandit has decided: {listed(FIXED)}.",
+        f"Only a bandit in memory (`submax.Bandit`) has {listed(MEMORY_ONLY)}.",
+        f"Only a bandit with a store (`submax.open`, or a server) has {listed(STORE_ONLY)}.",
+    ]
+    for one in inside:
+        parts += [f"### Type {one['title']}", cell(one["description"]), fields_table(one)]
+    return "\n\n".join(parts)
+
+
+# Metrics
+
+CONDITIONS = (
+    "reward-rate",
+    "missing-rewards",
+    "context",
+    "refits",
+    "propensity",
+    "silent-arm",
+    "late-arm",
+)
+
+
+def metrics() -> str:
+    """The metrics of a server that has had one of everything, and the values of labels."""
+    bandit = SimpleNamespace(
+        name="homepage",
+        version=1,
+        failures={UNIFORM: 1},
+        conditions=lambda: [Condition("context", "", {})],
+        smallest_propensity=lambda: 0.1,
+        counts=lambda: {"decisions": 1},
+    )
+    bandit.read = bandit
+    made = Metrics(lambda: [bandit])
+    made.count("decide", 200, 0.001)
+    rows = []
+    for one in text_string_to_metric_families(made.text().decode()):
+        # Each counter also has the time at which it began, which Prometheus itself needs.
+        if one.name.startswith("submax") and not one.name.endswith("_created"):
+            ending = "_total" if one.type == "counter" else ""
+            labels = {label for sample in one.samples for label in sample.labels} - {"le"}
+            name = f"`{one.name}{ending}`"
+            rows.append((name, one.type, listed(sorted(labels)), cell(one.documentation)))
+    return table(("metric", "type", "labels", "meaning"), rows)
+
+
+def metric_labels() -> str:
+    """The values of labels."""
+
+    def kinds(names: Iterable[str]) -> str:
+        return listed(name.replace(" ", "_") for name in names)
+
+    return "\n".join(
+        (
+            f"- `kind` of `submax_events_total` is {kinds(ALWAYS_COUNTED)}; and what the bandit "
+            "counts besides.",
+            "- `kind` of `submax_failures_total` is "
+            f"{kinds((SIMPLER, UNIFORM, LATE, DAMAGED, STEPS))}.",
+            f"- `kind` of `submax_conditions` is {kinds(CONDITIONS)}.",
+            "- `le` of `submax_request_seconds_bucket` is an upper limit in seconds: "
+            f"{', '.join(f'{limit:g}' for limit in BUCKETS)}.",
+        )
+    )
+
+
+# Errors
+
+SOURCE = DOCS.parent / "src" / "submax"
+WRITTEN = re.compile(r'code(?:: ClassVar\[str\])? ?= ?"([a-z-]+)"|"(invalid-option)"')
+"""A code that is written where an error is raised, or where an exception class is defined."""
+CONSTANT = re.compile(r"\bcode=([A-Z_]{3,})")
+"""The name of a constant with a code, where an error is raised."""
+
+
+def error_codes() -> str:
+    """Every code that an error can have, with its meaning."""
+    texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
+    written = {code for text in texts for found in WRITTEN.findall(text) for code in found if code}
+    names = {name for text in texts for name in CONSTANT.findall(text)}
+    defined = re.compile(rf'^({"|".join(sorted(names))}) = "([a-z-]+)"$', flags=re.MULTILINE)
+    written |= {code for text in texts for _, code in defined.findall(text)} | {*CODES.values()}
+    found = meanings("errors", written)
+    return table(
+        ("code", "meaning", "what to do"), [(f"`{code}`", *found[code]) for code in sorted(found)]
+    )
+
+
+def error_classes() -> str:
+    """The exceptions, with the status of an answer by a server."""
+    rows = []
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.Error):
+            # Clients turn these statuses into the error again.
+            statuses = [str(status) for status, one in CLIENT_ERRORS.items() if one is kind]
+            statuses += [str(status) for base, status in STATUS if issubclass(kind, base)]
+            own = len([one for one in CLIENT_ERRORS.values() if one is kind])
+            base = f"`{kind.__bases__[0].__name__}`"
+            words = cell((kind.__doc__ or "").split("\n\n")[0])
+            status = ", ".join(statuses[: own or 1])
+            rows.append((f"`{kind.__name__}`", f"`{kind.default_code}`", base, status, words))
+    return table(("exception", "code", "is a kind of", "HTTP status", "meaning"), rows)
+
+
+# Columns of logs
+
+
+def export_columns(rewards: bool) -> str:
+    """The columns of an export, of a bandit with two fields of context and rewards by name."""
+    with submax.open(
+        ":memory:",
+        actions=["A", "B"],
+        context={"country": ["fr", "de"], "age": "number"},
+        rewards={"click": 1},
+        background=False,
+    ) as bandit:
+        declared = read_bandit(bandit.store, bandit.name)
+        tables = RewardTables if rewards else DecisionTables
+        schema: pa.Schema = tables(bandit.store, declared).schema
+    words = {"statuses": listed(STATUSES), "groups": listed(filter(None, GROUPS))}
+    found = meanings("reward_columns" if rewards else "decision_columns", schema.names)
+    rows = [
+        (f"`{field.name}`", f"`{field.type}`", found[field.name].format(**words))
+        for field in schema
+    ]
+    return table(("column", "type", "meaning"), rows)
+
+
+def log_columns() -> str:
+    """The roles of columns in any log, and the names by which they are found."""
+    usual = {role: USUAL.get(role, ()) for role in ROLES}
+    usual |= {"action": ("action", "action_SLOT"), "context": ("context_FIELD",)}
+    usual["propensity"] = (*USUAL["propensity"], "propensity_SLOT")
+    found = meanings("roles", ROLES)
+    rows = [(f"`{role}`", listed(usual[role]), found[role]) for role in ROLES]
+    return table(("role", "usual names", "meaning"), rows)
+
+
+# TOML files
+
+
+def experiment_keys() -> str:
+    """The keys of an experiment."""
+    fields = {one.name: one for one in msgspec.structs.fields(Specification)}
+    del fields["name"]
+    hints = typing.get_type_hints(Specification)
+    words = {"merged": listed(MERGED), "replicas": str(QUICK_REPLICAS)}
+    rows = []
+    for name, text in meanings("experiment", ["extends", *fields]).items():
+        default, allowed = "", ""
+        if field := fields.get(name):
+            made = field.default_factory
+            value = field.default if made is msgspec.NODEFAULT else made()
+            default = "required" if field.required else f"`{json.dumps(value)}`"
+        if typing.get_origin(hint := hints.get(name)) is typing.Literal:
+            allowed = f" One of: {listed(json.dumps(one) for one in typing.get_args(hint))}."
+        rows.append((f"`{name}`", default, cell(text.format(**words)) + allowed))
+    return table(("key", "default", "meaning"), rows)
+
+
+def kinds(registry: Registry[Any]) -> str:
+    """The kinds of a registry, and their keys with defaults."""
+    rows = []
+    for name in sorted(registry.names()):
+        found = registry.find(name)
+        first = (found.__doc__ or "").strip().split("\n\n")[0]
+        fields = dataclasses.fields(found) if dataclasses.is_dataclass(found) else ()
+        rows.append((f"`{name}`", cell(first), listed(_key(one) for one in fields if one.init)))
+    return table(("kind", "what it is", "keys"), rows)
+
+
+def _key(field: "dataclasses.Field[Any]") -> str:
+    if field.default is None:
+        return f"{field.name}?"
+    missing = dataclasses.MISSING
+    value = field.default if field.default_factory is missing else field.default_factory()
+    if value is missing:
+        return field.name
+    if isinstance(value, bool | int | float | str | list | tuple):
+        return f"{field.name} = {json.dumps(value)}"
+    return f"{field.name} = {type(value).__name__}"
+
+
+MADE: dict[str, Callable[[], str]] = {
+    "commands": command_help,
+    "server options": server_options,
+    "http statuses": lambda: table(("status", "meaning"), REFUSALS.items()),
+    "http operations": http_operations,
+    "bandit settings": bandit_settings,
+    "metrics": metrics,
+    "metric labels": metric_labels,
+    "error codes": error_codes,
+    "error classes": error_classes,
+    "decision columns": lambda: export_columns(rewards=False),
+    "reward columns": lambda: export_columns(rewards=True),
+    "log columns": log_columns,
+    "experiment keys": experiment_keys,
+    "environments": lambda: kinds(ENVIRONMENTS),
+    "delays": lambda: kinds(DELAYS),
+    "policies": lambda: kinds(POLICIES),
+    "strategies": lambda: kinds(STRATEGIES),
+    "estimators": lambda: kinds(ESTIMATORS),
+}
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
