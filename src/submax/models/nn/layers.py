@@ -1,7 +1,6 @@
 """Layers of networks, and the ways in which the reward enters them."""
 
-from abc import abstractmethod
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import equinox as eqx
 import jax
@@ -47,13 +46,51 @@ class LevelLayer(NamedTuple):
 
 
 class Injection(eqx.Module):
-    """h ← f(W h + b, r), with the encoding r of the reward, ``[E]``, one-hot at a bin edge."""
+    """h ← ReLU(s(r) ⊙ (W h + b) + t(r)), with the encoding r of the reward, ``[E]``.
 
-    @abstractmethod
+    The tables ``scale`` and ``shift``, ``[E, H]``, say how the reward enters; a one-hot r picks a
+    row of them. Forms differ in the tables they have; see `INJECTIONS`:
+
+    - "modulation": s(r) = 1 + r · ``scale``, t(r) = r · ``shift`` (Perez et al., 2018).
+    - "gate": s(r) = σ(r · ``scale``) (van den Oord et al., 2016; Kumar et al., 2019).
+    - "concatenation": t(r) = r · ``shift``, which are the columns for r of ReLU(W [h, r] + b).
+    - "plain": neither, whatever the reward is.
+
+    The tables are zero initially: all rewards start with the same function, and training separates
+    them as far as the data do. Only with "naive", the alternative in a footnote of section 4.3 of
+    the paper, which says that later layers can ignore r, the columns for r are drawn at random.
+    """
+
+    dense: Dense
+    scale: Parameter | None
+    shift: Parameter | None
+    form: str = eqx.field(static=True)
+
+    @classmethod
+    def drawn(
+        cls, form: str, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator
+    ) -> Self:
+        """Return a layer with random initial parameters."""
+        if form == "naive":
+            whole = Dense.drawn(inputs + reward_width, outputs, rng)
+            weight, columns = np.split(np.asarray(whole.weight), [inputs], axis=1)
+            return cls(Dense(weight, whole.bias), None, np.ascontiguousarray(columns.T), form)
+        zeros = np.zeros((reward_width, outputs), dtype=np.float32)
+        return cls(
+            Dense.drawn(inputs, outputs, rng),
+            zeros if form in ("modulation", "gate") else None,
+            zeros if form in ("modulation", "concatenation") else None,
+            form,
+        )
+
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         """Apply the layer: ``[I]`` and ``[E] -> [H]``."""
+        out = self.dense(x)
+        if self.scale is not None:
+            part = reward @ self.scale
+            out = (jax.nn.sigmoid(part) if self.form == "gate" else 1 + part) * out
+        return jax.nn.relu(out if self.shift is None else out + reward @ self.shift)
 
-    @abstractmethod
     def moved(self, encoded_edges: NDArray[np.float32]) -> "Injection":
         """Return the layer for other bin edges that is the same function of the reward.
 
@@ -61,160 +98,34 @@ class Injection(eqx.Module):
         linear in the encoding, so its values at the new bin edges determine it. Parameters are
         numpy arrays.
         """
-
-    @abstractmethod
-    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """Return the layers ReLU(W_l h + b_l) at encoded levels ``[R, L, E]``, for all replicas."""
-
-
-class Plain(Injection):
-    """h ← ReLU(W h + b), whatever the reward is."""
-
-    dense: Dense
-
-    @classmethod
-    def drawn(cls, inputs: int, outputs: int, _reward_width: int, rng: np.random.Generator) -> Self:
-        return cls(Dense.drawn(inputs, outputs, rng))
-
-    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        return jax.nn.relu(self.dense(x))
-
-    def moved(self, encoded_edges: NDArray[np.float32]) -> "Plain":
-        return self
-
-    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        weight, bias = np.asarray(self.dense.weight), np.asarray(self.dense.bias)
-        count = levels.shape[1]
-        return LevelLayer(
-            np.repeat(weight[:, None], count, axis=1), np.repeat(bias[:, None], count, axis=1)
+        scale, shift = (
+            None if table is None else encoded_edges @ np.asarray(table)
+            for table in (self.scale, self.shift)
         )
-
-
-class Concatenation(Injection):
-    """h ← ReLU(W [h, r] + b).
-
-    The columns of W that belong to r are zero initially: all rewards start with the same function,
-    as in `Modulation`.
-    """
-
-    dense: Dense
-    reward_width: int = eqx.field(static=True)
-
-    @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
-        layer = Dense.drawn(inputs, outputs, rng)
-        zeros = np.zeros((outputs, reward_width), dtype=np.float32)
-        weight = np.concatenate([layer.weight, zeros], axis=1)
-        return cls(Dense(weight, layer.bias), reward_width)
-
-    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
-
-    def moved(self, encoded_edges: NDArray[np.float32]) -> Self:
-        """Replace the columns of W that belong to r by their values at the new bin edges."""
-        weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
-        moved = (encoded_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
-        joined: Any = np.concatenate([weight, moved], axis=-1)
-        return type(self)(Dense(joined, self.dense.bias), self.reward_width)
+        return Injection(self.dense, scale, shift, self.form)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """W_l are the columns of W for h; the columns of W for r, times r_l, are part of b_l."""
-        weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
-        bias = np.asarray(self.dense.bias)[:, None] + levels @ columns.swapaxes(-1, -2)
-        return LevelLayer(np.repeat(weight[:, None], levels.shape[1], axis=1), bias)
+        """Return the layers ReLU(W_l h + b_l) at encoded levels ``[R, L, E]``, for all replicas.
+
+        W_l = s_l ⊙ W and b_l = s_l ⊙ b + t_l.
+        """
+        weight, bias = (np.asarray(part)[:, None] for part in (self.dense.weight, self.dense.bias))
+        factor = np.ones((*levels.shape[:2], weight.shape[-2]), dtype=np.float32)
+        if self.scale is not None:
+            part = levels @ np.asarray(self.scale)
+            factor = scipy.special.expit(part) if self.form == "gate" else 1 + part
+        shift = 0.0 if self.shift is None else levels @ np.asarray(self.shift)
+        return LevelLayer(factor[..., None] * weight, factor * bias + shift)
 
 
-class NaiveConcatenation(Concatenation):
-    """h ← ReLU(W [h, r] + b), in which all columns of W are drawn at random.
-
-    This is the alternative in a footnote of section 4.3 of the paper, which says that later layers
-    can ignore r. Different rewards begin with different functions.
-    """
-
-    @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
-        return cls(Dense.drawn(inputs + reward_width, outputs, rng), reward_width)
-
-
-class Gate(Injection):
-    """h ← ReLU(W h + b) ⊙ σ(U r + d).
-
-    For a one-hot r, U r + d is a row of the table ``opening [E, H]``, which is zero initially: all
-    rewards start with the same function, as in `Modulation`.
-
-    Reference: van den Oord et al. (2016); Kumar et al. (2019).
-    """
-
-    dense: Dense
-    opening: Parameter
-
-    @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
-        zeros = np.zeros((reward_width, outputs), dtype=np.float32)
-        return cls(Dense.drawn(inputs, outputs, rng), zeros)
-
-    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        return jax.nn.relu(self.dense(x)) * jax.nn.sigmoid(reward @ self.opening)
-
-    def moved(self, encoded_edges: NDArray[np.float32]) -> "Gate":
-        """Replace each row of the table by U r + d of the new bin edge r."""
-        return Gate(self.dense, encoded_edges @ np.asarray(self.opening))
-
-    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """Multiply W and b by the gate g_l, which is positive and so commutes with the ReLU."""
-        gate = scipy.special.expit(levels @ np.asarray(self.opening))
-        return LevelLayer(
-            gate[..., None] * self.dense.weight[:, None], gate * self.dense.bias[:, None]
-        )
-
-
-class Modulation(Injection):
-    """h ← ReLU((1 + γ(r)) ⊙ (W h + b) + β(r)).
-
-    γ and β are linear in the encoding of r, with the tables ``scale`` and ``shift``, ``[E, H]``.
-    They are zero initially: all rewards start with the same function, and training separates them
-    as far as the data do.
-
-    Reference: Perez et al. (2018).
-    """
-
-    dense: Dense
-    scale: Parameter
-    shift: Parameter
-
-    @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
-        zeros = np.zeros((reward_width, outputs), dtype=np.float32)
-        return cls(Dense.drawn(inputs, outputs, rng), zeros, zeros)
-
-    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
-
-    def moved(self, encoded_edges: NDArray[np.float32]) -> "Modulation":
-        """Replace each row of both tables by γ and β of the new bin edge."""
-        scale, shift = (encoded_edges @ np.asarray(part) for part in (self.scale, self.shift))
-        return Modulation(self.dense, scale, shift)
-
-    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """Return the layers with W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
-        scale = 1 + levels @ np.asarray(self.scale)
-        weight, bias = np.asarray(self.dense.weight), np.asarray(self.dense.bias)
-        return LevelLayer(
-            scale[..., None] * weight[:, None],
-            scale * bias[:, None] + levels @ np.asarray(self.shift),
-        )
-
-
-Layer: TypeAlias = type[Modulation] | type[Gate] | type[Concatenation] | type[Plain]
-
-INJECTIONS: dict[str, tuple[Layer, Layer]] = {
-    "modulation": (Modulation, Modulation),
-    "gate": (Gate, Gate),
-    "concatenation": (Concatenation, Concatenation),
-    "input-concatenation": (NaiveConcatenation, Plain),
-    "plain": (Plain, Plain),
+INJECTIONS = {
+    "modulation": ("modulation", "modulation"),
+    "gate": ("gate", "gate"),
+    "concatenation": ("concatenation", "concatenation"),
+    "input-concatenation": ("naive", "plain"),
+    "plain": ("plain", "plain"),
 }
-"""The first and the second layer of every form of injection; "plain" has no reward at all."""
+"""The forms of the first and the second layer; "plain" has no reward at all."""
 
 
 class Trunk(eqx.Module):
@@ -230,8 +141,8 @@ class Trunk(eqx.Module):
         """Return two layers of ``hidden`` units with random initial parameters."""
         first, second = INJECTIONS[injection]
         return cls(
-            first.drawn(inputs, hidden, reward_width, rng),
-            second.drawn(hidden, hidden, reward_width, rng),
+            Injection.drawn(first, inputs, hidden, reward_width, rng),
+            Injection.drawn(second, hidden, hidden, reward_width, rng),
         )
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
