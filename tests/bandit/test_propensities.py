@@ -59,8 +59,8 @@ class Watched(Draws):
 
     tables = None
 
-    def draw_many(self, version, requests):
-        drawn = super().draw_many(version, requests)
+    def draw(self, version, requests):
+        drawn = super().draw(version, requests)
         for request, decision in zip(requests, drawn, strict=True):
             rows = itertools.product(*request.eligible)
             names = [named(version.menu.action(row)) for row in rows]

@@ -18,10 +18,11 @@ def drawn_from(monkeypatch):
     found = {}
 
     class Watched(Draws):
-        def draw(self, version, request, **options):
-            decision = super().draw(version, request, **options)
-            found[request.identifier] = decision.drawn.probabilities
-            return decision
+        def draw(self, version, requests, **options):
+            decisions = super().draw(version, requests, **options)
+            for request, decision in zip(requests, decisions, strict=True):
+                found[request.identifier] = decision.drawn.probabilities
+            return decisions
 
     monkeypatch.setattr("submax.bandit.bandit.Draws", Watched)
     return found

@@ -23,7 +23,7 @@ BOTH = ContextSchema.of({"country": COUNTRIES, "age": float})
 
 @given(st.sampled_from(COUNTRIES), st.floats(-1e30, 1e30))
 def test_a_category_is_a_one_at_its_place_and_a_number_itself(country, age):
-    encoded = BOTH.encode(BOTH.clean({"age": age, "country": country}))
+    (encoded,) = BOTH.encode([BOTH.clean({"age": age, "country": country})])
     assert encoded.tolist() == [*(float(one == country) for one in COUNTRIES), age]
     assert encoded.dtype == np.float64
     assert BOTH.width == len(encoded)
@@ -63,7 +63,7 @@ def test_a_schema_is_the_same_after_it_was_written_and_read():
 def test_nothing_declared_takes_nothing():
     schema = ContextSchema.of(None)
     assert schema.clean(None) == schema.clean({}) == []
-    assert schema.encode([]).shape == (0,)
+    assert schema.encode([[]]).shape == (1, 0)
     with raises_code("invalid-input"):
         schema.clean({"age": 3})
 
@@ -178,8 +178,7 @@ def test_a_declaration_that_makes_no_sense_is_refused(context, parameter):
 def test_an_unknown_category_is_kept_and_encoded_as_none_of_them_unless_it_is_refused():
     values = BOTH.clean({"country": "es", "age": 31})
     assert (values, BOTH.unknown(values)) == (["es", 31.0], ["country"])
-    assert BOTH.encode(values).tolist() == [0, 0, 0, 31]
-    assert BOTH.encode_many([values, ["us", 1.0]]).tolist() == [[0, 0, 0, 31], [0, 0, 1, 1]]
+    assert BOTH.encode([values, ["us", 1.0]]).tolist() == [[0, 0, 0, 31], [0, 0, 1, 1]]
     strict = ContextSchema.of({"country": {"values": COUNTRIES, "unknown": "refuse"}})
     with raises_code("invalid-input", "country"):
         strict.clean({"country": "es"})
@@ -194,12 +193,10 @@ def test_columns_that_are_added_come_last_so_an_older_model_takes_the_first_ones
     context = {"country": "it", "age": 31, "device": "phone", "visits": 5}
     for country in [*COUNTRIES, "es", "it", "pt"]:
         values = wider.clean({**context, "country": country})
-        encoded = wider.encode(values)
-        assert encoded[: BOTH.width].tolist() == BOTH.encode(values[:2]).tolist()
+        (encoded,) = wider.encode([values])
+        assert encoded[: BOTH.width].tolist() == BOTH.encode([values[:2]])[0].tolist()
         # es, phone, visits, it
         assert encoded[BOTH.width :].tolist() == [country == "es", 1, 5, country == "it"]
-        assert wider.encode_many([values]).tolist() == [encoded.tolist()]
-        assert wider.encode_exactly([values]).tolist() == [encoded.tolist()]
     assert wider.numeric == [False, False, False, True, False, False, True, False]
     assert msgspec.json.decode(msgspec.json.encode(wider), type=ContextSchema) == wider
 
@@ -207,10 +204,10 @@ def test_columns_that_are_added_come_last_so_an_older_model_takes_the_first_ones
 def test_earlier_rows_have_the_default_of_a_field_that_is_added():
     wanted = {"country": COUNTRIES, "age": float, "device": ["phone"], "visits": Number(7.0)}
     wider = BOTH.extended(ContextSchema.of(wanted))
-    before = BOTH.encode_many([["de", 31.0]])
+    before = BOTH.encode([["de", 31.0]])
     values = wider.with_missing(["de", 31.0])
     assert values == wider.clean({"country": "de", "age": 31.0})
-    assert wider.widened(before).tolist() == wider.encode_many([values]).tolist()
+    assert wider.widened(before).tolist() == wider.encode([values]).tolist()
     assert wider.stored({"country": "de", "age": 31.0}) == values
 
 

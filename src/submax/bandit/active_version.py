@@ -25,7 +25,6 @@ from submax.bandit.guard_rails import (
 from submax.bandit.settings import Settings
 from submax.core.arrays import Floats
 from submax.core.errors import InputError, counted_fallbacks, one_line
-from submax.core.numerics import TOLERANCE
 from submax.core.policy import Policy, probabilities_by, restricted_state
 from submax.core.spaces import Space
 from submax.schema.actions import LISTED, ActionSpec, ChoiceIndices, EncodedAction
@@ -54,12 +53,10 @@ class ActionSampler:
     """
 
     def __init__(self, probabilities: Floats, eligible: ChoiceIndices) -> None:
-        self._eligible = eligible
-        self._logged = (
-            probabilities.tolist() if len(probabilities) <= MAX_LOGGED_PROBABILITIES else None
-        )
+        self.probabilities, self._eligible = probabilities, eligible
         # For few numbers Python lists are faster than numpy.
-        self._probabilities: list[float] | Floats = self._logged or probabilities
+        few = len(probabilities) <= MAX_LOGGED_PROBABILITIES
+        self._logged: list[float] | None = probabilities.tolist() if few else None
         self._cumulated: list[float] | Floats = (
             list(accumulate(self._logged)) if self._logged else np.cumsum(probabilities)
         )
@@ -67,37 +64,8 @@ class ActionSampler:
     def draw(self, rng: np.random.Generator) -> DrawnAction:
         """Draw by inversion: the first action whose cumulative probability exceeds U(0, 1)."""
         index = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
-        return DrawnAction(
-            joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
-        )
-
-    def draw_many(self, count: int, rng: np.random.Generator) -> list[DrawnAction]:
-        """Draw several times, independently."""
-        points = (rng.random(count) * self._cumulated[-1]).tolist()
-        return [
-            DrawnAction(
-                joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
-            )
-            for index in (bisect_right(self._cumulated, point) for point in points)
-        ]
-
-
-def draw_rows(
-    probabilities: Floats, eligible: ChoiceIndices, rng: np.random.Generator
-) -> list[DrawnAction]:
-    """Draw one joint action for each row of ``probabilities [n, M]``."""
-    count, size = probabilities.shape
-    cumulated = np.cumsum(probabilities, axis=1)
-    points = rng.random(count) * cumulated[:, -1]
-    index = np.add.reduce(cumulated <= points[:, None], axis=1, dtype=np.int64)
-    propensities = probabilities[np.arange(count), index].tolist()
-    logged: list[list[float]] | list[None] = (
-        probabilities.tolist() if size <= MAX_LOGGED_PROBABILITIES else [None] * count
-    )
-    return [
-        DrawnAction(joint_action(place, eligible), propensity, row)
-        for place, propensity, row in zip(index.tolist(), propensities, logged, strict=True)
-    ]
+        action = joint_action(index, self._eligible)
+        return DrawnAction(action, self.probabilities.item(index), self._logged)
 
 
 def joint_action(index: int, eligible: ChoiceIndices) -> EncodedAction:
@@ -159,15 +127,23 @@ class PolicyWithFallback:
         rows, size = context.shape[1], math.prod(map(len, eligible or self.model.active))
         try:
             with counted_fallbacks() as simpler:
-                listed = self._listed(context, eligible)
+                if eligible is None:
+                    listed = self.policy.probabilities(self.model.state, context)
+                else:
+                    smaller = self._restricted(eligible)
+                    listed = probabilities_by(
+                        self.policy, smaller, self.model.state, context, eligible
+                    )
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
-            found = self._with_shape(listed, (1, rows, size))
-            if rows == 1 and adds_up(found[0]):
-                return found
-            # The comparisons are also false for NaN.
-            sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
-            valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
+            if np.shape(listed) != (1, rows, size):
+                raise InputError(
+                    f"the probabilities of {self.policy!r:.80} must be an array of shape "
+                    f"{(1, rows, size)}, and they have shape {np.shape(listed)}: test the policy "
+                    "with submax.testing.policies"
+                )
+            found: Floats = np.asarray(listed)[0]
+            valid = adds_up(found)
             if valid.all():
                 return found
             self._count_failures(
@@ -180,12 +156,6 @@ class PolicyWithFallback:
             self._count_failures(one_line(error), rows)
         return np.full((rows, size), 1 / size)
 
-    def _listed(self, context: Floats, eligible: ChoiceIndices | None) -> Floats:
-        if eligible is None:
-            return self.policy.probabilities(self.model.state, context)
-        smaller = self._restricted(eligible)
-        return probabilities_by(self.policy, smaller, self.model.state, context, eligible)
-
     def draw(
         self, context: Floats, space: Space, eligible: ChoiceIndices, rng: np.random.Generator
     ) -> DrawnAction:
@@ -193,7 +163,8 @@ class PolicyWithFallback:
         try:
             with counted_fallbacks() as simpler:
                 drawn = self._drawn(context, eligible, rng)
-            self._failures[SIMPLER] += sum(simpler)
+            if simpler:
+                self._failures[SIMPLER] += sum(simpler)
             return drawn
         except Exception as error:
             self._count_failures(one_line(error))
@@ -210,17 +181,6 @@ class PolicyWithFallback:
         if not 0 < propensity < math.inf:
             raise InputError(f"the probability of an action that was drawn is {propensity}")
         return DrawnAction(encoded_action(decision.action[0, 0], eligible), propensity, None)
-
-    def _with_shape(self, listed: Any, shape: tuple[int, ...]) -> Floats:
-        """The probabilities of all rows; an ``InputError`` if they have another shape."""
-        if np.shape(listed) != shape:
-            raise InputError(
-                f"the probabilities of {self.policy!r:.80} must be an array of shape {shape}, "
-                f"and they have shape {np.shape(listed)}: test the policy with "
-                "submax.testing.policies"
-            )
-        found: Floats = np.asarray(listed)[0]
-        return found
 
     def _count_failures(self, reason: str, count: int = 1) -> None:
         """Count failures; log only the first, since there may be a thousand in a second."""
@@ -239,11 +199,6 @@ MAX_PROBABILITIES = 2**18
 """Probabilities that are computed at once for several decisions: 2 MB for each array of them."""
 MAX_CACHED_SETS = 256
 """The number of different sets of eligible choices whose ``ActionIndex`` are cached."""
-
-
-def ignores_context(policy: Policy[Any], model: Model) -> bool:
-    """Whether the probabilities of a model are the same in all contexts."""
-    return not policy.traits.uses_context or model.width == 0
 
 
 class ActiveVersion:
@@ -269,108 +224,76 @@ class ActiveVersion:
         self.settings, self.menu, self.version = settings, menu, version
         self.groups_since, self.ramps = groups_since, ramps
         self.limits: Sequence[Limit] = ()
-        self._is_ramped = False
-        self.active = menu.active
-        self._failures = failures
-        self._checked = PolicyWithFallback(policy, model, version, failures)
-        self._lists = menu.can_list
-        self._same = ignores_context(policy, model)
-        self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
-        # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
-        # so that one policy that takes for ever would stop all bandits.
-        self._shared_sampler: ActionSampler | None = None
-        self._context_free = lru_cache(MAX_CACHED_SETS)(self._without_context)
-        self._shared_probabilities: Floats | None = None
+        self.active, self.can_list = menu.active, menu.can_list
+        self._failures, self._is_ramped = failures, False
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
             [] if rails.baseline is None else menu.encoded(rails.baseline)
         )
         self._control = None if rails.control is None else tuple(menu.encoded(rails.control))
+        self._use(policy, model)
 
-    @property
-    def shares(self) -> list[float] | None:
-        """The probabilities of all active actions; None if they depend on the context."""
-        if not self._lists or not self._same:
-            return None
-        found: list[float] = self._guarded([[]], self.active, uniform=False)[0].tolist()
-        return found
-
-    def average_probabilities(self, encoded: Floats) -> Floats | None:
-        """The mean probabilities ``[M]`` of all active joint actions over contexts ``[n, D]``.
-
-        None if the actions cannot be listed, or if there are no contexts to average over.
-        """
-        if not self._lists or (not self._same and not len(encoded)):
-            return None
-        if self._same:
-            return self.probabilities([], self.active, uniform=False)
-        context = self.model.standardization.apply(encoded)[None]
-        found = self._within_rails(self._among(context, self.active), self.active)
-        average: Floats = found.mean(axis=0)
-        return average
-
-    @property
-    def model(self) -> Model:
-        """The model that decides."""
-        return self._checked.model
+    def _use(self, policy: Policy[Any], model: Model) -> None:
+        # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
+        # so that one policy that takes for ever would stop all bandits.
+        self.model = model
+        self._checked = PolicyWithFallback(policy, model, self.version, self._failures)
+        self._ignores_context = not policy.traits.uses_context or model.width == 0
+        self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
+        self._context_free = lru_cache(MAX_CACHED_SETS)(self._without_context)
+        self._sampler = lru_cache(MAX_CACHED_SETS)(self._context_free_sampler)
 
     def with_model(self, policy: Policy[Any], model: Model, version: int) -> "ActiveVersion":
         """A copy with another model, of this policy."""
         new = copy(self)
-        new._same = ignores_context(policy, model)
-        new._checked = PolicyWithFallback(policy, model, version, self._failures)
         new.version = version
-        new._shared_sampler = new._shared_probabilities = None
-        new._context_free = lru_cache(MAX_CACHED_SETS)(new._without_context)
-        if model.active != self.model.active:
-            new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
+        new._use(policy, model)
         return new
 
     def limited(self, limits: Sequence[Limit]) -> "ActiveVersion":
         """A copy that decides within these limits of new choices, which may soon be others."""
         new = copy(self)
         new.limits, new._is_ramped = limits, True
-        new._shared_sampler = new._shared_probabilities = None
+        new._sampler = lru_cache(MAX_CACHED_SETS)(new._context_free_sampler)
         return new
 
-    def draw(
-        self, values: list[Any], eligible: ChoiceIndices, uniform: bool, rng: np.random.Generator
-    ) -> DrawnAction:
-        """Draw among the ``eligible`` choices; ``values`` are the checked values of the context."""
-        if not self._lists:
-            return self._draw_unlisted(values, eligible, uniform, rng)
-        if self._same and not uniform and eligible == self.active:
-            return self._shared().draw(rng)
-        return ActionSampler(self._guarded([values], eligible, uniform)[0], eligible).draw(rng)
+    def average_probabilities(self, encoded: Floats) -> Floats | None:
+        """The mean probabilities ``[M]`` of all active joint actions over contexts ``[n, D]``.
 
-    def draw_many(
+        None if the actions cannot be listed, or if there are no contexts to average over.
+        """
+        if not self.can_list or (not self._ignores_context and not len(encoded)):
+            return None
+        if self._ignores_context:
+            return self._sampler(self.active).probabilities
+        context = self.model.standardization.apply(encoded)[None]
+        found = self._within_rails(self._among(context, self.active), self.active)
+        average: Floats = found.mean(axis=0)
+        return average
+
+    def draw(
         self,
         rows: Sequence[list[Any]],
         eligible: ChoiceIndices,
         uniform: bool,
         rng: np.random.Generator,
     ) -> list[DrawnAction]:
-        """Draw one decision for each row of context values, independently of each other."""
-        if not self._lists:
+        """Draw among the ``eligible`` choices for each row of checked context values."""
+        if not self.can_list:
             return [self._draw_unlisted(values, eligible, uniform, rng) for values in rows]
-        if self._same and not uniform and eligible == self.active:
-            return self._shared().draw_many(len(rows), rng)
-        if self._same or uniform:
-            sampler = ActionSampler(self._guarded(rows[:1], eligible, uniform)[0], eligible)
-            return sampler.draw_many(len(rows), rng)
+        if uniform:
+            sampler = ActionSampler(self._uniform(eligible), eligible)
+            return [sampler.draw(rng) for _ in rows]
+        if self._ignores_context:
+            return [self._sampler(eligible).draw(rng) for _ in rows]
         # Listed probabilities of all rows at once could fill the memory.
         size = max(math.prod(map(len, eligible)), math.prod(map(len, self.model.active)))
         step = max(1, MAX_PROBABILITIES // size)
-        drawn = []
-        for first in range(0, len(rows), step):
-            part = self._guarded(rows[first : first + step], eligible, uniform=False)
-            drawn += draw_rows(part, eligible, rng)
-        return drawn
-
-    @property
-    def can_list(self) -> bool:
-        """Whether the joint actions can be listed with their probabilities."""
-        return self._lists
+        return [
+            ActionSampler(probabilities, eligible).draw(rng)
+            for first in range(0, len(rows), step)
+            for probabilities in self._in_contexts(rows[first : first + step], eligible)
+        ]
 
     @property
     def may_vary(self) -> bool:
@@ -378,16 +301,16 @@ class ActiveVersion:
 
         They depend on the context, or on how far a ramp is.
         """
-        return not self._same or self._is_ramped
+        return not self._ignores_context or self._is_ramped
 
     def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""
-        if not self._same or uniform or eligible != self.active:
-            found: Floats = self._guarded([values], eligible, uniform)[0]
-            return found
-        if self._shared_probabilities is None:
-            self._shared_probabilities = self._guarded([[]], eligible, uniform)[0]
-        return self._shared_probabilities
+        if uniform:
+            return self._uniform(eligible)
+        if self._ignores_context:
+            return self._sampler(eligible).probabilities
+        found: Floats = self._in_contexts([values], eligible)[0]
+        return found
 
     def count_unknown(self, names: Sequence[str]) -> None:
         """Count decisions with categories of these fields that were not declared."""
@@ -415,12 +338,10 @@ class ActiveVersion:
         """Whether an action is the control."""
         return tuple(row) == self._control
 
-    def _shared(self) -> ActionSampler:
-        """The sampler for all decisions, if the probabilities do not depend on the context."""
-        if self._shared_sampler is None:
-            (probabilities,) = self._guarded([[]], self.active, uniform=False)
-            self._shared_sampler = ActionSampler(probabilities, self.active)
-        return self._shared_sampler
+    def _context_free_sampler(self, eligible: ChoiceIndices) -> ActionSampler:
+        """The sampler for probabilities that do not depend on the context."""
+        (probabilities,) = self._within_rails(self._context_free(eligible), eligible)
+        return ActionSampler(probabilities, eligible)
 
     def _without_context(self, eligible: ChoiceIndices) -> Floats:
         """The policy's probabilities ``[1, M]``, if they do not depend on the context."""
@@ -436,25 +357,19 @@ class ActiveVersion:
         found = self._checked.probabilities(context, places.known)
         return with_new_choices(found, places) if places.share else found
 
-    def encoded_contexts(self, rows: Sequence[list[Any]]) -> Floats:
+    def _uniform(self, eligible: ChoiceIndices) -> Floats:
+        """Equal probabilities ``[M]``, within the guard rails."""
+        size = math.prod(map(len, eligible))
+        found: Floats = self._within_rails(np.full((1, size), 1 / size), eligible)[0]
+        return found
+
+    def _in_contexts(self, rows: Sequence[list[Any]], eligible: ChoiceIndices) -> Floats:
+        """The probabilities ``[n, M]`` in these contexts, within the guard rails."""
+        return self._within_rails(self._among(self._encoded(rows), eligible), eligible)
+
+    def _encoded(self, rows: Sequence[list[Any]]) -> Floats:
         """The encoded and standardized contexts, ``[1, n, D]``."""
-        schema = self.settings.context
-        encoded = schema.encode(rows[0])[None] if len(rows) == 1 else schema.encode_exactly(rows)
-        return self.model.standardization.apply(encoded)[None]
-
-    def _guarded(self, rows: Sequence[list[Any]], eligible: ChoiceIndices, uniform: bool) -> Floats:
-        """The probabilities ``[n, M]`` of the eligible joint actions, within the guard rails.
-
-        There is one row if the probabilities do not depend on the context.
-        """
-        if uniform:
-            size = math.prod(map(len, eligible))
-            probabilities = np.full((1, size), 1 / size)
-        elif self._same:
-            probabilities = self._context_free(eligible)
-        else:
-            probabilities = self._among(self.encoded_contexts(rows), eligible)
-        return self._within_rails(probabilities, eligible)
+        return self.model.standardization.apply(self.settings.context.encode(rows))[None]
 
     def _within_rails(self, probabilities: Floats, eligible: ChoiceIndices) -> Floats:
         """Probabilities ``[n, M]`` within the guard rails and the limits of new choices."""
@@ -498,5 +413,5 @@ class ActiveVersion:
         space = self.menu.space(eligible)
         if uniform or eligible != self.model.active:
             return uniform_action(space, eligible, rng)
-        context = self.encoded_contexts([values])
+        context = self._encoded([values])
         return self._checked.draw(context, space, eligible, rng)

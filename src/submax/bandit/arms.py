@@ -421,8 +421,8 @@ def bandit_summary(
 def _with_table(
     sentences: list[str], menu: ActionSpec, tally: ActionTally, version: ActiveVersion
 ) -> Summary:
-    settings, shares = version.settings, version.shares if menu.plain else None
-    probabilities = None if shares is None else np.array(shares)
+    settings = version.settings
+    probabilities = version.average_probabilities(np.zeros((0, 0))) if menu.plain else None
     arms = arm_statuses(settings, menu, tally, probabilities)
     found = arms_summary(sentences, arms, binary=isinstance(settings.scale, Binary))
     if menu.plain:

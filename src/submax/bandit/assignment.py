@@ -1,9 +1,8 @@
 """Assignment of requests and units to groups and actions, by numbers that follow from the unit."""
 
 import hashlib
-import math
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -59,8 +58,6 @@ STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The constants of SplitMix64 (Steele, Lea and Flood, 2014), which mixes the bits of a number."""
 
 Codes = NDArray[np.uint64]
-FEW = 32
-"""Up to so many numbers are faster to compute one by one."""
 
 
 class UnitNumbers:
@@ -83,19 +80,9 @@ class UnitNumbers:
 
         It is i with the probability rateᵢ / Σ rates. At least one rate must be above 0.
         """
-        if len(codes) > FEW:
-            arrivals = np.full(len(codes), np.inf)
-            numbers = self.exponentials(purpose, unit, codes)
-            return int(np.divide(numbers, rates, out=arrivals, where=rates > 0).argmin())
-        # For few numbers Python is faster than numpy.
-        begin, best, first = self._hash(purpose, unit), math.inf, 0
-        for index, (code, rate) in enumerate(zip(codes.tolist(), rates.tolist(), strict=True)):
-            if rate > 0:
-                uniform = ((_mixed(code + begin) >> (64 - FRACTION_BITS)) + 0.5) / 2**FRACTION_BITS
-                arrival = -math.log(uniform) / rate
-                if arrival < best:
-                    best, first = arrival, index
-        return first
+        arrivals = np.full(len(codes), np.inf)
+        numbers = self.exponentials(purpose, unit, codes)
+        return int(np.divide(numbers, rates, out=arrivals, where=rates > 0).argmin())
 
     def exponentials(self, purpose: str, unit: str, codes: Codes) -> Floats:
         """Independent exponential numbers of mean 1, one for each of the different ``codes``."""
@@ -112,14 +99,6 @@ class UnitNumbers:
         # Neither part holds a space, so that different arguments give different texts.
         text = f"{self._begin}{purpose} {unit}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-
-
-def _mixed(number: int) -> int:
-    """As ``mixed``, for one number."""
-    bits = (number + STEP) % WORD
-    bits = (bits ^ (bits >> 30)) * FIRST % WORD
-    bits = (bits ^ (bits >> 27)) * SECOND % WORD
-    return bits ^ (bits >> 31)
 
 
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -148,17 +127,3 @@ def action_codes(eligible: ChoiceIndices) -> NDArray[np.uint64]:
         # Mixed before the next slot is added, since sums of indices would coincide.
         codes = (mixed(codes)[:, None] + own).ravel()
     return mixed(codes)
-
-
-class CheckedRequest(NamedTuple):
-    """The id of a decision that is to be made, and what it is made from.
-
-    ``values`` are those of the context, in the order of its fields. ``unit`` is the visitor or
-    customer for whom it is made, None if the caller named none.
-    """
-
-    identifier: str
-    values: list[Any]
-    eligible: ChoiceIndices
-    activate: bool
-    unit: str | None = None

@@ -20,7 +20,6 @@ from submax.bandit.arms import (
     rail_notices,
     unknown_notices,
 )
-from submax.bandit.assignment import CheckedRequest
 from submax.bandit.decision import Decision, LiftReport, Receipt, UnknownDecisionWarning
 from submax.bandit.declaration import (
     changed_choices,
@@ -33,7 +32,7 @@ from submax.bandit.declaration import (
     with_status_of,
     without_propensity,
 )
-from submax.bandit.drawing import DrawnDecision, Draws, Pin, checked_request
+from submax.bandit.drawing import CheckedRequest, DrawnDecision, Draws, Pin, checked_request
 from submax.bandit.face import BanditFace
 from submax.bandit.guard_rails import Ramp
 from submax.bandit.learning import Learner, RefitResult, why_nothing_matured
@@ -207,7 +206,7 @@ class Bandit(BanditFace):
                 and (made := self._decisions.find(request.identifier)) is not None
             ):
                 return msgspec.structs.replace(made.answer, repeated=True)
-            return self._made(request, self._draws.draw(self._active, request), now)
+            return self._made(request, self._draws.draw(self._active, [request])[0], now)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         with self._lock:
@@ -222,7 +221,7 @@ class Bandit(BanditFace):
                     new.setdefault(request.identifier, request)
                 else:
                     known[request.identifier] = made.answer
-            drawn = self._draws.draw_many(self._active, list(new.values()))
+            drawn = self._draws.draw(self._active, list(new.values()))
             for request, decision in zip(new.values(), drawn, strict=True):
                 known[request.identifier] = self._made(request, decision, now)
             return [

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -15,7 +15,6 @@ from submax.bandit.active_version import (
     joint_action,
 )
 from submax.bandit.assignment import (
-    CheckedRequest,
     ExperimentAssignment,
     UnitNumbers,
     action_codes,
@@ -28,6 +27,20 @@ from submax.schema.actions import ChoiceIndices, EncodedAction
 
 PAUSED, CONTROL, HOLDOUT = "paused", "control", "holdout"
 """Purposes for which numbers of a unit are drawn; other purposes are periods."""
+
+
+class CheckedRequest(NamedTuple):
+    """The id of a decision that is to be made, and what it is made from.
+
+    ``values`` are those of the context, in the order of its fields. ``unit`` is the visitor or
+    customer for whom it is made, None if the caller named none.
+    """
+
+    identifier: str
+    values: list[Any]
+    eligible: ChoiceIndices
+    activate: bool
+    unit: str | None = None
 
 
 def checked_request(
@@ -158,59 +171,56 @@ class Draws:
         return version.limited(limits) if self._ramped_version == version.version else version
 
     def draw(
-        self, version: ActiveVersion, request: CheckedRequest, *, uniform: bool = False
-    ) -> DrawnDecision:
-        """Draw the decision of a request; ``uniform`` within the guard rails if so asked."""
-        version = self.ramped(version)
-        if version.settings.status == "paused":
-            return self._while_paused(version, request)
-        rails = version.settings.guard_rails
-        is_held_out = bool(rails.holdout) and self._held_out(version, [request])[0]
-        uniform = uniform or self.decided < rails.burn_in
-        self.decided += 1
-        if is_held_out and not rails.aa_test:
-            return _decision(version, request, version.baseline(), is_held_out)
-        if request.unit is not None:
-            drawn, number = self._for_units(version, [request], [uniform])[0]
-            return _decision(version, request, drawn, is_held_out, number)
-        drawn = version.draw(request.values, request.eligible, uniform, self._rng)
-        return _decision(version, request, drawn, is_held_out)
-
-    def draw_many(
-        self, version: ActiveVersion, requests: Sequence[CheckedRequest]
+        self,
+        version: ActiveVersion,
+        requests: Sequence[CheckedRequest],
+        *,
+        uniform: bool = False,
     ) -> list[DrawnDecision]:
-        """Draw as ``draw`` does for each request, with the same probabilities, as one array."""
-        if self.ramped(version).limits:
+        """Draw the decisions of requests; all are ``uniform`` within the guard rails if so asked.
+
+        Probabilities that depend on contexts are computed as one array for all requests.
+        """
+        version = self.ramped(version)
+        if version.limits and len(requests) > 1:
             # Every decision has limits of its own.
-            return [self.draw(version, request) for request in requests]
+            return [self.draw(version, [one], uniform=uniform)[0] for one in requests]
+        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
+        rails, begin = version.settings.guard_rails, self.decided
+        left = len(requests) if uniform else rails.burn_in - begin
+        self.decided += len(requests)
         if version.settings.status == "paused":
             return [self._while_paused(version, request) for request in requests]
-        rails = version.settings.guard_rails
-        held_out = self._held_out(version, requests)
-        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
-        begin = rails.burn_in - self.decided
-        found: dict[int, DrawnDecision] = {}
+        held_out = self._held_out(version, requests) if rails.holdout else [False] * len(requests)
+        found: dict[int, tuple[DrawnAction, int]] = {}
         units: list[int] = []
         groups: dict[tuple[ChoiceIndices, bool], list[int]] = {}
         for place, request in enumerate(requests):
             if held_out[place] and not rails.aa_test:
-                found[place] = _decision(version, request, version.baseline(), is_held_out=True)
+                found[place] = version.baseline(), version.version
             elif request.unit is not None:
                 units.append(place)
             else:
-                groups.setdefault((request.eligible, place < begin), []).append(place)
-        of_units = self._for_units(
-            version, [requests[place] for place in units], [place < begin for place in units]
-        )
-        for place, (drawn, number) in zip(units, of_units, strict=True):
-            found[place] = _decision(version, requests[place], drawn, held_out[place], number)
-        for (eligible, uniform), places in groups.items():
+                groups.setdefault((request.eligible, place < left), []).append(place)
+        if units:
+            pairs = [(requests[place], place < left) for place in units]
+            found.update(zip(units, self._for_units(version, pairs), strict=True))
+        for (eligible, is_uniform), places in groups.items():
             rows = [requests[place].values for place in places]
-            together = version.draw_many(rows, eligible, uniform, self._rng)
-            for place, drawn in zip(places, together, strict=True):
-                found[place] = _decision(version, requests[place], drawn, held_out[place])
-        self.decided += len(requests)
-        return [found[place] for place in range(len(requests))]
+            drawn = version.draw(rows, eligible, is_uniform, self._rng)
+            for place, one in zip(places, drawn, strict=True):
+                found[place] = one, version.version
+        has_groups = rails.holdout or rails.control_share
+        return [
+            DrawnDecision(
+                *found[place],
+                held_out[place],
+                group_of(version, request.eligible, found[place][0], held_out[place])
+                if has_groups
+                else None,
+            )
+            for place, request in enumerate(requests)
+        ]
 
     def must_pin(self, version: ActiveVersion) -> bool:
         """Whether probabilities may change while a unit is to get the same action."""
@@ -219,13 +229,12 @@ class Draws:
 
     def _while_paused(self, version: ActiveVersion, request: CheckedRequest) -> DrawnDecision:
         """The control, the baseline, or a uniform draw, which is the same for the same unit."""
-        self.decided += 1
         drawn = version.fixed_action(request.eligible)
         if drawn is None:
             rng = self._rng
             if request.unit is not None:
                 rng = self._numbers(version).generator(PAUSED, request.unit)
-            drawn = version.draw(request.values, request.eligible, uniform=True, rng=rng)
+            (drawn,) = version.draw([request.values], request.eligible, uniform=True, rng=rng)
         return DrawnDecision(drawn, version.version, paused=True)
 
     def _held_out(self, version: ActiveVersion, requests: Sequence[CheckedRequest]) -> list[bool]:
@@ -234,8 +243,6 @@ class Draws:
         A unit stays in the holdout while the share does not fall.
         """
         share = version.settings.guard_rails.holdout
-        if not share:
-            return [False] * len(requests)
         numbers = self._numbers(version)
         drawn = (self._rng.random(len(requests)) < share).tolist()
         return [
@@ -247,12 +254,11 @@ class Draws:
         ]
 
     def _for_units(
-        self, version: ActiveVersion, requests: Sequence[CheckedRequest], uniform: Sequence[bool]
+        self, version: ActiveVersion, pairs: Sequence[tuple[CheckedRequest, bool]]
     ) -> list[tuple[DrawnAction, int]]:
-        """Draw for requests that name units; return the numbers of the versions, too."""
+        """Draw for requests that name units, each uniformly or not; return versions, too."""
         sticky, number = version.settings.sticky, version.version
-        pairs = list(zip(requests, uniform, strict=True))
-        if sticky == "none" or not requests:
+        if sticky == "none":
             return [(self._fresh(version, *pair, None), number) for pair in pairs]
         now = self._clock()
         periods, after = _periods(sticky, number, now)
@@ -260,13 +266,13 @@ class Draws:
             return [(self._fresh(version, *pair, periods[0]), number) for pair in pairs]
         # Two decisions of one unit in a batch share a pin.
         first: dict[str, tuple[int, DrawnAction]] = {}
-        pins = dict(self._pins.find({request.unit or "" for request in requests}, periods, after))
+        pins = dict(self._pins.find({request.unit or "" for request, _ in pairs}, periods, after))
         for place, (request, is_uniform) in enumerate(pairs):
             unit = request.unit or ""
             if unit not in pins and unit not in first:
                 first[unit] = place, self._fresh(version, request, is_uniform, periods[0])
         new = [
-            Pin(unit, periods[0], now, *drawn[:2], number, requests[place].eligible, drawn[2])
+            Pin(unit, periods[0], now, *drawn[:2], number, pairs[place][0].eligible, drawn[2])
             for unit, (place, drawn) in first.items()
         ]
         if new:
@@ -306,7 +312,7 @@ class Draws:
         rng = self._rng
         if period is not None:
             rng = self._numbers(version).generator(period, request.unit or "")
-        return version.draw(request.values, request.eligible, uniform, rng)
+        return version.draw([request.values], request.eligible, uniform, rng)[0]
 
     def _repeated(
         self, version: ActiveVersion, request: CheckedRequest, pin: Pin
@@ -383,21 +389,6 @@ def _pinned(
     if mass < 1:
         found[control] = 1 - mass
     return found
-
-
-def _decision(
-    version: ActiveVersion,
-    request: CheckedRequest,
-    drawn: DrawnAction,
-    is_held_out: bool,
-    number: int | None = None,
-) -> DrawnDecision:
-    """The decision; ``number`` is that of the version that drew it, if it was another one."""
-    group = None
-    rails = version.settings.guard_rails
-    if rails.holdout or rails.control_share:
-        group = group_of(version, request.eligible, drawn, is_held_out)
-    return DrawnDecision(drawn, version.version if number is None else number, is_held_out, group)
 
 
 def group_of(

@@ -26,7 +26,6 @@ from submax.bandit.arms import (
     missing_rails,
     unknown_notices,
 )
-from submax.bandit.assignment import CheckedRequest
 from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaration import check_options, custom_policy, new_settings
 from submax.bandit.declaring import (
@@ -38,7 +37,7 @@ from submax.bandit.declaring import (
     count_decisions,
     read_bandit,
 )
-from submax.bandit.drawing import DrawnDecision, Draws, checked_request
+from submax.bandit.drawing import CheckedRequest, DrawnDecision, Draws, checked_request
 from submax.bandit.face import BanditFace
 from submax.bandit.jobs import JobRunner
 from submax.bandit.learning import RefitResult
@@ -349,10 +348,10 @@ class DurableBandit(BanditFace):
         self._check_answers()
         version = self._active
         request = checked_request(version, **arguments)
-        drawn = self._draws.draw(version, request, uniform=uniform)
+        drawn = self._draws.draw(version, [request], uniform=uniform)
         if uniform:
             self._failures[LATE] += 1
-        return self._prepared(version, [request], [drawn], lambda made: made[0])
+        return self._prepared(version, [request], drawn, lambda made: made[0])
 
     def prepare_decisions(
         self, requests: Iterable[Mapping[str, Any]], *, uniform: bool = False
@@ -365,11 +364,9 @@ class DurableBandit(BanditFace):
         version = self._active
         checked = [checked_request(version, **request) for request in requests]
         _check_number(len(checked))
+        drawn = self._draws.draw(version, checked, uniform=uniform)
         if uniform:
-            drawn = [self._draws.draw(version, request, uniform=True) for request in checked]
             self._failures[LATE] += len(drawn)
-        else:
-            drawn = self._draws.draw_many(version, checked)
         return self._prepared(version, checked, drawn, lambda made: made)
 
     def prepare_together(
@@ -389,7 +386,7 @@ class DurableBandit(BanditFace):
                 errors.append(None)
             except InputError as error:
                 errors.append(error)
-        drawn = self._draws.draw_many(version, valid)
+        drawn = self._draws.draw(version, valid)
         return errors, self._prepared(version, valid, drawn, lambda made: made)
 
     def waits_for_store(self, unit: str | None) -> bool:
@@ -597,7 +594,7 @@ class DurableBandit(BanditFace):
         texts = self._reader.recent_contexts() if schema.width else []
         if texts:
             rows = [schema.stored(one) for one in msgspec.json.decode(f"[{','.join(texts)}]")]
-            encoded = schema.encode_exactly(rows)
+            encoded = schema.encode(rows)
         return active.average_probabilities(encoded)
 
     def lift(self) -> list[LiftReport]:
@@ -665,7 +662,7 @@ class DurableBandit(BanditFace):
             return None
         policy, model = self._load(self._declared, found.version)
         schema = self.settings.context
-        encoded = schema.encode(schema.stored(found.context))[None]
+        encoded = schema.encode([schema.stored(found.context)])
         context = model.standardization.apply(encoded)[None]
         values = expected_rewards(policy, model.state, context)
         if values is None:

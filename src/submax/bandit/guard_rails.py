@@ -135,10 +135,6 @@ def limits_at(
     return tuple(found)
 
 
-FEW_ACTIONS = 50
-"""Up to this number of probabilities, a list of Python is summed faster than an array of numpy."""
-
-
 class ActionIndex(NamedTuple):
     """Where the M eligible joint actions are in a version's list of joint actions.
 
@@ -169,19 +165,12 @@ def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> ActionIndex:
     return ActionIndex(place, fresh, float(fresh.mean()), tuple(kept) if all(kept) else None)
 
 
-def adds_up(probabilities: Floats) -> bool:
-    """Whether ``probabilities [M]`` are 0 or more and sum to 1.
-
-    If they are few, they are compared as numbers of Python and not as an array, because a caller
-    waits for each decision.
-    """
-    if len(probabilities) <= FEW_ACTIONS:
-        listed = probabilities.tolist()
-        total, least = sum(listed), min(listed)
-    else:
-        total, least = np.add.reduce(probabilities), np.minimum.reduce(probabilities)
-    # If a number is NaN, so is the sum, and the second comparison is false.
-    return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
+def adds_up(probabilities: Floats) -> Booleans:
+    """Whether rows of ``probabilities [n, M]`` are 0 or more and sum to 1."""
+    sums, least = np.add.reduce(probabilities, axis=1), np.minimum.reduce(probabilities, axis=1)
+    # A comparison with NaN is false.
+    valid: Booleans = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
+    return valid
 
 
 def with_new_choices(probabilities: Floats, places: ActionIndex) -> Floats:

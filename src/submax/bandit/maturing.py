@@ -223,7 +223,7 @@ class Decisions:
             return empty
         values, action, reward, log_prob, parts = zip(*rows, strict=True)
         return Columns(
-            self._context.encode_many(values),
+            self._context.encode(values).astype(np.float32),
             np.array(action, dtype=np.float64),
             np.array(reward, dtype=np.float64),
             np.array(log_prob, dtype=np.float64),

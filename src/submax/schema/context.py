@@ -1,7 +1,8 @@
 """The declared fields of a context, and how their values are checked and encoded."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -22,6 +23,7 @@ MOST_FIELDS = 1000
 LARGEST = 1e30
 """Largest absolute value of a number, far enough from the limit of float32 to compute with it."""
 
+Real = TypeVar("Real", bound=np.floating[Any])
 Value = float | str
 """The value of a field: a number or a category."""
 
@@ -65,9 +67,9 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         """Number of columns of the encoding."""
         return 1
 
-    def encode(self, value: Value) -> Sequence[float]:
-        """Return the number itself."""
-        return (float(value),)
+    def code(self, value: Value) -> float:
+        """The number itself."""
+        return float(value)
 
 
 OTHER = ""
@@ -133,15 +135,8 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
         """Number of columns of the encoding: one per category."""
         return len(self.values)
 
-    def encode(self, value: Value) -> Sequence[float]:
-        """Return the one-hot encoding of the category; zeros if it was not declared."""
-        row = [0.0] * len(self.values)
-        if value in self.values:
-            row[self.values.index(str(value))] = 1.0
-        return row
-
-    def index(self, value: Value) -> int:
-        """Return the index of the category; -1 if it was not declared."""
+    def code(self, value: Value) -> float:
+        """The index of the category; -1 if it was not declared."""
         return self.values.index(str(value)) if value in self.values else -1
 
 
@@ -152,7 +147,7 @@ def _is_printable(value: str) -> bool:
 Field = Number | Category
 
 
-class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True):
+class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """The fields of a context by name, in a fixed order.
 
     An encoded context has the columns of all fields in order, except those in ``added``: columns
@@ -185,18 +180,23 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True):
             fields[-1].check(name)
         return cls(tuple(context), tuple(fields))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of columns of an encoded context."""
         return sum(field.width for field in self.fields)
 
-    @property
+    @cached_property
     def numeric(self) -> list[bool]:
         """For each column, whether it is a number and not a category."""
         found = [isinstance(field, Number) for field in self.fields for _ in range(field.width)]
         return [found[place] for place in self._order] if self.added else found
 
-    @property
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether a context is encoded by its values, since all of them are numbers."""
+        return not self.added and all(isinstance(field, Number) for field in self.fields)
+
+    @cached_property
     def _order(self) -> list[int]:
         """For each column of the encoding, its place if columns were in the order of the fields."""
         places = [
@@ -272,16 +272,13 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True):
         count, width = encoded.shape
         if width == self.width:
             return encoded
-        found = np.zeros((count, self.width), np.float32)
-        found[:, :width] = encoded
-        for column, (number, index) in enumerate(self.added, self.width - len(self.added)):
-            if column >= width:
-                field = self.fields[number]
-                found[:, column] = field.encode(_default(field))[index]
-        return found
+        defaults = self.encode([self.with_missing([])])[0, width:]
+        return np.hstack([encoded, np.tile(defaults.astype(np.float32), (count, 1))])
 
     def unknown(self, values: Sequence[Value]) -> list[str]:
         """Return the names of the fields whose category was not declared."""
+        if self._is_plain:
+            return []
         return [
             name
             for name, field, value in zip(self.names, self.fields, values, strict=True)
@@ -365,43 +362,26 @@ class ContextSchema(msgspec.Struct, frozen=True, omit_defaults=True):
             )
         return field.default
 
-    def encode(self, values: Sequence[Value]) -> Floats:
-        """Return the encoded context of one decision, ``[D]``.
+    def encode(self, rows: Sequence[Sequence[Value]]) -> Floats:
+        """Return the encoded contexts of decisions, ``[n, D]``.
 
-        ``values`` are those that ``clean`` returned; others are not checked again.
+        Each row has the values that ``clean`` returned; others are not checked again.
         """
-        row: list[float] = []
-        for field, value in zip(self.fields, values, strict=True):
-            row.extend(field.encode(value))
-        encoded = np.array(row)
-        return encoded[self._order] if self.added else encoded
+        if not self._is_plain:
+            rows = [
+                [field.code(value) for field, value in zip(self.fields, values, strict=True)]
+                for values in rows
+            ]
+        values: Floats = np.array(rows, dtype=np.float64).reshape(len(rows), len(self.fields))
+        return values if self._is_plain else self.encode_rows(values)
 
-    def encode_many(self, rows: Sequence[Sequence[Value]]) -> NDArray[np.float32]:
-        """Return the encoded contexts of many decisions, ``[n, D]``, as ``encode`` would."""
-        if not self.added and all(isinstance(field, Number) for field in self.fields):
-            return np.array(rows, dtype=np.float32).reshape(len(rows), self.width)
-        columns = [
-            [field.index(value) for value in column] if isinstance(field, Category) else column
-            for field, column in zip(self.fields, zip(*rows, strict=True), strict=True)
-        ]
-        return self.encode_rows(np.array(columns, dtype=np.float32).T)
-
-    def encode_exactly(self, rows: Sequence[Sequence[Value]]) -> Floats:
-        """Return the encoded contexts of many decisions, ``[n, D]``, as precise as ``encode``.
-
-        ``encode_many`` is for stored rows, which have single precision.
-        """
-        if not self.added and all(isinstance(field, Number) for field in self.fields):
-            return np.array(rows, dtype=np.float64).reshape(len(rows), self.width)
-        return np.array([self.encode(values) for values in rows])
-
-    def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the encoded contexts of many rows: ``[n, fields] -> [n, D]``.
+    def encode_rows(self, values: NDArray[Real]) -> NDArray[Real]:
+        """Return the encoded contexts of rows, as precise as ``values``: ``[n, fields] -> [n, D]``.
 
         ``values`` has one column for each field, in which a category is given by its index; -1
         stands for one that was not declared.
         """
-        encoded = np.zeros((len(values), self.width), dtype=np.float32)
+        encoded = np.zeros((len(values), self.width), dtype=values.dtype)
         first = 0
         for place, field in enumerate(self.fields):
             if isinstance(field, Category):
