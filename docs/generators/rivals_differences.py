@@ -11,7 +11,8 @@ from typing import NamedTuple
 import published
 
 from submax.core.numerics import standard_error
-from submax.simulation.compare import DECISIVE_ERRORS, Finals
+from submax.research.paper.statements import DECISIVE_ERRORS
+from submax.simulation.compare import Finals
 from submax.simulation.results import FINAL_TABLE, write_csv
 
 ADAPTIVE = "rcp-adaptive"

@@ -8,7 +8,7 @@ from bakeoff_scores import HELD_OUT, RANDOM
 from markdown_tables import number, table, with_error
 from rivals_differences import differences_of, recommended
 
-from submax.simulation.compare import DECISIVE_ERRORS
+from submax.research.paper.statements import DECISIVE_ERRORS
 
 HELP = """One row for each policy, over all {tables} tables. *Share* is its regret divided by that \
 of random choice, the mean of all tables. *Ratio* is its regret divided by that of \

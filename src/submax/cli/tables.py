@@ -23,16 +23,8 @@ from submax.research.paper.claims import (
     illustration_statements,
     statements_of,
 )
-from submax.research.paper.statements import Statement
-from submax.simulation.compare import (
-    POWER,
-    Finals,
-    PairedComparison,
-    PairedDifference,
-    Side,
-    Verdict,
-    mean_ranks,
-)
+from submax.research.paper.statements import PairedComparison, Statement, Verdict
+from submax.simulation.compare import POWER, Finals, PairedDifference, Side, mean_ranks
 from submax.simulation.experiment import Labels, Specification
 from submax.simulation.results import (
     SUMMARY,

@@ -2,8 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,19 +15,6 @@ from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.simulation.results import FINAL_TABLE, ResultTable, read_specification
 
-
-class Verdict(StrEnum):
-    """Whether a statement holds in the results, by differences and their standard errors."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNDECIDED = "undecided"
-    NOT_RUN = "not run"
-
-
-DECISIVE_ERRORS = 2.0
-"""A difference is decided if it is more than this many of its standard errors."""
-
 CellLabels: TypeAlias = tuple[tuple[tuple[str, Any], ...], str]
 """What identifies a cell: the labels of its configuration, and the name of its policy."""
 
@@ -38,50 +24,6 @@ class Side(NamedTuple):
 
     name: str
     values: Floats
-
-
-class PairedComparison(NamedTuple):
-    """The means of two policies over the same replicas, and whether the left one is lower.
-
-    ``where`` describes the configuration; ``error`` is the standard error of the difference.
-    """
-
-    where: str
-    left: str
-    left_mean: float
-    right: str
-    right_mean: float
-    error: float
-
-    @property
-    def distance(self) -> float:
-        """By how many standard errors the left mean is lower; 0 if there is no error to go by."""
-        difference = self.right_mean - self.left_mean
-        if math.isnan(self.error):
-            return 0.0
-        if self.error == 0:
-            return math.copysign(math.inf, difference) if difference else 0.0
-        return difference / self.error
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the left mean is lower, by more than two standard errors of the difference."""
-        if abs(self.distance) <= DECISIVE_ERRORS:
-            return Verdict.UNDECIDED
-        return Verdict.HOLDS if self.distance > 0 else Verdict.FAILS
-
-    @classmethod
-    def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
-        """Compare replica by replica, which removes the variance that the worlds have in common."""
-        error = standard_error(left.values - right.values)
-        return cls(
-            where,
-            left.name,
-            float(left.values.mean()),
-            right.name,
-            float(right.values.mean()),
-            error,
-        )
 
 
 MEASURES = ("regret", "reward", "late_slope")
@@ -138,29 +80,6 @@ class Finals:
         if not present or len(present) < len(sides):
             return None
         return min(present, key=lambda side: float(side.values.mean()))
-
-
-def less_regret(
-    finals: Finals, lower: str, higher: str, words: Callable[[dict[str, Any]], str]
-) -> Iterator[PairedComparison]:
-    """Compare the final regret of two policies in every configuration that ``words`` describes."""
-    for labels in finals.configurations():
-        left, right = finals.final(lower, **labels), finals.final(higher, **labels)
-        yield from compared(words(labels), left, right)
-
-
-def against_best(
-    finals: Finals, where: str, policy: str, rivals: Iterable[str], labels: dict[str, Any]
-) -> Iterator[PairedComparison]:
-    """Compare the final regret of a policy with that of the best of its rivals."""
-    left, right = finals.final(policy, **labels), finals.best(rivals, **labels)
-    yield from compared(where, left, right)
-
-
-def compared(where: str, left: Side | None, right: Side | None) -> Iterator[PairedComparison]:
-    """One comparison, or none if a side is None because its cell was not run."""
-    if left is not None and right is not None:
-        yield PairedComparison.of(where, left, right)
 
 
 POWER = 0.8

@@ -5,7 +5,7 @@ import pytest
 
 from submax.research.paper.claims import illustration_statements
 from submax.research.paper.illustration import compute, illustrate
-from submax.simulation.compare import Verdict
+from submax.research.paper.statements import Verdict
 from submax.simulation.experiment import load_named
 
 

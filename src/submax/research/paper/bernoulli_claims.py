@@ -17,14 +17,11 @@ from submax.research.paper.statements import (
     SUPERIOR,
     WITHIN,
     Claim,
-    Statement,
-)
-from submax.simulation.compare import (
-    Finals,
     PairedComparison,
-    Side,
+    Statement,
     compared,
 )
+from submax.simulation.compare import Finals, Side
 
 EPSILON_GREEDY = [f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)]
 THOMPSON = [f"thompson-1-{beta}" for beta in (1, 9, 99)]

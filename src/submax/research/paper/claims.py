@@ -8,15 +8,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 from submax.core.numerics import standard_error
 from submax.research.paper.bernoulli_claims import bernoulli_statements
-from submax.research.paper.statements import IMPROVED, Claim, Statement
-from submax.simulation.compare import (
-    Finals,
+from submax.research.paper.statements import (
+    IMPROVED,
+    Claim,
     PairedComparison,
-    Side,
+    Statement,
     against_best,
     compared,
     less_regret,
 )
+from submax.simulation.compare import Finals, Side
 from submax.simulation.results import FINAL_TABLE, ResultTable, write_csv
 
 RANDOM = (

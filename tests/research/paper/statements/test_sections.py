@@ -9,7 +9,8 @@ import pytest
 from submax.research.paper import claims as combinatorial
 from submax.research.paper import claims as contextual
 from submax.research.paper.claims import ablation_statements, statements_of
-from submax.simulation.compare import Finals, Verdict
+from submax.research.paper.statements import Verdict
+from submax.simulation.compare import Finals
 
 SHIFTS = (0, -2, -4)
 CONTEXTUAL = {

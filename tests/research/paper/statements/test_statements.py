@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from submax.research.paper.bernoulli_claims import CLASSIC, PAPER, STRONG, bernoulli_statements
-from submax.research.paper.statements import Statement
-from submax.simulation.compare import Finals, PairedComparison, Side, Verdict
+from submax.research.paper.statements import PairedComparison, Statement, Verdict
+from submax.simulation.compare import Finals, Side
 
 POLICIES = [*PAPER, *STRONG, "rcp-submax", "rcp-marginalized", "rcp-adaptive"]
 UCB1_AHEAD, TRUE_PRIOR_BEST, MOST_CONFIGURATIONS, SUBMAX_BEFORE_OPTIMIZED = 0, 6, 12, 15
