@@ -21,7 +21,7 @@ def served(shop, done, tmp_path_factory):
     key = done(*KEY, "--store", file).strip()
     process = start_command("serve", file, "--port", 0)
     address = process.stderr.readline().rpartition(" ")[2].strip()
-    wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
+    wait_until(lambda: httpx.get(f"{address}/readyz", timeout=60).status_code == 200)
     yield file, address, key
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)

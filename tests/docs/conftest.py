@@ -6,11 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
@@ -39,13 +39,11 @@ def bash():
 @pytest.fixture
 def wait_until_ready():
     def wait(address):
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+        def is_ready():
             with contextlib.suppress(OSError), urlopen(f"{address}/readyz") as answer:
-                if answer.status == 200:
-                    return
-            time.sleep(0.05)
-        pytest.fail("the server does not get ready")
+                return answer.status == 200
+
+        wait_until(is_ready, 120)
 
     return wait
 
@@ -112,7 +110,7 @@ class Reader:
     def stop(self):
         if self.server is not None:
             self.server.send_signal(signal.SIGINT)
-            assert self.server.wait(30) == 0
+            assert self.server.wait(60) == 0
             self.server = None
 
     def close(self):

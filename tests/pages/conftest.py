@@ -84,9 +84,9 @@ class Client:
 
     def close(self) -> None:
         stop = {"type": "lifespan.shutdown"}
-        asyncio.run_coroutine_threadsafe(self._events.put(stop), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._events.put(stop), self._loop).result(60)
         self._lifespan.result(60)
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -121,7 +121,7 @@ class Server:
 
     def _is_ready(self) -> bool:
         with suppress(httpx.TransportError):
-            return httpx.get(f"{self.address}/readyz", timeout=10).status_code == 200
+            return httpx.get(f"{self.address}/readyz", timeout=60).status_code == 200
         return False
 
     @property

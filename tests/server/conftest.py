@@ -169,7 +169,7 @@ class Server:
         """
         if self._http is None:
             alone = httpx.Limits(max_keepalive_connections=0)
-            self._http = httpx.Client(base_url=self.address, verify=False, limits=alone)
+            self._http = httpx.Client(base_url=self.address, verify=False, limits=alone, timeout=60)
         return self._http.request(method, path, **options)
 
     def signal(self, number: int) -> None:

@@ -155,7 +155,7 @@ def user(container, environment):
 
 def _answers(address):
     try:
-        return httpx.get(f"{address}/healthz").status_code == 200
+        return httpx.get(f"{address}/healthz", timeout=60).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -189,8 +189,8 @@ def server(container, environment, user):
 def test_the_container_serves_with_a_key_and_stops(server, container):
     address, key = server
     headers = {"authorization": f"Bearer {key}"}
-    assert httpx.get(f"{address}/bandits", headers=headers).json() == {"bandits": []}
-    assert httpx.get(f"{address}/bandits").status_code == 401
+    assert httpx.get(f"{address}/bandits", headers=headers, timeout=60).json() == {"bandits": []}
+    assert httpx.get(f"{address}/bandits", timeout=60).status_code == 401
     assert (Path(container.here("/data")) / "submax.db").exists()
 
 
@@ -279,7 +279,7 @@ def proxy(server, tmp_path):
 @pytest.mark.needs("nginx", "openssl")
 def test_nginx_passes_decisions_on(server, proxy):
     headers = {"authorization": f"Bearer {server[1]}", "host": "bandits.example"}
-    with httpx.Client(base_url=proxy, headers=headers, verify=False) as client:
+    with httpx.Client(base_url=proxy, headers=headers, verify=False, timeout=60) as client:
         answer = client.get("/bandits")
         assert answer.json() == {"bandits": []}
         # The proxy names every request, so that its log and that of the server can be joined.

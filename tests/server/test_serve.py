@@ -217,7 +217,7 @@ def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
     small = (200_000, resource.RLIM_INFINITY)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, small)
     acknowledged = []
-    with httpx.Client(verify=False, base_url=f"{server.address}/bandits/page") as http:
+    with httpx.Client(verify=False, base_url=f"{server.address}/bandits/page", timeout=60) as http:
         for number in range(2000):
             answer = http.post("/decide", json={"id": str(number)})
             if answer.status_code != 200:

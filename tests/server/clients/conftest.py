@@ -33,7 +33,7 @@ class Stub:
                 body = json.loads(data or b"null")
                 stub.seen.append((self.path, body, dict(self.headers)))
                 status, answer = stub.answers.pop(0) if len(stub.answers) > 1 else stub.answers[0]
-                stub.gate.wait(20)
+                stub.gate.wait(60)
                 self.close_connection |= isinstance(status, str)
                 if status == "hang up":
                     return

@@ -104,8 +104,8 @@ def test_a_forked_process_has_connections_and_rewards_of_its_own(answering):
                 os._exit(0)
         answering.gate.set()
         assert os.waitpid(process, 0)[1] == 0
-        assert queued.result(20).status == "accepted"
-        assert busy.result(20).action == "BUSY"
+        assert queued.result(60).status == "accepted"
+        assert busy.result(60).action == "BUSY"
     client.close()
     assert sent(answering) == ["a", "busy", "child", "v1", "v2"]
 
