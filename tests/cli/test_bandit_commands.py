@@ -110,7 +110,7 @@ def test_settings_are_changed_in_parts_and_as_a_whole(file, done):
         (["refit_rows"], "'refit_rows'"),
         (["guard_rails.minimum=0.7"], "(guard-rail)"),
         (["combine=sum"], "combine"),
-        (["colour=red"], "'colour'"),
+        (["refit_row=9"], "'refit_rows'"),
         (["policy=rcp-submax", "policy.kind=thompson"], "policy"),
     ],
 )

@@ -50,12 +50,12 @@ class Waiting:
         self.begun, self.go, self.error = Event(), Event(), None
         self.modes = []
 
-    def run(self, function, address, bandit, path):
+    def run(self, function, address, bandit, path, before):
         self.begun.set()
         assert self.go.wait(60)
         if self.error is not None:
             raise self.error
-        function(address, bandit, path)
+        function(address, bandit, path, before)
         self.modes.append(Path(path).stat().st_mode & 0o077)
 
     def close(self):

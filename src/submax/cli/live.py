@@ -1,13 +1,21 @@
-"""The commands for live bandits: ``submax bandit``, ``keys``, ``store``, ``serve`` and ``demo``."""
+"""The commands for live bandits: ``submax bandit``, ``submax keys`` and ``submax store``."""
 
+import functools
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from submax.cli.main import StoreOption, main
+from submax.cli.main import StoreOption, main, without_password
+
+if TYPE_CHECKING:
+    from submax.cli.places import StoreClient
+    from submax.client.client import Client
+
+    Found = Client | StoreClient
+    """A bandit or a whole server or store; both have the methods of ``Operations``."""
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 STORE = click.option(
@@ -19,23 +27,61 @@ STORE = click.option(
     help="A file, the address of a PostgreSQL database, or that of a server such as "
     "http://127.0.0.1:8000; SUBMAX_STORE if absent.",
 )
-NAME = click.argument("name", metavar="NAME")
-ONLY_NAME = click.argument("name", metavar="[NAME]", required=False)
-"""The name of a bandit, which may be left out if there is only one."""
 SLOT = click.option("--slot", metavar="SLOT", default="", help="The slot of the choice.")
+TRUST = click.option("--trust", is_flag=True, help="Run the code of a policy of your own.")
+CHOICE = click.argument("choice", metavar="CHOICE")
+ANY_CHOICE = click.argument("choice", metavar="[CHOICE]", required=False)
 PATH = click.Path(path_type=Path)
 Table = dict[str, Any]
+Answer = tuple[object, Iterable[str]]
+"""What a command prints: as JSON, and as lines for people."""
+Carry = Callable[..., Answer]
 
 
-def answer(value: object, lines: Iterable[str], *, as_json: bool) -> None:
+def command_on(
+    group: click.Group, name: str | None = None, *, of: str = "NAME"
+) -> Callable[[Carry], click.Command]:
+    """Declare a command of a group; it gets what is opened, and returns what is printed.
+
+    It is about the bandit ``NAME``, about the only bandit if ``[NAME]`` may be left out, or, if
+    ``of`` is empty, about a whole store or server.
+    """
+
+    def declare(function: Carry) -> click.Command:
+        @functools.wraps(function)
+        def run(
+            place: str, as_json: bool, bandit: str | None = None, trust: bool = False, **given: Any
+        ) -> None:
+            from submax.cli.places import opened, the_bandit
+
+            open_place = the_bandit if of == "[NAME]" else opened
+            with open_place(place, bandit, trust=trust) as found:
+                value, lines = function(found, **given)
+                printed(value, lines, as_json)
+
+        own: list[click.Parameter] = getattr(function, "__click_params__", [])
+        params: list[click.Parameter] = []
+        run.__click_params__ = params  # type: ignore[attr-defined]  # as the decorators of click do
+        STORE(JSON(run))
+        params.extend(own)
+        if of:
+            click.argument("bandit", metavar=of, required=of == "NAME")(run)
+        return group.command(name)(run)
+
+    return declare
+
+
+def printed(value: object, lines: Iterable[str], as_json: bool) -> None:
     """Print an answer, as JSON or as lines for people."""
-    if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.encode(value).decode())
-        return
-    for line in lines:
+    for line in [json_text(value)] if as_json else lines:
         click.echo(line)
+
+
+def json_text(value: object) -> str:
+    """A value as JSON."""
+    import msgspec
+
+    return msgspec.json.encode(value).decode()
 
 
 def value_of(text: str) -> Any:
@@ -127,8 +173,7 @@ def bandit() -> None:
     """
 
 
-@bandit.command()
-@NAME
+@command_on(bandit)
 @click.option(
     "--actions",
     multiple=True,
@@ -143,60 +188,39 @@ def bandit() -> None:
     help="A field of the context: age=number, or its categories, country=de,fr. Can be repeated.",
 )
 @click.argument("settings", nargs=-1, metavar="[SETTING=VALUE...]")
-@STORE
-@JSON
 def create(
-    name: str,
-    actions: tuple[str, ...],
-    context: tuple[str, ...],
-    settings: tuple[str, ...],
-    place: str,
-    as_json: bool,
-) -> None:
+    found: "Found", actions: Sequence[str], context: Sequence[str], settings: Sequence[str]
+) -> Answer:
     """Create a bandit.
 
     submax bandit create headlines --actions A,B,C --context country=de,fr reward_wait=600
     """
-    from submax.cli.places import opened
-
     options = changes_of(settings)
     if context:
         options["context"] = context_of(context)
-    with opened(place, name) as found:
-        made = found.create(actions=actions_of(actions), **options)
+    made = found.create(actions=actions_of(actions), **options)
     wait = made["reward_wait"]
     learns = "its first reward" if wait == 0 else f"{wait:g} seconds (reward_wait)"
-    lines = [f"{name} is created. It learns from a decision after {learns}."]
-    answer(made, [*lines, *_ignored_context(made)], as_json=as_json)
+    line = f"{found.bandit} is created. It learns from a decision after {learns}."
+    return made, [line, *_ignored_context(made)]
 
 
-@bandit.command("list")
-@STORE
-@JSON
-def list_bandits(place: str, as_json: bool) -> None:
+@command_on(bandit, "list", of="")
+def list_bandits(found: "Found") -> Answer:
     """List the bandits."""
-    from submax.cli.places import opened
-
-    with opened(place) as found:
-        names = found.bandits()
-    answer(names, names or ["There is no bandit yet: submax bandit create"], as_json=as_json)
+    names = found.bandits()
+    return names, names or ["There is no bandit yet: submax bandit create"]
 
 
-@bandit.command()
-@ONLY_NAME
-@STORE
-@JSON
-def status(name: str | None, place: str, as_json: bool) -> None:
+@command_on(bandit, of="[NAME]")
+def status(found: "Found") -> Answer:
     """Show each arm with its decisions, reward rate and probability, and what is wrong.
 
     The reward rate has a 95 % interval that is valid for one look, and is weighted by
     1 / propensity.
     """
-    from submax.cli.places import the_bandit
-
-    with the_bandit(place, name) as found:
-        details = found.show()
-    answer(details, _status_lines(details), as_json=as_json)
+    details = found.show()
+    return details, _status_lines(details)
 
 
 def _status_lines(details: Table) -> Iterator[str]:
@@ -238,21 +262,14 @@ def _ignored_context(details: Table) -> list[str]:
     ]
 
 
-@bandit.command()
-@ONLY_NAME
-@STORE
-@JSON
-def lift(name: str | None, place: str, as_json: bool) -> None:
+@command_on(bandit, of="[NAME]")
+def lift(found: "Found") -> Answer:
     """Show how much more a decision earns than one of the holdout or of the control.
 
     The 95 % confidence interval is valid however often you look.
     """
-    from submax.cli.places import the_bandit
-
-    with the_bandit(place, name) as found:
-        reports, binary = found.lift(), _is_binary(found.show())
-    lines = [line for report in reports for line in _lift_lines(report, binary)]
-    answer(reports, lines, as_json=as_json)
+    reports, binary = found.lift(), _is_binary(found.show())
+    return reports, [line for report in reports for line in _lift_lines(report, binary)]
 
 
 def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
@@ -287,28 +304,21 @@ def _lift_lines(report: Any, binary: bool) -> Iterator[str]:
         yield f"  {'ALARM' if last else 'Note'}: {sentence}"
 
 
-@bandit.command("set")
-@NAME
+@command_on(bandit, "set")
 @click.argument("settings", nargs=-1, required=True, metavar="SETTING=VALUE...")
-@STORE
-@JSON
-def set_settings(name: str, settings: tuple[str, ...], place: str, as_json: bool) -> None:
+def set_settings(found: "Found", settings: Sequence[str]) -> Answer:
     """Change settings, the policy or guard rails, all or none.
 
     refit_rows=200 policy=rcp-submax guard_rails.minimum=0.05. A value is JSON or a text; null
     stands for the default.
     """
-    from submax.cli.places import opened
-
-    with opened(place, name) as found:
-        details = found.set(**changes_of(settings))
+    details = found.set(**changes_of(settings))
     warned = _ignored_context(details) if any("policy" in one for one in settings) else []
-    answer(details, [f"{name}: {', '.join(settings)}", *warned], as_json=as_json)
+    return details, [f"{found.bandit}: {', '.join(settings)}", *warned]
 
 
-@bandit.command()
-@NAME
-@click.argument("choice", metavar="CHOICE")
+@command_on(bandit)
+@CHOICE
 @SLOT
 @click.option("--ramp", type=int, metavar="N", help="Decisions over which its limit rises to 1.")
 @click.option(
@@ -318,121 +328,70 @@ def set_settings(name: str, settings: tuple[str, ...], place: str, as_json: bool
     metavar="NAME=VALUE",
     help="A feature of the choice, if choices have features. Can be repeated.",
 )
-@STORE
-@JSON
 def add(
-    name: str,
-    choice: str,
-    slot: str,
-    ramp: int | None,
-    features: tuple[str, ...],
-    place: str,
-    as_json: bool,
-) -> None:
+    found: "Found", choice: str, slot: str, ramp: int | None, features: Sequence[str]
+) -> Answer:
     """Add an arm, or a choice to a slot; it is eligible at once."""
-    options: Table = {"slot": slot} if slot else {}
-    if ramp is not None:
-        options["ramp"] = ramp
-    if features:
-        pairs = (pair(one, "--feature", "size=3") for one in features)
-        options["features"] = {word: value_of(value) for word, value in pairs}
-    _change(place, name, "add", (choice,), as_json, f"{choice} is added", **options)
+    pairs = (pair(one, "--feature", "size=3") for one in features)
+    table = {word: value_of(value) for word, value in pairs}
+    done = found.add(choice, slot=slot, ramp=ramp, features=table)
+    return done, [f"{found.bandit}: {choice} is added."]
 
 
-@bandit.command()
-@NAME
-@click.argument("choice", metavar="[CHOICE]", required=False)
+@command_on(bandit)
+@ANY_CHOICE
 @SLOT
-@STORE
-@JSON
-def pause(name: str, choice: str | None, slot: str, place: str, as_json: bool) -> None:
+def pause(found: "Found", choice: str | None, slot: str) -> Answer:
     """Pause a choice; without one, the whole bandit.
 
     A paused bandit answers with its control or baseline, or uniformly, and does not learn.
     """
-    said = f"{choice or 'the bandit'} is paused"
-    _change(place, name, "pause", (choice,), as_json, said, slot=slot)
+    done = found.pause(choice, slot=slot)
+    return done, [f"{found.bandit}: {choice or 'the bandit'} is paused."]
 
 
-@bandit.command()
-@NAME
-@click.argument("choice", metavar="[CHOICE]", required=False)
+@command_on(bandit)
+@ANY_CHOICE
 @SLOT
-@STORE
-@JSON
-def resume(name: str, choice: str | None, slot: str, place: str, as_json: bool) -> None:
+def resume(found: "Found", choice: str | None, slot: str) -> Answer:
     """Resume a choice; without one, the whole bandit, paused or archived."""
-    said = f"{choice or 'the bandit'} is active"
-    _change(place, name, "resume", (choice,), as_json, said, slot=slot)
+    done = found.resume(choice, slot=slot)
+    return done, [f"{found.bandit}: {choice or 'the bandit'} is active."]
 
 
-@bandit.command()
-@NAME
-@click.argument("choice", metavar="CHOICE")
+@command_on(bandit)
+@CHOICE
 @SLOT
-@STORE
-@JSON
-def retire(name: str, choice: str, slot: str, place: str, as_json: bool) -> None:
+def retire(found: "Found", choice: str, slot: str) -> Answer:
     """Make a choice ineligible forever."""
-    _change(place, name, "retire", (choice,), as_json, f"{choice} is retired", slot=slot)
+    return found.retire(choice, slot=slot), [f"{found.bandit}: {choice} is retired."]
 
 
-@bandit.command()
-@NAME
-@STORE
-@JSON
-def archive(name: str, place: str, as_json: bool) -> None:
+@command_on(bandit)
+def archive(found: "Found") -> Answer:
     """Let a bandit refuse decisions and rewards; its decisions can still be read."""
-    _change(place, name, "archive", (), as_json, "the bandit is archived")
+    return found.archive(), [f"{found.bandit}: the bandit is archived."]
 
 
-@bandit.command()
-@NAME
+@command_on(bandit)
 @click.option("--yes", is_flag=True, help="Delete without asking.")
-@STORE
-@JSON
-def delete(name: str, yes: bool, place: str, as_json: bool) -> None:
+def delete(found: "Found", yes: bool) -> Answer:
     """Delete a bandit with its decisions, versions and settings.
 
     This cannot be undone: make a copy first by submax store backup. The name can be used again.
     """
-    from submax.cli.places import opened
-
-    with opened(place, name) as found:
-        decisions = found.show()["counts"].get("decisions", 0)
     if not yes:
-        click.confirm(f"Delete {name} with its {decisions:,} decisions, forever?", abort=True)
-    _change(place, name, "delete", (), as_json, "the bandit and its decisions are deleted")
+        decisions = found.show()["counts"].get("decisions", 0)
+        question = f"Delete {found.bandit} with its {decisions:,} decisions, forever?"
+        click.confirm(question, abort=True)
+    return found.delete(), [f"{found.bandit}: the bandit and its decisions are deleted."]
 
 
-def _change(
-    place: str,
-    name: str,
-    verb: str,
-    arguments: Sequence[str | None],
-    as_json: bool,
-    said: str,
-    **options: Any,
-) -> None:
-    """Call the method ``verb`` of a bandit, and print what is now true."""
-    from submax.cli.places import opened
-
-    with opened(place, name) as found:
-        done = getattr(found, verb)(*arguments, **options)
-    answer(done, [f"{name}: {said}."], as_json=as_json)
-
-
-@bandit.command()
-@ONLY_NAME
-@STORE
-@JSON
-def versions(name: str | None, place: str, as_json: bool) -> None:
+@command_on(bandit, of="[NAME]")
+def versions(found: "Found") -> Answer:
     """List the versions, and say which one is live."""
-    from submax.cli.places import the_bandit
-
-    with the_bandit(place, name) as found:
-        known = found.versions()
-    answer(known, _version_lines(known), as_json=as_json)
+    known = found.versions()
+    return known, _version_lines(known)
 
 
 def _version_lines(known: Table) -> Iterator[str]:
@@ -449,85 +408,51 @@ def _version_lines(known: Table) -> Iterator[str]:
         yield f"{mark} {one['version']:>5}  {when}{one['rows']:>9,} rows  {shown}"
 
 
-@bandit.command()
-@NAME
+@command_on(bandit)
 @click.argument("version", type=int, metavar="[VERSION]", required=False)
-@STORE
-@JSON
-def publish(name: str, version: int | None, place: str, as_json: bool) -> None:
+def publish(found: "Found", version: int | None) -> Answer:
     """Let a version decide and hold it; without one, the newest and all later ones."""
-    _publish(place, name, as_json, "publish", version)
+    done = found.publish(version)
+    return done, [f"{found.bandit}: version {done['version']} is live."]
 
 
-@bandit.command("roll-back")
-@NAME
-@STORE
-@JSON
-def roll_back(name: str, place: str, as_json: bool) -> None:
+@command_on(bandit, "roll-back")
+def roll_back(found: "Found") -> Answer:
     """Let the version before the live one decide, and hold it."""
-    _publish(place, name, as_json, "roll_back")
+    done = found.roll_back()
+    return done, [f"{found.bandit}: version {done['version']} is live."]
 
 
-def _publish(place: str, name: str, as_json: bool, verb: str, *arguments: int | None) -> None:
-    from submax.cli.places import opened
-
-    with opened(place, name) as found:
-        done = getattr(found, verb)(*arguments)
-    answer(done, [f"{name}: version {done['version']} is live."], as_json=as_json)
-
-
-@bandit.command()
-@ONLY_NAME
+@command_on(bandit, of="[NAME]")
 @click.option("--id", "identifier", metavar="ID", help="Id of the decision; a new one if absent.")
 @click.option("--unit", metavar="UNIT", help="The visitor or customer for whom it is made.")
 @click.option(
     "--context", multiple=True, metavar="FIELD=VALUE", help="A value of the context; repeatable."
 )
-@click.option("--trust", is_flag=True, help="Run the code of a policy of your own.")
-@STORE
+@TRUST
 def decide(
-    name: str | None,
-    identifier: str | None,
-    unit: str | None,
-    context: tuple[str, ...],
-    trust: bool,
-    place: str,
-) -> None:
+    found: "Found", identifier: str | None, unit: str | None, context: Sequence[str]
+) -> Answer:
     """Make one decision and print it as JSON."""
-    from submax.cli.places import the_bandit
-
     pairs = (pair(one, "--context", "age=31") for one in context)
     values = {field: value_of(value) for field, value in pairs}
-    with the_bandit(place, name, trust=trust) as found:
-        made = found.decide(values or None, id=identifier, unit=unit)
-    answer(made, [], as_json=True)
+    made = found.decide(values or None, id=identifier, unit=unit)
+    return made, [json_text(made)]
 
 
-@bandit.command()
-@NAME
+@command_on(bandit)
 @click.argument("identifier", metavar="ID")
 @click.argument("value", metavar="VALUE")
-@click.option("--name", "which", metavar="NAME", help="Which of the declared rewards it is.")
+@click.option("--name", metavar="NAME", help="Which of the declared rewards it is.")
 @click.option("--slot", metavar="SLOT", help="The slot that earned it.")
 @click.option("--key", metavar="KEY", help="Tells several rewards of a decision apart.")
-@click.option("--trust", is_flag=True, help="Run the code of a policy of your own.")
-@STORE
-def reward(
-    name: str,
-    identifier: str,
-    value: str,
-    which: str | None,
-    slot: str | None,
-    key: str | None,
-    trust: bool,
-    place: str,
-) -> None:
+@TRUST
+def reward(found: "Found", identifier: str, value: str, **part: str | None) -> Answer:
     """Send the reward of a decision and print its receipt as JSON.
 
     ID is that of the decision. VALUE is a number, or a table or a list as JSON: '{"click": 1}',
     '[1, 0]'. The same reward again changes nothing.
     """
-    from submax.cli.places import opened
     from submax.core.errors import InputError
 
     amount = value_of(value)
@@ -536,13 +461,11 @@ def reward(
             f"the reward was {value!r:.60}, and a number, or a table or a list of numbers as JSON "
             "is allowed: give one such as 1, or '{\"click\": 1}'"
         )
-    with opened(place, name, trust=trust) as found:
-        receipt = found.reward(identifier, amount, key=key, name=which, slot=slot)
-    answer(receipt, [], as_json=True)
+    receipt = found.reward(identifier, amount, **part)
+    return receipt, [json_text(receipt)]
 
 
-@bandit.command()
-@ONLY_NAME
+@command_on(bandit, of="[NAME]")
 @click.option("--out", type=PATH, metavar="FILE", help="A .parquet or .csv file; NAME.parquet.")
 @click.option("--rewards", type=PATH, metavar="FILE", help="Also write every reward, as it came.")
 @click.option("--before", metavar="DATE", help="Only decisions before it, such as 2030-01-31.")
@@ -552,69 +475,55 @@ def reward(
     is_flag=True,
     help="Delete the decisions from the store after the file was read again and compared.",
 )
-@STORE
-@JSON
 def export(
-    name: str | None,
-    out: Path | None,
-    rewards: Path | None,
-    before: str | None,
-    deletes: bool,
-    place: str,
-    as_json: bool,
-) -> None:
+    found: "Found", out: Path | None, rewards: Path | None, before: str | None, deletes: bool
+) -> Answer:
     """Write the decisions of a bandit, with their rewards, to a file.
 
-    submax evaluate, learn and tune read the file, and also read the store itself.
+    submax evaluate, learn and tune read the file, and also read the store itself. --rewards and
+    --delete need the store itself: a download that breaks off must not lose what was deleted.
     """
-    from submax.cli.places import StoredBandit, parsed_date, the_bandit
+    from submax.cli.places import StoreClient
     from submax.core.errors import InputError
 
-    until = None if before is None else parsed_date(before)
-    with the_bandit(place, name) as found:
-        if not isinstance(found, StoredBandit):
-            if rewards or before or deletes:
-                raise InputError(
-                    "--rewards, --before and --delete were given with the address of a server, "
-                    "and they work on a store: stop the server, or leave them out"
-                )
-            path = out or Path(f"{found.bandit}.parquet")
-            done: Table = {"path": str(path), "bytes": found.export(path)}
-            lines = [f"{done['bytes']:,} bytes in {path}"]
-        else:
-            done = found.export(out, before=until, delete=deletes)
-            ended = ", deleted from the store" if deletes else ""
-            lines = [f"{done['decisions']:,} decisions in {done['path']}{ended}"]
-            if rewards is not None:
-                done |= {"rewards_path": str(rewards), "rewards": found.export_rewards(rewards)}
-                lines.append(f"{done['rewards']:,} rewards in {rewards}")
-    answer(done, lines, as_json=as_json)
+    path = out or Path(f"{found.bandit}.parquet")
+    if not isinstance(found, StoreClient):
+        if rewards or deletes:
+            raise InputError(
+                "--rewards and --delete were given with the address of a server, and they work on "
+                "a store: a PostgreSQL database, or a file whose server was stopped"
+            )
+        size = found.export(path, before=before)
+        return {"path": str(path), "bytes": size}, [f"{size:,} bytes in {path}"]
+    count = found.export(path, before=before, delete=deletes)
+    done: Table = {"path": str(path), "decisions": count}
+    ended = ", deleted from the store" if deletes else ""
+    lines = [f"{count:,} decisions in {path}{ended}"]
+    if rewards is not None:
+        done |= {"rewards_path": str(rewards), "rewards": found.export_rewards(rewards)}
+        lines.append(f"{done['rewards']:,} rewards in {rewards}")
+    return done, lines
 
 
-@bandit.command()
-@NAME
+@command_on(bandit)
 @click.argument("unit", metavar="UNIT")
 @click.option(
     "--anonymous", is_flag=True, help="Keep decisions and rewards, and forget whose they are."
 )
-@STORE
-@JSON
-def erase(name: str, unit: str, anonymous: bool, place: str, as_json: bool) -> None:
+def erase(found: "Found", unit: str, anonymous: bool) -> Answer:
     """Delete the decisions and rewards of a unit, such as a visitor who asks for it.
 
     The audit says that it was done, and not for whom. Backups and exported files keep the rows.
     """
-    from submax.cli.places import opened
     from submax.core.summary import counted
 
-    with opened(place, name) as found:
-        count = found.erase(unit, anonymous=anonymous)
+    count = found.erase(unit, anonymous=anonymous)
     verb = "made anonymous" if anonymous else "deleted"
-    answer({"decisions": count}, [f"{name}: {verb} {counted(count, 'decision')}."], as_json=as_json)
+    return {"decisions": count}, [f"{found.bandit}: {verb} {counted(count, 'decision')}."]
 
 
-@bandit.command()
-@ONLY_NAME
+@command_on(bandit, of="")
+@click.argument("bandit", metavar="[NAME]", required=False)
 @click.option(
     "--last",
     type=click.IntRange(1, 1000),
@@ -623,20 +532,15 @@ def erase(name: str, unit: str, anonymous: bool, place: str, as_json: bool) -> N
     metavar="N",
     help="Number of changes to print.",
 )
-@STORE
-@JSON
-def audit(name: str | None, last: int, place: str, as_json: bool) -> None:
+def audit(found: "Found", last: int) -> Answer:
     """Print who changed what, newest first; without a name, of all bandits and keys."""
-    from submax.cli.places import opened
-
-    with opened(place, name) as found:
-        changes = [one for one in found.audit() if name in (None, one["subject"])][:last]
+    changes = [one for one in found.audit() if found.bandit in (None, one["subject"])][:last]
     lines = []
     for one in changes:
         who = f"{one['name']} ({one['key']})".strip() if one["key"] else one["name"]
         parts = [one["at"], who, one["operation"], one["subject"], one["detail"]]
         lines.append("  ".join(filter(None, parts)))
-    answer(changes, lines or ["No changes yet."], as_json=as_json)
+    return changes, lines or ["No changes yet."]
 
 
 # Keys
@@ -650,7 +554,7 @@ def keys() -> None:
     """
 
 
-@keys.command("add")
+@command_on(keys, "add", of="")
 @click.option(
     "--scope",
     "scopes",
@@ -688,34 +592,17 @@ def keys() -> None:
     metavar="ORIGIN",
     help="A site whose pages may use a browser key, such as https://shop.example. Can be repeated.",
 )
-@STORE
-@JSON
-def add_key(
-    scopes: tuple[str, ...],
-    bandits: tuple[str, ...],
-    rate: float | None,
-    name: str,
-    expires: str | None,
-    browser: bool,
-    origins: tuple[str, ...],
-    place: str,
-    as_json: bool,
-) -> None:
+def add_key(found: "Found", scopes: Sequence[str], **options: Any) -> Answer:
     """Add a key and print its text.
 
     The store has only a hash of the text, so it cannot be printed again.
     """
-    from submax.cli.places import StoredBandit, opened
+    from submax.cli.places import StoreClient
 
-    options: Table = {"rate": rate, "name": name, "expires": expires, "browser": browser}
-    if origins:
-        options["origins"] = list(origins)
-    with opened(place) as found:
-        made = found.add_key(scopes, bandits=list(bandits) or None, **options)
-        known = found.keys() if isinstance(found, StoredBandit) else []
-    administered = not known or any("admin" in key["scopes"] for key in known)
-    answer(made, [made["key"]], as_json=as_json)
-    if not administered:
+    limits = {word: list(options.pop(word)) or None for word in ("bandits", "origins")}
+    made = found.add_key(scopes, **limits, **options)
+    known = found.keys() if isinstance(found, StoreClient) else []
+    if known and not any("admin" in key["scopes"] for key in known):
         click.echo(
             "Every request needs a key from now on, and no key has the scope admin, which creates "
             "bandits: make one in the same way, with --scope admin.",
@@ -723,19 +610,15 @@ def add_key(
         )
     note = f"Copy the key now: the store has only a hash of it. Its id is {made['id']}."
     click.echo(note, err=True)
+    return made, [made["key"]]
 
 
-@keys.command("list")
-@STORE
-@JSON
-def list_keys(place: str, as_json: bool) -> None:
+@command_on(keys, "list", of="")
+def list_keys(found: "Found") -> Answer:
     """List the keys with their expiry and last use, without their secrets."""
-    from submax.cli.places import opened
-
-    with opened(place) as found:
-        known = found.keys()
+    known = found.keys()
     nothing = "There are no keys: the server accepts all requests, and listens on loopback only."
-    answer(known, [_key_line(one) for one in known] or [nothing], as_json=as_json)
+    return known, [_key_line(one) for one in known] or [nothing]
 
 
 def _key_line(key: Table) -> str:
@@ -751,17 +634,12 @@ def _key_line(key: Table) -> str:
     return "  ".join(filter(None, parts))
 
 
-@keys.command("revoke")
+@command_on(keys, "revoke", of="")
 @click.argument("identifier", metavar="ID")
-@STORE
-@JSON
-def revoke_key(identifier: str, place: str, as_json: bool) -> None:
+def revoke_key(found: "Found", identifier: str) -> Answer:
     """Revoke a key: the server refuses it from now on."""
-    from submax.cli.places import opened
-
-    with opened(place) as found:
-        found.revoke_key(identifier)
-    answer({"id": identifier}, [f"The key {identifier} is revoked."], as_json=as_json)
+    found.revoke_key(identifier)
+    return {"id": identifier}, [f"The key {identifier} is revoked."]
 
 
 # Stores
@@ -789,12 +667,11 @@ def backup(place: str, file: Path, as_json: bool) -> None:
     damage, and is kept only if there is none.
     """
     from submax.bandit.store import open_store
-    from submax.cli.main import without_password
 
     with open_store(place, read_only=True) as found:
         found.backup(file)
     lines = [f"Copied {without_password(place)} to {file}"]
-    answer({"file": str(file), "bytes": file.stat().st_size}, lines, as_json=as_json)
+    printed({"file": str(file), "bytes": file.stat().st_size}, lines, as_json)
 
 
 @store.command()
@@ -808,12 +685,11 @@ def copy(source: str, target: str, as_json: bool) -> None:
     written is read again and compared.
     """
     from submax.bandit.store import copy_store
-    from submax.cli.main import without_password
 
     rows = copy_store(source, target)
     lines = [f"{count:>12,} rows of {table}" for table, count in rows.items() if count]
     said = f"Copied {without_password(source)} to {without_password(target)}"
-    answer(rows, [*lines, said], as_json=as_json)
+    printed(rows, [*lines, said], as_json)
 
 
 @store.command()
@@ -841,6 +717,6 @@ def doctor(place: str, as_json: bool) -> None:
             raise
         found.append(Finding("damage", str(error)))
     lines = [f"{labels[one.kind]} {one.sentence}" for one in found]
-    answer([one._asdict() for one in found], lines, as_json=as_json)
+    printed([one._asdict() for one in found], lines, as_json)
     if any(one.kind == "damage" for one in found):
         raise click.exceptions.Exit(1)

@@ -1,36 +1,38 @@
-"""Bandits in a store and bandits of a server, with the same methods for commands.
+"""Bandits of a server and of a store, with the same methods for commands.
 
-``StoredBandit`` opens a store, and ``Client`` asks a server. Both answer with plain tables, which
-``--json`` prints.
+``Client`` asks a server. ``StoreClient`` carries out the same operations on a store, in this
+process and without HTTP, so a command prints the same wherever the bandit is.
 """
 
+import asyncio
 import os
-import time
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import unquote
 
 import msgspec
 
 from submax.bandit import declaring, export
-from submax.bandit.decision import Decision, LiftReport, Receipt
 from submax.bandit.declaration import check_options, new_settings
-from submax.bandit.declaring import DeclaredBandit
 from submax.bandit.durable import DurableBandit, is_new_file
-from submax.bandit.reading import BanditReader
 from submax.bandit.rewards import LateRewardWarning
 from submax.bandit.store import Store, open_store
-from submax.client.client import Client
-from submax.client.messages import Server
+from submax.client.client import Client, Operations
+from submax.client.messages import Answer, Call, Server, bandit_path, understood
 from submax.core.errors import ContextIgnoredWarning, InputError
+from submax.core.policy import Policy
 from submax.core.processes import variable_text
 from submax.policies.epsilon_greedy import Random
-from submax.schema.actions import Change, clean_features
-from submax.server import messages
-from submax.server.keys import Keys, check_key, parsed_time
+from submax.schema.model import Model
+from submax.server import api
+from submax.server.access import Caller
+from submax.server.keys import BROWSER_SCOPES, check_key, parsed_time, unix_time
+from submax.server.messages import Decoder
+from submax.server.service import Service
 
 COMMAND_LINE = "command line"
 """Who made a change, in the audit."""
@@ -42,51 +44,40 @@ ATTEMPTS = 3
 Table = dict[str, Any]
 
 
-class StoredBandit:
+class StoreClient(Operations):
     """A bandit in a store, or, without a name, the whole store.
 
-    Methods that read also work while a server writes to the file. Those that change something open
-    the store for writing, which fails if another process has the SQLite file open. Code that a
-    stored policy names is run only by ``decide`` and ``reward`` with ``trust``.
+    What reads also works while a server writes to the file. What changes something opens the store
+    for writing, which fails if another process has the SQLite file open. Code that a stored policy
+    names is run only by decisions and rewards, with ``trust``.
     """
 
-    def __init__(self, store: str, name: str | None, *, trust: bool = False) -> None:
-        self._store, self._name, self._trust = store, name, trust
+    def __init__(self, store: str, bandit: str | None, *, trust: bool = False) -> None:
+        self._store, self._bandit, self._trust = store, bandit, trust
+        self._path = "" if bandit is None else bandit_path(bandit)
+
+    def send(self, call: Call[Answer]) -> Answer:
+        operation, path = _operation(call)
+        creates = operation.name in ("create", "add-key")
+        with self._opened(reads=operation.method == "GET", creates=creates) as store:
+            service = LocalService(store, trust=self._trust)
+            service.decides = operation.scope in BROWSER_SCOPES
+            try:
+                done = asyncio.run(_carried_out(operation, service, path, call.body))
+            finally:
+                service.close()
+        return understood(200, msgspec.json.encode(done), call)
 
     @contextmanager
-    def _reading(self) -> Iterator[Store]:
-        with open_store(self._store, read_only=True) as store:
-            yield store
-
-    @contextmanager
-    def _writing(self, *, create: bool = False) -> Iterator[Store]:
+    def _opened(self, *, reads: bool, creates: bool = False) -> Iterator[Store]:
         # Opening a store for writing would create it, so one that does not exist is refused here.
-        if not create:
-            with self._reading():
-                pass
-        with open_store(self._store) as store, warnings.catch_warnings():
+        if not reads and not creates:
+            open_store(self._store, read_only=True).close()
+        with open_store(self._store, read_only=reads) as store, warnings.catch_warnings():
             # The commands say these in their answers.
             for known in (ContextIgnoredWarning, LateRewardWarning):
                 warnings.simplefilter("ignore", known)
             yield store
-
-    def _bandit(self, store: Store) -> str:
-        """The name; the only bandit of the store if none was given."""
-        return chosen(declaring.bandit_names(store), self._name)
-
-    def _changed(self, change: Callable[[Store, str], object]) -> Table:
-        """Change the bandit; its name and status afterwards."""
-        with self._writing() as store:
-            name = self._bandit(store)
-            change(store, name)
-            declared = declaring.find_bandit(store, name)
-        status = "deleted" if declared is None else declared.settings.status
-        return {"name": name, "status": status}
-
-    def bandits(self) -> list[str]:
-        """The names of all bandits."""
-        with self._reading() as store:
-            return declaring.bandit_names(store)
 
     def create(self, /, actions: Any, **options: Any) -> Table:
         """Declare the bandit; a store that does not exist is created."""
@@ -94,205 +85,88 @@ class StoredBandit:
         check_options(declaration)
         if is_new_file(self._store):
             # Checked before a file is created.
-            new_settings(str(self._name), declaration)
-        with self._writing(create=True) as store:
-            name = str(self._name)
-            declared = declaring.declare(store, name, declaration, new=True, who=COMMAND_LINE)
-            return _details(store, declared)
+            new_settings(str(self._bandit), declaration)
+        return super().create(actions, **options)
 
-    def show(self) -> Table:
-        """The bandit with its choices, counts, and notices."""
-        with self._reading() as store:
-            return _details(store, declaring.read_bandit(store, self._bandit(store)))
+    def add_key(self, /, scopes: Sequence[str], **options: Any) -> Table:
+        """Make a key; a store that does not exist is created: a server that starts needs keys."""
+        checked = {word: value for word, value in options.items() if word != "expires"}
+        check_key(scopes, **checked)
+        if options.get("expires") is not None:
+            parsed_time(options["expires"], 0.0)
+        return super().add_key(scopes, **options)
 
-    def lift(self) -> list[LiftReport]:
-        """The lift over the holdout and over the control."""
-        with self._reading() as store:
-            return BanditReader.of(store, self._bandit(store)).lift()
-
-    def set(self, /, **changes: Any) -> Table:
-        """Change settings, all or none, and return the bandit as ``show`` does."""
-        with self._writing() as store:
-            name = self._bandit(store)
-            return _details(
-                store, declaring.change_settings(store, name, changes, who=COMMAND_LINE)
-            )
-
-    def add(self, /, choice: str, slot: str = "", **options: Any) -> Table:
-        """Add an arm, or a choice to a slot."""
-        features = clean_features(choice, options.get("features") or {})
-        return self._choice(Change("add", choice, slot, features, options.get("ramp")))
-
-    def pause(self, choice: str | None = None, *, slot: str = "") -> Table:
-        """Pause a choice; without one, the whole bandit."""
-        return self._status("pause", "paused", choice, slot)
-
-    def resume(self, choice: str | None = None, *, slot: str = "") -> Table:
-        """Resume a choice; without one, the whole bandit."""
-        return self._status("resume", "active", choice, slot)
-
-    def retire(self, choice: str, *, slot: str = "") -> Table:
-        """Make a choice ineligible forever."""
-        return self._choice(Change("retire", choice, slot))
-
-    def archive(self) -> Table:
-        """Refuse decisions and rewards until ``resume``."""
-        return self._status("archive", "archived", None, "")
-
-    def _status(self, verb: Any, status: str, choice: str | None, slot: str) -> Table:
-        if choice is not None:
-            return self._choice(Change(verb, choice, slot))
-        return self._changed(
-            lambda store, name: declaring.change_settings(
-                store, name, {"status": status}, who=COMMAND_LINE, action=verb, detail=""
-            )
-        )
-
-    def _choice(self, change: Change) -> Table:
-        return self._changed(
-            lambda store, name: declaring.change_choice(store, name, change, who=COMMAND_LINE)
-        )
-
-    def delete(self) -> Table:
-        """Delete the bandit with its decisions; this cannot be undone."""
-        return self._changed(
-            lambda store, name: declaring.delete_bandit(store, name, who=COMMAND_LINE)
-        )
-
-    def versions(self) -> Table:
-        """The versions, the one that decides, and whether it is held."""
-        with self._reading() as store:
-            declared = declaring.read_bandit(store, self._bandit(store))
-            versions = declaring.versions(store, declared.n)
-        return plain(messages.Versions(versions, declared.published, declared.held))
-
-    def publish(self, version: int | None = None) -> Table:
-        """Let a version decide and hold it; without one, the newest and all later ones."""
-        with self._writing() as store:
-            name = self._bandit(store)
-            return {"version": declaring.publish(store, name, version, who=COMMAND_LINE)}
-
-    def roll_back(self) -> Table:
-        """Let the version before the current one decide."""
-        with self._writing() as store:
-            return {"version": declaring.roll_back(store, self._bandit(store), who=COMMAND_LINE)}
-
-    def decide(
-        self,
-        context: Mapping[str, Any] | None = None,
-        *,
-        id: str | None = None,  # noqa: A002 - as in DurableBandit.decide
-        unit: str | None = None,
-    ) -> Decision:
-        """Make a decision."""
-        with self._deciding() as bandit:
-            return bandit.decide(context, id=id, unit=unit)
-
-    def reward(self, id: str, value: Any, **which: str | None) -> Receipt:  # noqa: A002 - as above
-        """Record a reward; ``which`` has its key, its name and its slot."""
-        with self._deciding() as bandit:
-            return bandit.reward(id, value, **which)
-
-    @contextmanager
-    def _deciding(self) -> Iterator[DurableBandit]:
-        with self._writing() as store:
-            yield DurableBandit(store, self._bandit(store), background=False, trust=self._trust)
-
-    def erase(self, unit: str, *, anonymous: bool = False) -> int:
-        """Delete the decisions of a unit, or make them anonymous; return how many."""
-        with self._writing() as store:
-            return export.erase(
-                store, self._bandit(store), unit, anonymous=anonymous, who=COMMAND_LINE
-            )
-
-    def export(
-        self, path: Path | None, *, before: float | None = None, delete: bool = False
-    ) -> Table:
+    def export(self, path: Path, *, before: str | None = None, delete: bool = False) -> int:
         """Write decisions to a file; with ``delete``, delete them when the file was verified."""
-        opened = self._writing() if delete else self._reading()
-        with opened as store:
-            name = self._bandit(store)
-            path = path or Path(f"{name}.parquet")
-            options: Any = {"before": before, "delete": delete, "who": COMMAND_LINE}
-            return {"path": str(path), "decisions": export.export(store, name, path, **options)}
+        until = None if before is None else unix_time("before", before)
+        with self._opened(reads=not delete) as store:
+            return export.export(
+                store, str(self._bandit), path, before=until, delete=delete, who=COMMAND_LINE
+            )
 
     def export_rewards(self, path: Path) -> int:
         """Write every reward as it came to a file; return their number."""
-        with self._reading() as store:
-            return export.export_rewards(store, self._bandit(store), path)
-
-    def audit(self) -> list[Table]:
-        """The last 1,000 changes of the whole store, newest first."""
-        with self._reading() as store:
-            lines = declaring.audit_lines(store)
-        return [plain(messages.AuditedChange.of(one)) for one in lines]
-
-    def keys(self) -> list[Table]:
-        """All keys, without their secrets."""
-        with self._reading() as store:
-            found = Keys(store)
-            used = found.last_uses()
-        return [plain(messages.KeyDetails.of(key, used.get(key.id))) for key in found]
-
-    def add_key(
-        self, /, scopes: Sequence[str], *, expires: str | None = None, **options: Any
-    ) -> Table:
-        """Make a key, and return its ``id`` and its text, ``key``.
-
-        A store that does not exist is created: a server that is started later needs its keys.
-        """
-        # Checked before a file is created.
-        check_key(scopes, **options)
-        until = None if expires is None else parsed_time(expires, time.time())
-        with self._writing(create=True) as store:
-            made = Keys(store).add(scopes, expires=until, who=COMMAND_LINE, **options)
-        return {"id": made.id, "key": made.key}
-
-    def revoke_key(self, id: str) -> Any:  # noqa: A002 - as above
-        """Revoke a key."""
-        with self._writing() as store:
-            Keys(store).revoke(id, who=COMMAND_LINE)
-
-    def close(self) -> None:
-        """Do nothing: every call opens the store and closes it."""
+        with self._opened(reads=True) as store:
+            return export.export_rewards(store, str(self._bandit), path)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Do nothing: every call opens the store and closes it."""
 
 
-def plain(message: msgspec.Struct) -> Table:
-    """A message as a server sends it."""
-    table: Table = msgspec.to_builtins(message)
-    return table
+async def _carried_out(
+    operation: api.Operation, service: Service, path: dict[str, str], body: bytes | None
+) -> Any:
+    decoded = None if operation.body is None else Decoder(operation.body).decode(body or b"{}")
+    caller = Caller(name=COMMAND_LINE)
+    return await operation.call(api.Call(service, caller, path, {}, decoded))
 
 
-def _details(store: Store, declared: DeclaredBandit) -> Table:
-    """A bandit as a server describes it; no code that its policy names is run."""
-    if declared.references_user_code:
-        unopened: Any = UnopenedBandit(BanditReader(store, declared))
-        return {**plain(messages.BanditDetails.of(unopened)), "context_ignored": False}
-    return plain(messages.BanditDetails.of(DurableBandit(store, declared.name, background=False)))
+def _operation(call: Call[Any]) -> tuple[api.Operation, dict[str, str]]:
+    """The operation that a call is for, and what its path names."""
+    for one in api.OPERATIONS:
+        pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", one.path)
+        found = re.fullmatch(pattern, call.path)
+        if found is not None and one.method == call.method:
+            return one, {word: unquote(text) for word, text in found.groupdict().items()}
+    raise LookupError(f"{call.method} {call.path}")
 
 
-class UnopenedBandit:
-    """What is known of a bandit without its policy, with the names of a ``DurableBandit``."""
+class LocalService(Service):
+    """The bandits of a store for one command: whoever gives it may use code and any numbers."""
 
-    def __init__(self, reader: BanditReader) -> None:
-        declared = reader.declared
-        self.name, self.settings, self.menu = declared.name, declared.settings, declared.menu
-        self.version, self.held, self.policy = declared.published, declared.held, Random()
-        self.failures: dict[str, int] = {}
-        self.counts, self.arms = reader.counts, reader.arms
-        self.notices, self.conditions = reader.notices, reader.conditions
+    is_local = True
+    decides = False
+    """Whether the command decides or rewards, which runs the policy's code."""
+
+    def _made(self, name: str) -> DurableBandit:
+        declared = declaring.read_bandit(self.store, name)
+        if declared.references_user_code and not self.decides:
+            return UnopenedBandit(self.store, name, policy=Random(), background=False)
+        return DurableBandit(self.store, name, background=False, trust=self._trust)
+
+    def _check(self, declaration: Any) -> None:
+        """Allow everything that can be declared."""
+
+    def close(self) -> None:
+        """Wait for nothing: there is no background, and who opened the store closes it."""
+        self.jobs.close()
+        self.exports.close()
+        self._threads.shutdown()
 
 
-def chosen(names: Sequence[str], name: str | None) -> str:
-    """The name if there is one, or that of the only bandit."""
-    if name is not None:
-        return name
+class UnopenedBandit(DurableBandit):
+    """A bandit whose policy is code that is not run: everything but decisions and rewards."""
+
+    def _best(self, declared: Any, policy: Policy[Any]) -> tuple[int, Policy[Any], Model]:
+        schema = declared.settings.schema(declared.menu)
+        return declared.published, policy, Model.fresh(schema, policy, declared.settings.seed)
+
+
+def chosen(names: Sequence[str]) -> str:
+    """The name of the only bandit."""
     if len(names) == 1:
         return names[0]
     if not names:
@@ -300,37 +174,17 @@ def chosen(names: Sequence[str], name: str | None) -> str:
     raise InputError(f"there are several bandits: name one of them: {', '.join(names)}")
 
 
-def opened(place: str, name: str | None = None, *, trust: bool = False) -> StoredBandit | Client:
+def opened(place: str, name: str | None = None, *, trust: bool = False) -> StoreClient | Client:
     """A bandit of a store, or of a server; without a name, the whole store or server."""
     if not place.startswith(SERVERS):
-        return StoredBandit(place, name, trust=trust)
+        return StoreClient(place, name, trust=trust)
     address, (_, key) = Server.of(place).url, variable_text(KEY, os.environ)
     return Client(address, name, key=key, attempts=ATTEMPTS)
 
 
-@contextmanager
-def the_bandit(
-    place: str, name: str | None, *, trust: bool = False
-) -> Iterator[StoredBandit | Client]:
+def the_bandit(place: str, name: str | None, *, trust: bool = False) -> StoreClient | Client:
     """Open a bandit; the only one if no name is given."""
-    if name is None and place.startswith(SERVERS):
-        with opened(place) as server:
-            name = chosen(server.bandits(), None)
-    with opened(place, name, trust=trust) as bandit:
-        yield bandit
-
-
-def parsed_date(text: str) -> float:
-    """The Unix time of a date or time in ISO 8601; without a zone it is in UTC.
-
-    >>> parsed_date("1970-01-02"), parsed_date("1970-01-01T01:00+01:00")
-    (86400.0, 0.0)
-    """
-    try:
-        date = datetime.fromisoformat(text)
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError) as error:
-        raise InputError(
-            f"the date was {text!r:.60}, and a date or a time is allowed: give one such as "
-            "2030-01-31 or 2030-01-31T12:00:00Z"
-        ) from error
+    if name is None:
+        with opened(place) as whole:
+            name = chosen(whole.bandits())
+    return opened(place, name, trust=trust)

@@ -133,6 +133,11 @@ class Operations:
     _bandit: str | None
     _path: str
 
+    @property
+    def bandit(self) -> str | None:
+        """The name of the bandit."""
+        return self._bandit
+
     def send(self, call: Call[Answer]) -> Answer:
         """Make any call; the methods cover the usual ones."""
         raise NotImplementedError
@@ -325,9 +330,13 @@ class Client(Operations):
         """
         return self._queue.put(reward_body(id, value, key, name, slot))
 
-    def export(self, path: str | Path) -> int:
-        """Write the decisions of the bandit to a Parquet file; return its number of bytes."""
-        call, partial = Call("GET", f"{self._path}/export", bytes), Path(f"{path}.partial")
+    def export(self, path: str | Path, *, before: str | None = None) -> int:
+        """Write the decisions of the bandit to a Parquet file; return its number of bytes.
+
+        ``before`` leaves out decisions that are not older than a date or a time.
+        """
+        query = "" if before is None else f"?before={quote(before, safe='')}"
+        call, partial = Call("GET", f"{self._path}/export{query}", bytes), Path(f"{path}.partial")
         url = self._exchanges.server.url + call.path
         try:
             with self._connected().stream(call.method, url, timeout=SLOW_SECONDS) as answer:
@@ -356,11 +365,6 @@ class Client(Operations):
                 if self._process == os.getpid():
                     self._http.close()
                 self._process = 0
-
-    @property
-    def bandit(self) -> str | None:
-        """The name of the bandit."""
-        return self._bandit
 
     def __enter__(self) -> Self:
         return self

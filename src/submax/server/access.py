@@ -11,13 +11,13 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from starlette.types import Scope
-
 from submax.bandit.declaring import Who
 from submax.server.keys import BROWSER_SCOPES, SESSION_SECONDS, Key, Session, normal_origins
 from submax.server.limits import RateLimit, RefusedError
 
 if TYPE_CHECKING:
+    from starlette.types import Scope
+
     from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
@@ -57,7 +57,7 @@ PREFLIGHT_SECONDS = 7200
 """How long a browser remembers the answer to a preflight: at most two hours in Chromium."""
 
 
-def read_headers(scope: Scope) -> dict[str, str]:
+def read_headers(scope: "Scope") -> dict[str, str]:
     """The headers of a request by their names in small letters; repeated ones are joined.
 
     A repeated key, host or origin therefore fits nothing and is refused.
@@ -73,18 +73,19 @@ class Caller(NamedTuple):
     """Who sent a request: a key or a session, or somebody on this machine without either.
 
     ``address`` is that of the client, behind trusted proxies too. ``encrypted``: the request came
-    through HTTPS, to this server or to a trusted proxy.
+    through HTTPS, to this server or to a trusted proxy. ``name`` is that of a caller without a key.
     """
 
     key: Key | None = None
     session: Session | None = None
     address: str = ""
     encrypted: bool = False
+    name: str = "HTTP"
 
     @property
     def who(self) -> Who:
         """The caller as the audit names it."""
-        return "HTTP" if self.key is None else (self.key.name, self.key.id)
+        return self.name if self.key is None else (self.key.name, self.key.id)
 
     @property
     def is_browser(self) -> bool:
@@ -125,7 +126,7 @@ class Access:
 
     async def caller(
         self,
-        scope: Scope,
+        scope: "Scope",
         headers: Mapping[str, str],
         needs: str | None,
         bandit: str | None = None,
@@ -178,12 +179,12 @@ class Access:
         )
 
     async def page_caller(
-        self, scope: Scope, bandit: str | None = None, *, partial: bool = False
+        self, scope: "Scope", bandit: str | None = None, *, partial: bool = False
     ) -> Caller:
         """The caller of a page, which needs the scope ``read``."""
         return await self.caller(scope, read_headers(scope), "read", bandit, partial=partial)
 
-    def _client(self, scope: Scope, headers: Mapping[str, str]) -> tuple[str, bool]:
+    def _client(self, scope: "Scope", headers: Mapping[str, str]) -> tuple[str, bool]:
         """The address of the client behind trusted proxies, and whether it used HTTPS.
 
         What stands in X-Forwarded-For before the last address that no trusted proxy has may have
@@ -259,7 +260,7 @@ class Access:
             {"WWW-Authenticate": "Bearer"},
         )
 
-    def _check_local(self, scope: Scope, headers: Mapping[str, str], needs: str) -> None:
+    def _check_local(self, scope: "Scope", headers: Mapping[str, str], needs: str) -> None:
         """Refuse what does not come from this machine itself, as long as there are no keys.
 
         A request may come through a proxy, or from a page of another site that makes a browser on
@@ -381,7 +382,7 @@ def network_of(address: str) -> str:
     return address
 
 
-def _sent_key(scope: Scope, headers: Mapping[str, str], needs: str) -> tuple[str, bool]:
+def _sent_key(scope: "Scope", headers: Mapping[str, str], needs: str) -> tuple[str, bool]:
     """The text of the key, and whether it is in the query, as that of a beacon of a page."""
     kind, _, text = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and text.strip():
@@ -391,7 +392,7 @@ def _sent_key(scope: Scope, headers: Mapping[str, str], needs: str) -> tuple[str
     return dict(read_query(scope)).get(KEY_PARAMETER, ""), True
 
 
-def read_query(scope: Scope) -> list[tuple[str, str]]:
+def read_query(scope: "Scope") -> list[tuple[str, str]]:
     """The parameters in the query of a request."""
     text = scope["query_string"].decode("latin-1")
     return parse_qsl(text, keep_blank_values=True, max_num_fields=20) if text else []

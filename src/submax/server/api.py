@@ -5,24 +5,27 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
 
 from submax.bandit.decision import Decision, Receipt
-from submax.bandit.declaring import audit_lines
+from submax.bandit.declaring import Who, audit_lines
 from submax.bandit.durable import DurableBandit
 from submax.bandit.reading import FoundDecision
 from submax.bandit.settings import allows_none
 from submax.core.errors import ConflictError, NotFoundError, StoreError
 from submax.schema.actions import Change
 from submax.server import messages as m
-from submax.server.access import Access, Caller, cookie_header, local_path
+from submax.server.access import Caller, cookie_header
 from submax.server.exports import PARQUET, chunks
-from submax.server.keys import BROWSER_SCOPES, parsed_time
+from submax.server.keys import BROWSER_SCOPES, parsed_time, unix_time
 from submax.server.limits import LARGEST_BODY, SMALL_BODY, RefusedError
 from submax.server.service import Service
+
+if TYPE_CHECKING:
+    # Commands carry out operations on a store without a web server.
+    from starlette.responses import Response
 
 LOG = logging.getLogger("submax")
 BANDIT = "/bandits/{name}"
@@ -38,11 +41,15 @@ class Call:
     """One request for an operation."""
 
     service: Service
-    access: Access
     caller: Caller
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Any
+
+    @property
+    def who(self) -> Who:
+        """Who changes something, for the audit."""
+        return self.caller.who
 
     async def bandit(self) -> DurableBandit:
         """The bandit in the path; one that another process has declared is opened now."""
@@ -107,7 +114,7 @@ async def decide(call: Call) -> Decision:
     bandit, body = await call.bandit(), call.body
     if call.caller.is_browser:
         _check_page_decides(body)
-    decision = await call.service.deciding(bandit).decide(_arguments(body))
+    decision = await call.service.deciding(bandit).decide(msgspec.structs.asdict(body))
     return _for_caller(call.caller, decision)
 
 
@@ -117,19 +124,9 @@ async def decide_many(call: Call) -> m.Decisions:
     if call.caller.is_browser:
         for request in call.body.requests:
             _check_page_decides(request)
-    requests = [_arguments(request) for request in call.body.requests]
+    requests = [msgspec.structs.asdict(request) for request in call.body.requests]
     decisions = await call.service.deciding(bandit).decide_many(requests)
     return m.Decisions([_for_caller(call.caller, decision) for decision in decisions])
-
-
-def _arguments(body: m.Decide) -> dict[str, Any]:
-    return {
-        "context": body.context,
-        "id": body.id,
-        "eligible": body.eligible,
-        "activate": body.activate,
-        "unit": body.unit,
-    }
 
 
 def _check_page_decides(body: m.Decide) -> None:
@@ -228,99 +225,79 @@ async def activate(call: Call) -> Receipt:
 # Bandits
 
 
+Work = Callable[[DurableBandit, Call], Any]
+"""What is done with a bandit; it may wait for the store."""
+
+
+def with_bandit(work: Work) -> Callable[[Call], Awaitable[Any]]:
+    """An operation that answers with what ``work`` returns."""
+
+    async def operation(call: Call) -> Any:
+        return await call.in_thread(work, await call.bandit(), call)
+
+    return operation
+
+
+def changes(work: Work) -> Callable[[Call], Awaitable[Any]]:
+    """An operation that changes a bandit, and answers with the bandit as it stands then."""
+
+    def changed(bandit: DurableBandit, call: Call) -> Any:
+        work(bandit, call)
+        return m.bandit_details(bandit)
+
+    return with_bandit(changed)
+
+
 async def list_bandits(call: Call) -> m.Bandits:
     """The names of the bandits that the key may see."""
     names = await call.in_thread(call.service.names)
     return m.Bandits([name for name in names if call.caller.may_see(name)])
 
 
-async def create(call: Call) -> m.BanditDetails:
+async def create(call: Call) -> Any:
     """Declare a bandit."""
     table = msgspec.to_builtins(call.body)
     name = table.pop("name")
     # Null means "left out", but for settings that can be None.
     words = {word: value for word, value in table.items() if value is not None or allows_none(word)}
-    who = call.caller.who
-    bandit = await call.in_thread(lambda: call.service.create(name, words, who=who))
-    return await _details(call, bandit)
+
+    def created() -> Any:
+        return m.bandit_details(call.service.create(name, words, who=call.who))
+
+    return await call.in_thread(created)
 
 
 async def delete(call: Call) -> m.Bandits:
     """Delete a bandit, and list the others."""
-    name, who = call.path["name"], call.caller.who
-    await call.in_thread(lambda: call.service.delete(name, who=who))
+    await call.in_thread(call.service.delete, call.path["name"], call.who)
     return await list_bandits(call)
 
 
-async def _details(call: Call, bandit: DurableBandit) -> m.BanditDetails:
-    details: m.BanditDetails = await call.in_thread(m.BanditDetails.of, bandit)
-    return details
-
-
-async def show(call: Call) -> m.BanditDetails:
-    """Describe a bandit."""
-    return await _details(call, await call.bandit())
-
-
-async def set_settings(call: Call) -> m.BanditDetails:
-    """Change settings."""
-    bandit, changes = await call.bandit(), msgspec.to_builtins(call.body)
-    who = call.caller.who
-    await call.in_thread(lambda: call.service.change(bandit, changes, who=who))
-    return await _details(call, bandit)
-
-
-def _with_status(status: str) -> Callable[[Call], Awaitable[m.BanditDetails]]:
-    """An operation that makes a bandit active, paused or archived."""
-
-    async def set_status(call: Call) -> m.BanditDetails:
-        bandit, who = await call.bandit(), call.caller.who
-        await call.in_thread(lambda: bandit.set_status(status, who=who))
-        return await _details(call, bandit)
-
-    return set_status
-
-
-async def change(call: Call) -> m.BanditDetails:
-    """Change a choice."""
-    bandit, body, who = await call.bandit(), call.body, call.caller.who
-    changed = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
-    for sentence in await call.in_thread(lambda: bandit.change(changed, who=who)):
+def change_choice(bandit: DurableBandit, call: Call) -> None:
+    """Add, pause, resume or retire a choice."""
+    body = call.body
+    change = Change(body.verb, body.choice, body.slot, body.features, body.ramp)
+    for sentence in bandit.change(change, who=call.who):
         LOG.warning("%s: %s", bandit.name, sentence)
-    return await _details(call, bandit)
 
 
-async def lift(call: Call) -> m.Lifts:
-    """The lift of a bandit."""
-    return m.Lifts(await call.in_thread((await call.bandit()).lift))
-
-
-async def list_decisions(call: Call) -> m.ListedDecisions:
-    """The newest decisions."""
-    bandit, unit = await call.bandit(), call.query.get("unit")
-    return m.ListedDecisions(await call.in_thread(lambda: bandit.newest_decisions(unit, limit=100)))
-
-
-async def find_decision(call: Call) -> FoundDecision:
+def find_decision(bandit: DurableBandit, call: Call) -> FoundDecision:
     """One decision with its rewards."""
-    bandit, identifier = await call.bandit(), call.path["id"]
-    found: FoundDecision | None = await call.in_thread(bandit.find_decision, identifier)
+    identifier = call.path["id"]
+    found = bandit.find_decision(identifier)
     if found is None:
         raise NotFoundError(f"there is no decision {identifier!r:.140} of this bandit")
     return found
 
 
-async def erase(call: Call) -> m.Erased:
-    """Delete all decisions of a unit."""
-    bandit, body, who = await call.bandit(), call.body, call.caller.who
-    count = await call.in_thread(lambda: bandit.erase(body.unit, anonymous=body.anonymous, who=who))
-    return m.Erased(count)
-
-
-async def export(call: Call) -> Response:
+async def export(call: Call) -> "Response":
     """Send all decisions as a Parquet file."""
+    from starlette.responses import StreamingResponse
+
     bandit = await call.bandit()
-    file = await call.in_thread(call.service.exports.write, bandit.name)
+    before = call.query.get("before")
+    until = None if before is None else unix_time("before", before)
+    file = await call.in_thread(call.service.exports.write, bandit.name, until)
     return StreamingResponse(
         chunks(call.service.in_thread, file),
         media_type=PARQUET,
@@ -328,65 +305,43 @@ async def export(call: Call) -> Response:
     )
 
 
-async def list_versions(call: Call) -> m.Versions:
-    """List all versions."""
-    bandit = await call.bandit()
-    return m.Versions(await call.in_thread(bandit.versions), bandit.version, bandit.held)
-
-
-async def publish(call: Call) -> m.Deciding:
-    """Let a version decide."""
-    bandit, who = await call.bandit(), call.caller.who
-    return m.Deciding(await call.in_thread(lambda: bandit.publish(call.body.version, who=who)))
-
-
-async def roll_back(call: Call) -> m.Deciding:
-    """Let the version before the current one decide."""
-    bandit, who = await call.bandit(), call.caller.who
-    return m.Deciding(await call.in_thread(lambda: bandit.roll_back(who=who)))
-
-
 # The server
 
 
-async def list_keys(call: Call) -> m.KeyList:
-    """List all keys, without secrets."""
+def key_list(call: Call) -> m.KeyList:
+    """All keys, without secrets."""
     keys = call.service.keys
     uses = keys.last_uses()
     return m.KeyList([m.KeyDetails.of(key, uses.get(key.id)) for key in keys])
 
 
+async def list_keys(call: Call) -> m.KeyList:
+    """List all keys, without secrets."""
+    return key_list(call)
+
+
 async def add_key(call: Call) -> m.KeyMade:
     """Make a key."""
-    body, keys, who = call.body, call.service.keys, call.caller.who
-    if not keys.needed and ("admin" not in body.scopes or body.bandits is not None):
+    body, keys = call.body, call.service.keys
+    alone = not keys.needed and ("admin" not in body.scopes or body.bandits is not None)
+    if alone and not call.service.is_local:
         raise ConflictError(
             "this is the first key, after which every request needs one, and with this one nobody "
             "could make another: make a key with the scope admin for all bandits first",
             code="first-key",
             parameter="scopes",
         )
-    expires = None if body.expires is None else parsed_time(body.expires, time.time())
-    made = await call.in_thread(
-        lambda: keys.add(
-            body.scopes,
-            body.bandits,
-            body.rate,
-            name=body.name,
-            expires=expires,
-            browser=body.browser,
-            origins=body.origins,
-            who=who,
-        )
-    )
+    options = msgspec.structs.asdict(body)
+    if body.expires is not None:
+        options["expires"] = parsed_time(body.expires, time.time())
+    made = await call.in_thread(lambda: keys.add(**options, who=call.who))
     return m.KeyMade(*made)
 
 
 async def revoke_key(call: Call) -> m.KeyList:
     """Revoke a key."""
-    number, who = call.path["id"], call.caller.who
-    await call.in_thread(lambda: call.service.keys.revoke(number, who=who))
-    return await list_keys(call)
+    await call.in_thread(call.service.keys.revoke, call.path["id"], call.who)
+    return key_list(call)
 
 
 async def audit(call: Call) -> m.Audit:
@@ -414,24 +369,31 @@ async def ready(call: Call) -> m.Health:
     return m.Health("ok")
 
 
-async def sign_in(call: Call) -> Response:
+async def sign_in(call: Call) -> "Response":
     """Give the browser a cookie instead of the key that it sent."""
-    caller = call.caller
-    if caller.key is None:
-        return Response(msgspec.json.encode(m.SignedIn("", [])), media_type=JSON)
-    session = await call.in_thread(call.service.sessions.begin, caller.key)
-    answer = msgspec.json.encode(m.SignedIn(caller.key.name, list(caller.key.scopes)))
-    headers = cookie_header(session.token, secure=caller.encrypted)
-    return Response(answer, headers=headers, media_type=JSON)
+    key = call.caller.key
+    if key is None:
+        return _signed_in("", [])
+    session = await call.in_thread(call.service.sessions.begin, key)
+    return _signed_in(
+        key.name, list(key.scopes), cookie_header(session.token, secure=call.caller.encrypted)
+    )
 
 
-async def sign_out(call: Call) -> Response:
+async def sign_out(call: Call) -> "Response":
     """End the session, and take the cookie away."""
     session = call.caller.session
     if session is not None:
         await call.in_thread(call.service.sessions.end, session.token)
-    answer = msgspec.json.encode(m.SignedIn("", []))
-    headers = cookie_header("", secure=call.caller.encrypted)
+    return _signed_in("", [], cookie_header("", secure=call.caller.encrypted))
+
+
+def _signed_in(
+    name: str, scopes: list[str], headers: Mapping[str, str] | None = None
+) -> "Response":
+    from starlette.responses import Response
+
+    answer = msgspec.json.encode(m.SignedIn(name, scopes))
     return Response(answer, headers=headers, media_type=JSON)
 
 
@@ -479,12 +441,15 @@ OPERATIONS = (
         example={"name": "shop", "actions": ["A", "B"], "context": {"country": ["de", "fr"]}},
     ),
     Operation(
-        "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, show,
+        "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails,
+        with_bandit(lambda bandit, call: m.bandit_details(bandit)),
     ),
     Operation(
         "set", "PATCH", BANDIT, "admin",
         "Change settings, the policy or guard rails, all or none; null stands for a default.",
-        m.BanditDetails, set_settings, m.Set, largest=LARGEST_BODY, slow=True,
+        m.BanditDetails, changes(lambda bandit, call: call.service.change(
+            bandit, msgspec.to_builtins(call.body), call.who)),
+        m.Set, largest=LARGEST_BODY, slow=True,
         example={"reward_wait": 600, "guard_rails": {"holdout": 0.1, "baseline": "A"}},
     ),
     Operation(
@@ -495,61 +460,73 @@ OPERATIONS = (
     Operation(
         "pause", "POST", f"{BANDIT}/pause", "admin",
         "Answer with the control, the baseline or uniformly, and do not learn from it.",
-        m.BanditDetails, _with_status("paused"),
+        m.BanditDetails,
+        changes(lambda bandit, call: bandit.set_status("paused", who=call.who)),
     ),
     Operation(
         "resume", "POST", f"{BANDIT}/resume", "admin",
         "Let a paused or archived bandit decide and learn again.",
-        m.BanditDetails, _with_status("active"),
+        m.BanditDetails,
+        changes(lambda bandit, call: bandit.set_status("active", who=call.who)),
     ),
     Operation(
         "archive", "POST", f"{BANDIT}/archive", "admin",
         "Refuse decisions and rewards; what is stored can still be read.",
-        m.BanditDetails, _with_status("archived"),
+        m.BanditDetails,
+        changes(lambda bandit, call: bandit.set_status("archived", who=call.who)),
     ),
     Operation(
         "change", "POST", f"{BANDIT}/choices", "admin",
         "Add, pause, resume or retire an arm or a choice.",
-        m.BanditDetails, change, m.ChangeChoice, example={"verb": "add", "choice": "C"},
+        m.BanditDetails, changes(change_choice),
+        m.ChangeChoice, example={"verb": "add", "choice": "C"},
     ),
     Operation(
         "lift", "GET", f"{BANDIT}/lift", "read",
         "How much more a decision earns than one of the holdout or the control.",
-        m.Lifts, lift,
+        m.Lifts, with_bandit(lambda bandit, call: m.Lifts(bandit.lift())),
     ),
     Operation(
         "decisions", "GET", f"{BANDIT}/decisions", "read", "The newest 100 decisions.",
-        m.ListedDecisions, list_decisions,
+        m.ListedDecisions, with_bandit(lambda bandit, call: m.ListedDecisions(
+            bandit.newest_decisions(call.query.get("unit"), limit=100))),
         query={"unit": "The unit whose decisions are listed; all if left out."},
     ),
     Operation(
         "decision", "GET", f"{BANDIT}/decisions/{{id}}", "read",
         "One decision with its context, probabilities and rewards.",
-        FoundDecision, find_decision,
+        FoundDecision, with_bandit(find_decision),
     ),
     Operation(
         "erase", "POST", f"{BANDIT}/erase", "admin",
         "Delete all decisions and rewards of a unit, or make them anonymous.",
-        m.Erased, erase, m.Erase, example={"unit": "visitor-17"},
+        m.Erased, with_bandit(lambda bandit, call: m.Erased(
+            bandit.erase(call.body.unit, anonymous=call.body.anonymous, who=call.who))),
+        m.Erase, example={"unit": "visitor-17"},
     ),
     Operation(
         "export", "GET", f"{BANDIT}/export", "read",
         "All decisions with their rewards, as a Parquet file.",
         bytes, export, media=PARQUET,
+        query={"before": "Only decisions before it, a date or a time such as 2030-01-31."},
     ),
     Operation(
         "versions", "GET", f"{BANDIT}/versions", "read", "All versions.",
-        m.Versions, list_versions,
+        m.Versions, with_bandit(lambda bandit, call: m.Versions(
+            bandit.versions(), bandit.version, bandit.held)),
     ),
     Operation(
         "publish", "POST", f"{BANDIT}/publish", "admin",
         "Let a version decide and hold it; without one, the newest and later ones decide.",
-        m.Deciding, publish, m.Publish, example={"version": 3},
+        m.Deciding, with_bandit(lambda bandit, call: m.Deciding(
+            bandit.publish(call.body.version, who=call.who))),
+        m.Publish, example={"version": 3},
     ),
     Operation(
         "roll-back", "POST", f"{BANDIT}/roll-back", "admin",
         "Let the version before the current one decide.",
-        m.Deciding, roll_back,
+        m.Deciding, with_bandit(lambda bandit, call: m.Deciding(
+            bandit.roll_back(who=call.who))),
     ),
     Operation(
         "keys", "GET", "/keys", "admin", "All keys, without secrets.",
@@ -590,4 +567,3 @@ OPERATIONS = (
     ),
 )  # fmt: skip
 """All operations but those on the description and the metrics, which belong to the application."""
-__all__ = ["OPERATIONS", "Call", "Operation", "local_path"]

@@ -215,17 +215,13 @@ class App:
                     caller, bandit if known and bandit else "", operation.cost(body)
                 )
             if operation.early:
-                answer = await operation.call(
-                    Call(self.service, self.access, caller, path, query, body)
-                )
+                answer = await operation.call(Call(self.service, caller, path, query, body))
             else:
                 stranger = self.service.keys.needed and (caller.key is None or caller.is_browser)
                 source = "" if stranger else caller.source or "local"
                 self._admission.enter(source, STRANGERS_SHARE if stranger else KEY_SHARE)
                 try:
-                    answer = await operation.call(
-                        Call(self.service, self.access, caller, path, query, body)
-                    )
+                    answer = await operation.call(Call(self.service, caller, path, query, body))
                 finally:
                     self._admission.leave(source)
             if isinstance(answer, Response):

@@ -33,10 +33,10 @@ class Exports:
         self._slots = BoundedSemaphore(MAX_EXPORTS)
         self._jobs = [JobRunner() for _ in range(MAX_EXPORTS)]
 
-    def write(self, bandit: str) -> IO[bytes]:
-        """The decisions of a bandit as an open Parquet file, which has no name any more.
+    def write(self, bandit: str, before: float | None = None) -> IO[bytes]:
+        """The decisions of a bandit, or those before a Unix time, as an open Parquet file.
 
-        Whatever becomes of the answer, nothing is left on the disk.
+        The file has no name any more. Whatever becomes of the answer, nothing is left on the disk.
         """
         if not self._slots.acquire(blocking=False):
             raise TooManyExportsError(
@@ -48,7 +48,7 @@ class Exports:
             with tempfile.TemporaryDirectory(prefix="submax-export-") as folder:
                 path = Path(folder) / "decisions.parquet"
                 jobs = next((jobs for jobs in self._jobs if not jobs.busy), self._jobs[0])
-                jobs.run(write_export, str(self._store.address), bandit, str(path))
+                jobs.run(write_export, str(self._store.address), bandit, str(path), before)
                 return path.open("rb")
         except OSError as error:
             raise StoreError(
@@ -68,10 +68,10 @@ class Exports:
             jobs.close()
 
 
-def write_export(address: str, bandit: str, path: str) -> None:
+def write_export(address: str, bandit: str, path: str, before: float | None) -> None:
     """Write the decisions of a bandit to a file; runs in another process."""
     with closing(open_store(address, read_only=True)) as store:
-        export.export(store, bandit, path)
+        export.export(store, bandit, path, before=before)
 
 
 async def chunks(

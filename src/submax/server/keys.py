@@ -149,7 +149,7 @@ class Keys:
         self.follow()
         return NewKey(number, f"{PREFIX}.{number}.{secret}")
 
-    def revoke(self, number: str, *, who: Who = PYTHON) -> None:
+    def revoke(self, number: str, who: Who = PYTHON) -> None:
         """Revoke a key, and end its sessions."""
         self.follow()
         if number not in self._keys:
@@ -277,23 +277,28 @@ def check_key(
         positive("rate", rate)
 
 
-def parsed_time(text: str, now: float) -> float:
-    """The Unix time of a date or a time in the future, in the form of ISO 8601.
+def unix_time(word: str, text: str) -> float:
+    """The Unix time of a date or a time in the form of ISO 8601; ``word`` says what it is for.
 
     A date means its beginning, and a time without a zone is in UTC.
 
-    >>> parsed_time("1970-01-02", now=0.0), parsed_time("1970-01-01T01:00+01:00", now=-1.0)
+    >>> unix_time("before", "1970-01-02"), unix_time("before", "1970-01-01T01:00+01:00")
     (86400.0, 0.0)
     """
     try:
         parsed = datetime.fromisoformat(text)
-        seconds = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise InputError(
-            f"expires was {text!r:.60}, and a date or a time is allowed: give one such as "
+            f"{word} was {text!r:.60}, and a date or a time is allowed: give one such as "
             "2030-01-31 or 2030-01-31T12:00:00Z",
-            parameter="expires",
+            parameter=word,
         ) from error
+
+
+def parsed_time(text: str, now: float) -> float:
+    """The Unix time at which a key expires, which is in the future."""
+    seconds = unix_time("expires", text)
     if seconds <= now:
         raise InputError(
             f"expires was {text!r:.60}, which is over: give a date or a time in the future",

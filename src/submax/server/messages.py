@@ -3,12 +3,12 @@
 Unknown fields and wrong types are refused. The description in OpenAPI is made from these types.
 """
 
-import re
+import contextlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType, inspect
+from msgspec import UNSET, Meta, UnsetType
 
 from submax.bandit.arms import ArmStatus
 from submax.bandit.decision import Decision, LiftReport, Receipt
@@ -16,8 +16,14 @@ from submax.bandit.declaring import AuditLine, StoredVersion
 from submax.bandit.durable import MAX_REQUESTS_PER_CALL, DurableBandit
 from submax.bandit.guard_rails import LONGEST_RAMP, GuardRails
 from submax.bandit.reading import Condition, ListedDecision
-from submax.bandit.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
-from submax.core.checks import did_you_mean
+from submax.bandit.settings import (
+    DECLARED_TYPES,
+    MEMORY_ONLY,
+    SETTING_TYPES,
+    ChoiceFeatures,
+    Name,
+)
+from submax.core.checks import one_of
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.schema.context import Field, Number
@@ -29,11 +35,6 @@ Identifier = Annotated[str, Meta(pattern=IDENTIFIER_PATTERN, min_length=1, max_l
 BanditName = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=64)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 RewardNumber = Annotated[float, Meta(ge=-1e30, le=1e30)]
-PATTERNS = {
-    IDENTIFIER_PATTERN: "1 to 128 printable ASCII characters without spaces",
-    NAME_PATTERN: "up to 64 small letters, digits, '-' and '_'",
-}
-"""What the patterns of texts allow, in words."""
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
@@ -243,6 +244,10 @@ class ListedDecisions(msgspec.Struct, frozen=True):
     decisions: list[ListedDecision]
 
 
+NOT_SHOWN = ("context", *MEMORY_ONLY)
+"""Settings that a description of a bandit has in another form, or that it cannot have."""
+
+
 class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """A choice with its status: active, paused or retired; and its features, if it has any."""
 
@@ -251,79 +256,59 @@ class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     features: dict[str, float | str] = {}
 
 
-class BanditDetails(msgspec.Struct, frozen=True):
-    """A bandit with its settings and counts; plain arms are one slot with an empty name.
+BanditDetails = msgspec.defstruct(
+    "BanditDetails",
+    [
+        ("name", str),
+        ("actions", dict[str, list[ChoiceDetails | float]]),
+        ("context", dict[str, Any]),
+        *((name, hint) for name, hint in SETTING_TYPES.items() if name not in NOT_SHOWN),
+        ("context_ignored", bool),
+        ("version", int),
+        ("held", bool),
+        ("counts", dict[str, int]),
+        ("failures", dict[str, int]),
+        ("arms", list[ArmStatus]),
+        ("notices", list[str]),
+        ("conditions", list[Condition]),
+    ],
+    frozen=True,
+    module=__name__,
+    namespace={
+        "__doc__": """A bandit with its settings and counts; plain arms are a slot without a name.
 
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
     ``arms`` are the choices with their decisions, reward rates and probabilities, ``notices`` are
     sentences about what should be looked at, and ``conditions`` deserve an alarm.
     """
+    },
+)
 
-    name: str
-    actions: dict[str, list[ChoiceDetails | float]]
-    context: dict[str, Any]
-    policy: Any
-    context_ignored: bool
-    rewards: dict[str, Any]
-    combine: str
-    reward_wait: float
-    no_reward_after: float | None
-    default_reward: float | None
-    guard_rails: GuardRails
-    version: int
-    held: bool
-    counts: dict[str, int]
-    failures: dict[str, int]
-    status: str
-    sticky: str | float
-    quarantine: float
-    refit_rows: int
-    refit_seconds: float
-    seed: int
-    keep_versions: int
-    arms: list[ArmStatus]
-    notices: list[str]
-    conditions: list[Condition]
 
-    @classmethod
-    def of(cls, bandit: DurableBandit) -> "BanditDetails":
-        """The message that describes a bandit."""
-        settings, menu = bandit.settings, bandit.menu
-        actions: dict[str, list[ChoiceDetails | float]] = {
-            slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
-            for slot in menu.slots
-        }
-        for interval in menu.ranges:
-            actions[interval.name] = [interval.low, interval.high]
-        fields = zip(settings.context.names, settings.context.fields, strict=True)
-        return cls(
-            name=bandit.name,
-            actions=actions,
-            context={name: _field(field) for name, field in fields},
-            policy=settings.policy,
-            context_ignored=bool(settings.context.width) and not bandit.policy.traits.uses_context,
-            rewards=settings.rewards,
-            combine=settings.combine,
-            reward_wait=settings.reward_wait,
-            no_reward_after=settings.no_reward_after,
-            default_reward=settings.default_reward,
-            guard_rails=settings.guard_rails,
-            version=bandit.version,
-            held=bandit.held,
-            counts=bandit.counts(),
-            failures=bandit.failures,
-            status=settings.status,
-            sticky=settings.sticky,
-            quarantine=settings.quarantine,
-            refit_rows=settings.refit_rows,
-            refit_seconds=settings.refit_seconds,
-            seed=settings.seed,
-            keep_versions=settings.keep_versions,
-            arms=bandit.arms(),
-            notices=bandit.notices(),
-            conditions=bandit.conditions(),
-        )
+def bandit_details(bandit: DurableBandit) -> Any:
+    """The message that describes a bandit."""
+    settings, menu = bandit.settings, bandit.menu
+    actions: dict[str, list[ChoiceDetails | float]] = {
+        slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
+        for slot in menu.slots
+    }
+    actions |= {interval.name: [interval.low, interval.high] for interval in menu.ranges}
+    fields = zip(settings.context.names, settings.context.fields, strict=True)
+    return BanditDetails(
+        name=bandit.name,
+        actions=actions,
+        context={name: _field(field) for name, field in fields},
+        **{name: getattr(settings, name) for name in SETTING_TYPES if name not in NOT_SHOWN},
+        context_ignored=bool(settings.context.width) and not bandit.policy.traits.uses_context,
+        version=bandit.version,
+        held=bandit.held,
+        counts=bandit.counts(),
+        failures=bandit.failures,
+        arms=bandit.arms(),
+        notices=bandit.notices(),
+        conditions=bandit.conditions(),
+    )
 
 
 def _field(field: Field) -> Any:
@@ -442,14 +427,15 @@ class SignedIn(msgspec.Struct, frozen=True):
     scopes: list[str]
 
 
-# What is wrong with a body
+FIELDS: Any = known_type(dict[str, msgspec.Raw])
+"""A body of which only the names of its fields are read."""
 
 
 class Decoder:
     """Decodes JSON into a message of one type; wrong bodies raise an ``InputError``."""
 
     def __init__(self, kind: Any) -> None:
-        self._kind = kind
+        self._fields = kind.__struct_fields__
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(known_type(kind))
 
     def decode(self, body: bytes) -> Any:
@@ -457,172 +443,12 @@ class Decoder:
         check_depth(body)
         try:
             message = self._decoder.decode(body)
+        except msgspec.ValidationError as error:
+            with contextlib.suppress(msgspec.DecodeError):
+                for word in msgspec.json.decode(body, type=FIELDS):
+                    one_of("field", word[:60], self._fields)
+            raise InputError(f"the body does not fit: {error}; see /openapi.json") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self._explained(body, error) from error
+            raise InputError(f"the body is no JSON ({error}): send a JSON object") from error
         check_unique_keys(body)
         return message
-
-    def _explained(self, body: bytes, error: Exception) -> InputError:
-        """The error in words, and the field that it is about."""
-        try:
-            value = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as reason:
-            return InputError(f"the body is no JSON ({reason}): send a JSON object")
-        found = _problem(value, inspect.type_info(self._kind), "")
-        if found is None:
-            return InputError(f"the body does not fit ({error}): see /openapi.json")
-        place, sentence = found
-        return InputError(sentence, parameter=place or None)
-
-
-Problem = tuple[str, str]
-"""Where in a body something is wrong, and a sentence that says what."""
-
-
-def _problem(value: Any, kind: inspect.Type, place: str) -> Problem | None:
-    """What is wrong with a value of this type; None if nothing is found."""
-    what = repr(place) if place else "the body"
-    if isinstance(kind, inspect.Metadata):
-        return _problem(value, kind.type, place)
-    if isinstance(kind, inspect.UnionType):
-        problems = [_problem(value, each, place) for each in kind.types]
-        if None in problems:
-            return None
-        # What is wrong inside a value says more than that it has the wrong type.
-        inner = [problem for problem in problems if problem and problem[0] != place]
-        if inner:
-            return inner[0]
-        suitable = [
-            p for p, each in zip(problems, kind.types, strict=True) if _is_json(value, each)
-        ]
-        # Whoever sends a text for a number need not hear of lists.
-        likely = [each for each in kind.types if _is_simple(each)]
-        likely = likely if likely and not isinstance(value, (dict, list)) else [*kind.types]
-        names = " or ".join(dict.fromkeys(_name(each) for each in likely))
-        return suitable[0] if suitable else (place, f"{what} must be {names}, not {_said(value)}")
-    if isinstance(kind, inspect.AnyType) or type(kind) not in KINDS:
-        return None
-    if not _is_json(value, kind):
-        return place, f"{what} must be {_name(kind)}, not {_said(value)}"
-    if isinstance(kind, inspect.LiteralType):
-        if value in kind.values:
-            return None
-        allowed = sorted(map(str, kind.values))
-        hint = did_you_mean(str(value)[:60], allowed)
-        return (
-            place,
-            f"{what} is {value!r:.60}, which is not known: {hint}allowed: {', '.join(allowed)}",
-        )
-    if isinstance(kind, inspect.StrType):
-        return _text_problem(value, kind, place, what)
-    if isinstance(kind, (inspect.IntType, inspect.FloatType)):
-        return _number_problem(value, kind, place, what)
-    if isinstance(kind, inspect.StructType):
-        return _struct_problem(value, kind, place, what)
-    if isinstance(kind, inspect.ListType):
-        if problem := _length_problem(len(value), kind, place, what, "items"):
-            return problem
-        inside = ((each, kind.item_type, f"{place}[{i}]") for i, each in enumerate(value))
-        return next(filter(None, (_problem(*each) for each in inside)), None)
-    if isinstance(kind, inspect.DictType):
-        inside = ((v, kind.value_type, _inside(place, k)) for k, v in value.items())
-        return next(filter(None, (_problem(*each) for each in inside)), None)
-    return None
-
-
-def _inside(place: str, name: str) -> str:
-    return f"{place}.{name[:60]}" if place else name[:60]
-
-
-def _struct_problem(value: Any, kind: inspect.StructType, place: str, what: str) -> Problem | None:
-    fields = {field.encode_name: field for field in kind.fields}
-    for word in value:
-        if word not in fields:
-            hint = did_you_mean(word[:60], sorted(fields))
-            allowed = ", ".join(sorted(fields)) or "none"
-            sentence = (
-                f"{what} has the field {word!r:.60}, which is not known: {hint}allowed: {allowed}"
-            )
-            return _inside(place, word), sentence
-    for name, field in fields.items():
-        if name not in value:
-            if field.required:
-                return _inside(place, name), f"{what} lacks the field {name!r}: send it"
-            continue
-        if problem := _problem(value[name], field.type, _inside(place, name)):
-            return problem
-    return None
-
-
-def _text_problem(value: str, kind: inspect.StrType, place: str, what: str) -> Problem | None:
-    if kind.pattern is not None and not re.search(kind.pattern, value):
-        allowed = PATTERNS.get(kind.pattern, f"a text that matches {kind.pattern}")
-        return place, f"{what} is {value!r:.60}, and {allowed} are allowed: send such a text"
-    return _length_problem(len(value), kind, place, what, "characters")
-
-
-def _length_problem(size: int, kind: Any, place: str, what: str, of: str) -> Problem | None:
-    low, high = kind.min_length or 0, kind.max_length
-    if low <= size and (high is None or size <= high):
-        return None
-    bounds = f"{low} to {high}" if high is not None else f"{low} or more"
-    return place, f"{what} has {size} {of}, and {bounds} are allowed"
-
-
-def _number_problem(value: Any, kind: Any, place: str, what: str) -> Problem | None:
-    bounds = [
-        (kind.ge is not None and value < kind.ge, f"at least {kind.ge}"),
-        (kind.gt is not None and value <= kind.gt, f"greater than {kind.gt}"),
-        (kind.le is not None and value > kind.le, f"at most {kind.le}"),
-        (kind.lt is not None and value >= kind.lt, f"less than {kind.lt}"),
-    ]
-    for broken, allowed in bounds:
-        if broken:
-            return place, f"{what} must be {allowed}, not {value!r:.60}"
-    return None
-
-
-KINDS: dict[type[inspect.Type], tuple[str, type | tuple[type, ...]]] = {
-    inspect.NoneType: ("null", type(None)),
-    inspect.BoolType: ("true or false", bool),
-    inspect.IntType: ("a whole number", int),
-    inspect.FloatType: ("a number", (int, float)),
-    inspect.StrType: ("a text", str),
-    inspect.LiteralType: ("a text", (str, int)),
-    inspect.ListType: ("a list", list),
-    inspect.DictType: ("an object", dict),
-    inspect.StructType: ("an object", dict),
-}
-"""What values of the types of messages are called, and how JSON has them."""
-
-
-def _is_json(value: Any, kind: inspect.Type) -> bool:
-    """Whether a decoded value has the JSON type that a type of a message has."""
-    kind = kind.type if isinstance(kind, inspect.Metadata) else kind
-    _, types = KINDS.get(type(kind), ("", object))
-    if isinstance(value, bool) and not isinstance(kind, inspect.BoolType):
-        return types is object
-    return isinstance(value, types)
-
-
-def _is_simple(kind: inspect.Type) -> bool:
-    """Whether values of a type are no lists or objects, and not null."""
-    kind = kind.type if isinstance(kind, inspect.Metadata) else kind
-    _, types = KINDS.get(type(kind), ("", dict))
-    return types not in (dict, list, type(None))
-
-
-def _name(kind: inspect.Type) -> str:
-    kind = kind.type if isinstance(kind, inspect.Metadata) else kind
-    return KINDS.get(type(kind), ("another value", object))[0]
-
-
-def _said(value: Any) -> str:
-    """A wrong value, shortly."""
-    if isinstance(value, (dict, list)):
-        return "an object" if isinstance(value, dict) else "a list"
-    if isinstance(value, str):
-        return f"the text {value!r:.60}"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return f"{value!r:.60}"

@@ -51,6 +51,9 @@ class Service:
     ``async`` may wait for the store; call them by ``in_thread``.
     """
 
+    is_local = False
+    """Whether it carries out commands of this machine, and not requests over HTTP."""
+
     def __init__(self, store: Store, *, trust: bool = False) -> None:
         self.store, self._trust = store, trust
         self.keys = Keys(store)
@@ -194,18 +197,18 @@ class Service:
             deciding = self._deciding[bandit.name] = Deciding(bandit, self.writes)
         return deciding
 
-    def create(self, name: str, declaration: Mapping[str, Any], *, who: Who) -> DurableBandit:
+    def create(self, name: str, declaration: Mapping[str, Any], who: Who) -> DurableBandit:
         """Declare and open a new bandit; a name that exists is refused."""
-        check_over_http(declaration)
+        self._check(declaration)
         declaring.declare(self.store, name, declaration, new=True, who=who)
         return self._open(name)
 
-    def change(self, bandit: DurableBandit, changes: Mapping[str, Any], *, who: Who) -> None:
+    def change(self, bandit: DurableBandit, changes: Mapping[str, Any], who: Who) -> None:
         """Change settings of a bandit, all or none."""
-        check_over_http(changes)
+        self._check(changes)
         bandit.set_by(who, changes)
 
-    def delete(self, name: str, *, who: Who) -> None:
+    def delete(self, name: str, who: Who) -> None:
         """Delete a bandit with its decisions; one that cannot be opened is deleted, too."""
         check_bandit(name)
         bandit = self.get(name)
@@ -232,20 +235,21 @@ class Service:
         with lock:
             bandit = self.get(name)
             if bandit is None:
-                bandit = DurableBandit(self.store, name, trust=self._trust, jobs=self.jobs)
-                self._bandits[name] = bandit
+                bandit = self._bandits[name] = self._made(name)
             return bandit
 
+    def _made(self, name: str) -> DurableBandit:
+        return DurableBandit(self.store, name, trust=self._trust, jobs=self.jobs)
 
-def check_over_http(declaration: Mapping[str, Any]) -> None:
-    """Refuse code, and parameters that would occupy the server for long."""
-    if references_user_code(declaration.get("policy")):
-        raise InputError(
-            "a policy from a file is code, and over HTTP only built-in policies are allowed: "
-            "declare the bandit on the server's machine, by submax.open",
-            parameter="policy",
-        )
-    check_parameters(declaration)
+    def _check(self, declaration: Mapping[str, Any]) -> None:
+        """Refuse code, and parameters that would occupy the server for long."""
+        if references_user_code(declaration.get("policy")):
+            raise InputError(
+                "a policy from a file is code, and over HTTP only built-in policies are allowed: "
+                "declare the bandit on the server's machine, by submax.open",
+                parameter="policy",
+            )
+        check_parameters(declaration)
 
 
 class WriteProbe:

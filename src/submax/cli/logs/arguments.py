@@ -248,7 +248,7 @@ def log_of_store(path: str | Path, bandit: str | None, options: Mapping[str, Any
 
     _EXPORTS.append(TemporaryDirectory(prefix="submax-"))
     with open_store(path, read_only=True) as store:
-        name = chosen(bandit_names(store), bandit)
+        name = bandit or chosen(bandit_names(store))
         file = Path(_EXPORTS[-1].name) / f"{name}.parquet"
         export(store, name, file)
     return Log.read(file, **options)

@@ -60,7 +60,7 @@ export interface AuditedChange {
 }
 
 /**
- * A bandit with its settings and counts; plain arms are one slot with an empty name.
+ * A bandit with its settings and counts; plain arms are a slot without a name.
  *
  * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
  * something failed since the server was started, and the bandit went on, by kind of failure.
@@ -71,25 +71,43 @@ export interface BanditDetails {
   name: string;
   actions: Record<string, (number | ChoiceDetails)[]>;
   context: Record<string, unknown>;
-  policy: unknown;
-  context_ignored: boolean;
+  policy: string | Record<string, unknown>;
   rewards: Record<string, unknown>;
-  combine: string;
+  /**
+   * How several rewards of one decision become one. With reward_wait=0 only 'first' is possible, and is the default.
+   */
+  combine: "first" | "last" | "max" | "sum";
+  /**
+   * Seconds after which a decision matures, that is, is learned from with the rewards that have come. With 0 it matures when its first reward comes.
+   */
   reward_wait: number;
   no_reward_after: number | null;
   default_reward: number | null;
+  /** Seconds that a reward with an unknown id waits for its decision. */
+  quarantine: number;
   guard_rails: GuardRails;
+  alarms: AlarmSettings;
+  /**
+   * How long a unit gets the same action: as long as a 'version' decides, for a number of seconds, or 'none': every decision is drawn by itself.
+   */
+  sticky: "none" | "version" | number;
+  /** Number of newly matured decisions after which a version is fitted. */
+  refit_rows: number;
+  /** Seconds after which a version is fitted even if fewer have matured. */
+  refit_seconds: number;
+  /**
+   * 'active'; 'paused': decisions are the control or the baseline, or else uniform, and are not learned from; 'archived': decisions and rewards are refused, and the log can be read.
+   */
+  status: "active" | "archived" | "paused";
+  /** Seed of the fits: the same log and seed give the same version. */
+  seed: number;
+  /** Number of versions whose models stay in the store. */
+  keep_versions: number;
+  context_ignored: boolean;
   version: number;
   held: boolean;
   counts: Record<string, number>;
   failures: Record<string, number>;
-  status: string;
-  sticky: string | number;
-  quarantine: number;
-  refit_rows: number;
-  refit_seconds: number;
-  seed: number;
-  keep_versions: number;
   arms: ArmStatus[];
   notices: string[];
   conditions: Condition[];
@@ -545,7 +563,7 @@ export declare class Api {
   /** Delete all decisions and rewards of a unit, or make them anonymous. */
   erase(name: string, body: Erase, options?: CallOptions): Promise<Erased>;
   /** All decisions with their rewards, as a Parquet file. */
-  export(name: string, options?: CallOptions): Promise<ArrayBuffer>;
+  export(name: string, query?: { before?: string }, options?: CallOptions): Promise<ArrayBuffer>;
   /** All versions. */
   versions(name: string, options?: CallOptions): Promise<Versions>;
   /** Let a version decide and hold it; without one, the newest and later ones decide. */

@@ -83,8 +83,8 @@ export class Api {
     return this.#transport.call("POST", `/bandits/${part(name)}/erase`, body, options);
   }
 
-  export(name, options = {}) {
-    return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options);
+  export(name, query = {}, options = {}) {
+    return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options, query);
   }
 
   versions(name, options = {}) {
