@@ -70,12 +70,10 @@ if TYPE_CHECKING:
     from submax.environments.contextual import Combinatorial as Combinatorial
     from submax.environments.contextual import Contextual as Contextual
     from submax.environments.contextual import DriftingContextual as DriftingContextual
-    from submax.environments.designs import Designs as Designs
     from submax.environments.linear import DescribedArms as DescribedArms
     from submax.environments.linear import LinearContextual as LinearContextual
     from submax.environments.linear import LogisticContextual as LogisticContextual
     from submax.environments.tables import Classification as Classification
-    from submax.environments.tables import RecordedRewards as RecordedRewards
     from submax.models.memory import Memory as Memory
     from submax.models.training import Training as Training
     from submax.policies import make_policy as make_policy
@@ -109,9 +107,8 @@ _NAMES = {
     "environments.arms": "Bernoulli Gaussian HeavyTailed Poisson Ratings SparseBernoulli",
     "environments.changing": "DriftingBernoulli RetiringBernoulli SwitchingBernoulli",
     "environments.contextual": "Combinatorial Contextual DriftingContextual",
-    "environments.designs": "Designs",
     "environments.linear": "DescribedArms LinearContextual LogisticContextual",
-    "environments.tables": "Classification RecordedRewards",
+    "environments.tables": "Classification",
     "models.memory": "Memory",
     "models.training": "Training",
     "policies": "make_policy",

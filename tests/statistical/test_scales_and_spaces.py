@@ -7,13 +7,13 @@ from submax.core.errors import counted_fallbacks
 from submax.environments.arms import Bernoulli, Gaussian, Poisson, Ratings
 from submax.environments.changing import DriftingBernoulli
 from submax.environments.contextual import Combinatorial
-from submax.environments.designs import Designs
 from submax.estimators.counting import Counting
 from submax.estimators.network import CVAE
 from submax.models.memory import Memory
 from submax.models.training import Training
 from submax.policies.epsilon_greedy import Random
 from submax.policies.reward_conditioned import RewardConditioned
+from submax.research.beyond.designs import Designs
 from submax.research.beyond.linear_program import LinearProgram
 from submax.research.beyond.real_valued import Gridded, Pricing, SmoothReward
 from submax.simulation.delays import BatchedRewards

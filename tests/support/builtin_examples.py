@@ -10,10 +10,10 @@ import numpy as np
 
 from submax.core.registry import Registry
 from submax.core.rewards import Binary, Continuous, Counts, Discrete, Scale
-from submax.environments.designs import Designs
-from submax.environments.tables import Classification, RecordedRewards
+from submax.environments.tables import Classification
 from submax.policies import PARTS
 from submax.research.beyond.adversarial import Adversarial
+from submax.research.beyond.designs import Designs
 
 BRIEF = {"steps": 6, "batch": 8, "learning_rate": 0.05}
 """A training of a few steps: it need not learn well, only keep its contract."""
@@ -381,17 +381,10 @@ def _designs() -> Iterator[Designs]:
     yield Designs.of({**columns, "value": np.arange(12.0)}, noise=0.5, minimize=True)
 
 
-def _recorded_rewards() -> Iterator[RecordedRewards]:
-    """Binary rewards, and others."""
-    yield RecordedRewards.of([0, 1, 0, 1, 1], [1.0, 0.0, 0.0, 1.0, 1.0])
-    yield RecordedRewards.of(["a", "b", "b"], [2.5, -1.0, 4.0])
-
-
 TABLES: dict[str, Callable[[], Iterator[Any]]] = {
     "adversarial": _adversarial,
     "classification": _classification,
     "designs": _designs,
-    "recorded-rewards": _recorded_rewards,
 }
 """Environments that are made from arrays."""
 

@@ -3,6 +3,7 @@
 from submax.core.optional import lazy_names
 
 _HOME = {
+    "Designs": "submax.research.beyond.designs",
     "Adversarial": "submax.research.beyond.adversarial",
     "Cascade": "submax.research.beyond.slates",
     "Dueling": "submax.research.beyond.duels",

@@ -9,8 +9,8 @@ from refusals import raises_code
 from submax.core.problem import Problem
 from submax.core.rewards import Continuous
 from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Slots
-from submax.environments.designs import Designs
 from submax.environments.tables import Classification
+from submax.research.beyond.designs import Designs
 from submax.testing import check_environment
 
 CHOICES = {"compiler": ["clang", "gcc"], "level": [1, 2, 10], "target": ["x86"], "fast": [0.5, 1.5]}

@@ -1,4 +1,4 @@
-"""Rewards from a table of every decision, and from a log."""
+"""Rewards from a table of every decision."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,10 @@ from refusals import raises_code
 from submax import (
     BatchedRewards,
     Lag,
-    RecordedRewards,
     make_policy,
     simulate,
 )
 from submax.research import Adversarial
-from submax.testing.assertions import goodness_of_fit
 
 TABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]])
 
@@ -47,27 +45,3 @@ def test_a_file_has_a_row_for_each_decision(tmp_path):
         simulate(environment, make_policy("random"), observations=3)
     with raises_code("invalid-input", "rewards"):
         Adversarial.of([1.0, 2.0])
-
-
-def test_rewards_are_drawn_from_those_of_the_action(seed):
-    log = RecordedRewards.of(["b", "a", "b", "b"], [1.0, 7.0, 2.0, 2.0])
-    trace = simulate(
-        log, make_policy("random"), observations=500, replicas=8, seed=seed, points=None
-    )
-    assert log.names == ["a", "b"]
-    arm = trace.actions[..., 0]
-    assert set(trace.rewards[arm == 0]) == {7.0}
-    drawn = (trace.rewards[arm == 1] == 2.0).astype(np.int64)
-    assert goodness_of_fit(drawn, np.array([1 / 3, 2 / 3])) > 1e-9
-    np.testing.assert_allclose(
-        trace.accumulated_regret, (arm == 1).cumsum(axis=1) * (7 - 5 / 3), rtol=1e-9
-    )
-
-
-def test_a_log_file_names_its_columns(tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text("arm,paid\nx,1\ny,0\n", encoding="utf-8")
-    environment = RecordedRewards(str(file), action="arm", reward_column="paid")
-    assert environment.names == ["x", "y"]
-    with raises_code("invalid-input", "action"):
-        _ = RecordedRewards(str(file)).names
