@@ -14,8 +14,8 @@ RUNS = 1000
 
 def tallied(rewards, propensities):
     tally = ActionTally.empty(1, 0)
-    rewards = np.array(rewards, float)
-    tally.learned(np.zeros((len(rewards), 1)), rewards, 1 / np.array(propensities))
+    for reward, propensity in zip(rewards, propensities, strict=True):
+        tally.learned([0], float(reward), 1 / propensity)
     return tally.choice(0, 0)
 
 

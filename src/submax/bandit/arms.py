@@ -7,7 +7,6 @@ from typing import Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.bandit.active_version import UNKNOWN_CATEGORIES, ActiveVersion
 from submax.bandit.guard_rails import GuardRails, Ramp, limits_at
@@ -18,9 +17,6 @@ from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec, ChoiceIndices
 from submax.schema.names import Action
-
-FEW = 16
-"""Fewer rows are faster added one by one than by numpy."""
 
 
 class ChoiceTally(msgspec.Struct):
@@ -58,14 +54,13 @@ class ValueTally(msgspec.Struct):
     lowest: float = 0.0
     highest: float = 0.0
 
-    def add(self, values: Floats) -> None:
-        """Count decisions, of which there is at least one."""
-        before = [self.lowest, self.highest] if self.decisions else values[:1]
-        self.lowest = float(min(values.min(), *before))
-        self.highest = float(max(values.max(), *before))
-        self.decisions += len(values)
-        # Added one after the other, so that the sum does not depend on how the log was read.
-        self.total = float(np.cumsum(np.concatenate([[self.total], values]))[-1])
+    def add(self, value: float) -> None:
+        """Count one decision."""
+        known = self.decisions > 0
+        self.lowest = min(value, self.lowest) if known else value
+        self.highest = max(value, self.highest) if known else value
+        self.decisions += 1
+        self.total += value
 
 
 class ActionTally(msgspec.Struct):
@@ -79,51 +74,14 @@ class ActionTally(msgspec.Struct):
         """The tally before any decision."""
         return cls([[] for _ in range(slots)], [ValueTally() for _ in range(intervals)])
 
-    def decided(self, actions: Floats) -> None:
-        """Count decisions, whose encoded actions are ``[n, S]``."""
-        for slot in range(len(self.choices)):
-            if len(actions) < FEW:
-                for index in actions[:, slot].tolist():
-                    self.choice(slot, int(index)).decisions += 1
-                continue
-            counts = np.bincount(actions[:, slot].astype(np.int64))
-            for index in np.flatnonzero(counts).tolist():
-                self.choice(slot, index).decisions += int(counts[index])
-        for place, tally in enumerate(self.values, start=len(self.choices)):
-            tally.add(actions[:, place])
-
-    def decided_one(self, action: Sequence[float]) -> None:
+    def decided(self, action: Sequence[float]) -> None:
         """Count one decision, by its encoded action."""
         for slot in range(len(self.choices)):
             self.choice(slot, int(action[slot])).decisions += 1
         for place, tally in enumerate(self.values, start=len(self.choices)):
-            tally.add(np.array([action[place]]))
+            tally.add(action[place])
 
-    def learned(self, actions: Floats, rewards: Floats, weights: Floats) -> None:
-        """Count rows that are learned from, in the order in which they matured."""
-        if len(rewards) < FEW:
-            for row in zip(actions.tolist(), rewards.tolist(), weights.tolist(), strict=True):
-                self.learned_one(*row)
-            return
-        weighted = weights * rewards
-        squares_of = weights**2, weighted, weights * weighted, weighted**2
-        for slot in range(len(self.choices)):
-            indices = actions[:, slot].astype(np.int64)
-            most = int(indices.max(initial=0)) + 1
-            known = [self.choice(slot, index) for index in range(most)]
-            rows = np.bincount(indices, minlength=most).tolist()
-            reward = _summed([one.reward for one in known], indices, rewards)
-            squares = _summed([one.squares for one in known], indices, rewards * rewards)
-            sums = [
-                _summed([one.weights[number] for one in known], indices, values)
-                for number, values in enumerate((weights, *squares_of))
-            ]
-            for tally, *added in zip(known, rows, reward, squares, *sums, strict=True):
-                tally.rows += added[0]
-                tally.reward, tally.squares = added[1:3]
-                tally.weights = (added[3], added[4], added[5], added[6], added[7])
-
-    def learned_one(self, action: Sequence[float], reward: float, weight: float) -> None:
+    def learned(self, action: Sequence[float], reward: float, weight: float) -> None:
         """Count one row that is learned from."""
         weighted = weight * reward
         values = weight, weight * weight, weighted, weight * weighted, weighted * weighted
@@ -146,17 +104,6 @@ class ActionTally(msgspec.Struct):
         while len(tallies) <= index:
             tallies.append(ChoiceTally())
         return tallies[index]
-
-
-def _summed(sums: Sequence[float], indices: NDArray[np.int64], values: Floats) -> list[float]:
-    """Return sums after values were added, in order, each to the sum with its index.
-
-    The order of the additions is that of single rows, so that the sums are equal to the last bit.
-    """
-    total: list[float] = np.bincount(
-        np.concatenate([np.arange(len(sums)), indices]), np.concatenate([sums, values])
-    ).tolist()
-    return total
 
 
 QUANTILE = 1.96

@@ -152,7 +152,7 @@ class Decisions:
         """Add a new decision; rewards that came before it count."""
         identifier = made.answer.id
         self.counts["decisions"] += 1
-        self.tally.decided_one(made.action)
+        self.tally.decided(made.action)
         self._open[identifier] = made
         if identifier in self._early:
             made.rewards = self._release(identifier)
@@ -306,7 +306,7 @@ class Decisions:
         row = MaturedRow(made.values, made.action, reward, math.log(propensity), by_slot)
         self.rows.append(row)
         # A propensity of several slots is that of their joint action, and not of one choice.
-        self.tally.learned_one(made.action, reward, 1 / propensity if self._plain else 1.0)
+        self.tally.learned(made.action, reward, 1 / propensity if self._plain else 1.0)
 
     def _reward_unknown(self, identifier: str, given: CheckedReward) -> tuple[Receipt, bool]:
         """Let a reward wait for its decision, in a bounded number."""

@@ -756,8 +756,8 @@ class BanditReader:
         for place, interval in enumerate(self.menu.ranges):
             rows = self.newest_decisions(limit=AVERAGED_VALUES)
             values = [row.action[interval.name] for row in rows if isinstance(row.action, dict)]
-            if values:
-                tally.values[place].add(np.array(values, np.float64))
+            for value in values:
+                tally.values[place].add(float(value))
         return tally
 
     def arms(self, probabilities: Floats | None = None) -> list[ArmStatus]:

@@ -2,11 +2,9 @@
 
 import dataclasses
 import math
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import cache
 from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar
 
 import msgspec
@@ -14,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from submax.bandit.guard_rails import GuardRails
-from submax.core.checks import below_one, non_negative, one_of, positive, probability, whole_number
+from submax.core.checks import one_of, probability
 from submax.core.decoding import known_type
 from submax.core.errors import InputError
 from submax.core.policy import Policy
@@ -26,6 +24,7 @@ from submax.policies import POLICIES
 from submax.policies.specification import PolicySpecification
 from submax.schema.actions import ActionSpec
 from submax.schema.context import LARGEST, ContextSchema
+from submax.schema.names import short_repr
 from submax.schema.rewards import SLOTS, RewardParts, declared_rewards, rewards_of, scale_of
 from submax.schema.schema import Schema
 from submax.strategies import STRATEGIES
@@ -71,14 +70,13 @@ class AlarmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def check(self) -> None:
         """Refuse numbers that are no probabilities."""
-        probability("false_alarms", self.false_alarms)
-        probability("smallest_propensity", self.smallest_propensity)
         if not 0 < self.false_alarms < 1:
             raise InputError(
                 f"false_alarms is {self.false_alarms}, and a chance above 0 and below 1 is needed: "
                 "give one such as 0.01",
                 parameter="false_alarms",
             )
+        probability("smallest_propensity", self.smallest_propensity)
 
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -129,14 +127,6 @@ DURATIONS = [
 Part = TypeVar("Part", GuardRails, AlarmSettings)
 
 
-def _guard_rails(given: object) -> GuardRails:
-    return _converted(given, GuardRails, "guard_rails", "guard rail")
-
-
-def _alarms(given: object) -> AlarmSettings:
-    return _converted(given, AlarmSettings, "alarms", "setting of alarms:")
-
-
 def _converted(given: object, kind: type[Part], setting: str, word: str) -> Part:
     """The settings of ``kind`` that a table or an object gives; the defaults if it is None.
 
@@ -157,115 +147,10 @@ CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
     "rewards": declared_rewards,
-    "guard_rails": _guard_rails,
-    "alarms": _alarms,
+    "guard_rails": lambda given: _converted(given, GuardRails, "guard_rails", "guard rail"),
+    "alarms": lambda given: _converted(given, AlarmSettings, "alarms", "setting of alarms:"),
 }
 """How a value that a caller may give as an object becomes the one that the store holds."""
-
-
-def check_settings(settings: "Settings", policy: Policy[Any] | None) -> None:
-    """Refuse settings that contradict each other, or that the policy cannot work with.
-
-    ``policy`` is None if code of the user would have to be run to make it.
-    """
-    _check_without_wait(settings)
-    scale, parts = settings.scale, settings.reward_parts
-    if settings.default_reward is not None:
-        scale.check(np.array([settings.default_reward]))
-    if parts is not None:
-        _check_parts(settings, parts)
-        # Several rewards of one name are summed on the scale of each.
-        scale = parts.each_scale
-    if settings.combine == "sum":
-        _check_sum(settings, scale)
-    settings.guard_rails.check(settings.menu)
-    settings.alarms.check()
-    # A policy that does not suit the problem is refused here, not at the first decision.
-    if policy is not None:
-        policy.init(settings.problem, 1, np.random.default_rng(0))
-
-
-def _check_sum(settings: "Settings", scale: Scale) -> None:
-    """Refuse to sum rewards on a scale that does not hold the sum."""
-    if not isinstance(scale, (Counts, Continuous)):
-        raise InputError(
-            f"combine='sum' was given with {settings.rewards['kind']} rewards, and rewards that "
-            "are summed need a scale that holds the sum: declare rewards='counts' or 'continuous'",
-            parameter="combine",
-        )
-    if isinstance(scale, Continuous) and scale != Continuous():
-        raise InputError(
-            f"combine='sum' was given with {scale}, and rewards that are summed need a continuous "
-            "scale without bounds: declare rewards='continuous'",
-            parameter="combine",
-        )
-
-
-def _check_parts(settings: "Settings", parts: RewardParts) -> None:
-    """Refuse rewards for each slot that nothing could be learned from."""
-    if parts.kind != SLOTS:
-        return
-    if settings.menu.plain or settings.menu.ranges:
-        raise InputError(
-            "rewards of the kind 'slots' were declared, and they are for actions that are a "
-            "table of slots with names of choices: declare such actions, or other rewards",
-            parameter="rewards",
-        )
-    if settings.default_reward:
-        raise InputError(
-            f"default_reward={settings.default_reward:g} was given with a reward for each slot, of "
-            "which 0 and None are allowed: leave default_reward out",
-            parameter="default_reward",
-        )
-
-
-def _check_without_wait(settings: "Settings") -> None:
-    """Refuse settings that go only with a ``reward_wait`` of 0, or only with another one."""
-    if settings.no_reward_after is not None and settings.reward_wait > 0:
-        raise InputError(
-            f"no_reward_after={settings.no_reward_after:g} was given with reward_wait="
-            f"{settings.reward_wait:g}; it is allowed only with reward_wait=0, since otherwise "
-            "reward_wait says when a decision has no reward: leave one of them out",
-            parameter="no_reward_after",
-        )
-    if settings.reward_wait == 0 and settings.combine != "first":
-        raise InputError(
-            f"combine={settings.combine!r} was given with reward_wait=0, with which a decision is "
-            "learned from at its first reward, so that only 'first' is allowed: leave combine "
-            "out, or set a reward_wait in which all rewards of a decision come",
-            parameter="combine",
-        )
-
-
-def check_bounds(settings: "Settings") -> None:
-    """Refuse values outside the bounds in the types, in the words of ``core.checks``."""
-    for name, hint in _types(type(settings)).items():
-        meta, value = _meta(hint), getattr(settings, name)
-        if meta is None or value is None or (meta.ge is None and meta.gt is None):
-            continue
-        if typing.get_args(hint)[0] is int:
-            whole_number(name, value, at_least=int(meta.ge or 0), at_most=meta.le)  # type: ignore[arg-type]  # bounds of ints are ints
-        elif meta.lt == 1:
-            below_one(name, value)
-        elif meta.gt == 0:
-            positive(name, value)
-        elif meta.ge == 0:
-            non_negative(name, value)
-        if meta.le is not None and isinstance(value, float) and value > meta.le:
-            raise InputError(f"{name} must be at most {meta.le:g}, not {value!r}", parameter=name)
-
-
-@cache
-def _types(kind: type) -> dict[str, Any]:
-    """The types of the fields of a class, with their bounds."""
-    return typing.get_type_hints(kind, include_extras=True)
-
-
-def _meta(hint: Any) -> Meta | None:
-    """The bounds and the description of a type, also within a union."""
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        return next(filter(None, map(_meta, typing.get_args(hint))), None)
-    return next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Meta)), None)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -395,23 +280,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 given[name] = given[name].total_seconds()
         if given.get("reward_wait") == 0:
             given.setdefault("combine", "first")
-        if "combine" in given:
-            one_of("combine", str(given["combine"]), typing.get_args(Combination))
-        if "status" in given:
-            one_of("status", str(given["status"]), typing.get_args(Status))
-        if isinstance(given.get("sticky"), str):
-            one_of("sticky", given["sticky"], typing.get_args(Stickiness))
-        elif "sticky" in given:
-            positive("sticky", given["sticky"])
+        for name, words in (("combine", Combination), ("status", Status), ("sticky", Stickiness)):
+            if isinstance(given.get(name), str):
+                one_of(name, given[name], typing.get_args(words))
         menu = ActionSpec.of(given.pop("actions"), given.pop("action_features", None))
         for name, converted in CONVERSIONS.items():
             if name in given:
                 given[name] = converted(given[name])
-        settings = cls(menu=menu, **given)
-        check_bounds(settings)
         try:
             # As it is read back, so that the same declaration is equal to what was written.
-            return msgspec.msgpack.decode(msgspec.msgpack.encode(settings), type=known_type(cls))
+            written = msgspec.msgpack.encode(cls(menu=menu, **given))
+            return msgspec.msgpack.decode(written, type=known_type(cls))
+        except msgspec.ValidationError as error:
+            raise refused_setting(error, given) from error
         except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeError) as error:
             raise InputError(
                 f"the declaration cannot be written down ({error}): give plain values"
@@ -464,8 +345,67 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return PolicySpecification(self.policy).build(given)
 
     def check(self, policy: Policy[Any] | None) -> None:
-        """Refuse settings that contradict each other, or that the policy cannot work with."""
-        check_settings(self, policy)
+        """Refuse settings that contradict each other, or that the policy cannot work with.
+
+        ``policy`` is None if code of the user would have to be run to make it.
+        """
+        if self.no_reward_after is not None and self.reward_wait > 0:
+            raise InputError(
+                f"no_reward_after={self.no_reward_after:g} was given with reward_wait="
+                f"{self.reward_wait:g}; it is allowed only with reward_wait=0, since otherwise "
+                "reward_wait says when a decision has no reward: leave one of them out",
+                parameter="no_reward_after",
+            )
+        if self.reward_wait == 0 and self.combine != "first":
+            raise InputError(
+                f"combine={self.combine!r} was given with reward_wait=0, with which a decision is "
+                "learned from at its first reward, so that only 'first' is allowed: leave combine "
+                "out, or set a reward_wait in which all rewards of a decision come",
+                parameter="combine",
+            )
+        self._check_rewards()
+        self.guard_rails.check(self.menu)
+        self.alarms.check()
+        # A policy that does not suit the problem is refused here, not at the first decision.
+        if policy is not None:
+            policy.init(self.problem, 1, np.random.default_rng(0))
+
+    def _check_rewards(self) -> None:
+        """Refuse rewards that cannot be summed, or from which nothing could be learned."""
+        parts, default = self.reward_parts, self.default_reward
+        if default is not None:
+            self.scale.check(np.array([default]))
+        # Several rewards of one name are summed on the scale of each.
+        scale = self.scale if parts is None else parts.each_scale
+        if self.combine == "sum" and not isinstance(scale, Counts) and scale != Continuous():
+            raise InputError(
+                f"combine='sum' was given with {scale}, and rewards that are summed need a scale "
+                "without an upper bound: declare rewards='counts' or 'continuous'",
+                parameter="combine",
+            )
+        if parts is None or parts.kind != SLOTS:
+            return
+        if self.menu.plain or self.menu.ranges:
+            raise InputError(
+                "rewards of the kind 'slots' were declared, and they are for actions that are a "
+                "table of slots with names of choices: declare such actions, or other rewards",
+                parameter="rewards",
+            )
+        if default:
+            raise InputError(
+                f"default_reward={default:g} was given with a reward for each slot, of which 0 "
+                "and None are allowed: leave default_reward out",
+                parameter="default_reward",
+            )
+
+
+def refused_setting(error: msgspec.ValidationError, given: Mapping[str, Any]) -> InputError:
+    """The error for a setting that does not have its type, or is outside its bounds."""
+    expected, _, path = str(error).removeprefix("Expected ").partition(" - at `$.")
+    name = path.split(".")[0].strip("`")
+    return InputError(
+        f"{name} must be {expected}, not {short_repr(given.get(name))}", parameter=name
+    )
 
 
 class ContextField(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -526,10 +466,6 @@ def allows_none(name: str) -> bool:
     return type(None) in typing.get_args(SETTING_TYPES.get(name))
 
 
-MAX_KINDS_NAMED = 3
-"""How many kinds of policies a message names: more would hide the example."""
-
-
 def suggest_option(word: str, value: object) -> None:
     """Raise an ``InputError`` if the word is a guard rail or a parameter of a policy.
 
@@ -541,37 +477,18 @@ def suggest_option(word: str, value: object) -> None:
             f"guard_rails={{{word!r}: {value!r:.40}}}",
             parameter=word,
         )
-    kinds = _kinds_with(POLICIES, word)
-    if kinds:
-        example = f"policy={{'kind': {kinds[0]!r}, {word!r}: {value!r:.40}}}"
+    registries: tuple[Registry[Any], ...] = (POLICIES, STRATEGIES, ESTIMATORS)
+    for registry in registries:
+        fields = {kind: dataclasses.fields(kind) for kind in registry.classes()}
+        kinds = [kind for kind in fields if word in {field.name for field in fields[kind]}]
+        if not kinds:
+            continue
+        name = registry.kind_of(min(kinds, key=lambda kind: len(fields[kind])))
+        table = f"{{'kind': {name!r}, {word!r}: {value!r:.40}}}"
+        if registry is not POLICIES:
+            table = f"{{'kind': 'reward-conditioned', {registry.word!r}: {table}}}"
         raise InputError(
-            f"{word} was given to the bandit, and it is a parameter of a policy "
-            f"({_few(kinds)}): give it with the policy, {example}",
+            f"{word} was given to the bandit, and it is a parameter of the {registry.word} "
+            f"{name!r}: give it with the policy, policy={table}",
             parameter=word,
         )
-    for folder in (STRATEGIES, ESTIMATORS):
-        kinds = _kinds_with(folder, word)
-        if kinds:
-            part = f"{folder.word!r}: {{'kind': {kinds[0]!r}, {word!r}: {value!r:.40}}}"
-            raise InputError(
-                f"{word} was given to the bandit, and it is a parameter of the {folder.word} of a "
-                f"policy ({_few(kinds)}): give it with the policy, "
-                f"policy={{'kind': 'reward-conditioned', {part}}}",
-                parameter=word,
-            )
-
-
-def _kinds_with(folder: Registry[Any], word: str) -> list[str]:
-    """The kinds of a folder that have a parameter of this name; those with few parameters first."""
-    found = []
-    for kind in folder.classes():
-        names = [field.name for field in dataclasses.fields(kind)]
-        name = folder.kind_of(kind)
-        if word in names and name is not None:
-            found.append((len(names), name))
-    return [name for _, name in sorted(found)]
-
-
-def _few(kinds: list[str]) -> str:
-    more = ", …" if len(kinds) > MAX_KINDS_NAMED else ""
-    return ", ".join(kinds[:MAX_KINDS_NAMED]) + more
