@@ -1,10 +1,18 @@
 """Pages that are filled from the code or from results are current: ``make docs``."""
 
+import re
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from submax.environments import ENVIRONMENTS
+from submax.estimators import ESTIMATORS
+from submax.policies import POLICIES
+from submax.simulation import DELAYS
+from submax.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 GENERATORS = ROOT / "docs" / "generators"
@@ -41,3 +49,40 @@ def test_the_reference_is_current():
 def test_a_page_of_results_is_current(name):
     page = ROOT / "docs" / "results" / RESULTS[name]
     assert page.read_text(encoding="utf-8") == import_module(name).page()
+
+
+def _named(entries):
+    """Yield every page that a navigation names."""
+    for entry in entries:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for inside in entry.values():
+                yield from _named([inside] if isinstance(inside, str) else inside)
+
+
+def test_the_navigation_has_every_page_once(tmp_path):
+    configuration = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    pages = import_module("docs.generators.site").Pages(tmp_path)
+    pages.write()
+    written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md"))
+    assert sorted(_named(configuration["project"]["nav"])) == written
+
+
+def test_the_pages_on_python_have_every_public_name():
+    folder = ROOT / "docs" / "reference" / "python"
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.md")]
+    shown = [_object(name) for text in texts for name in re.findall(r"^::: (\S+)$", text, re.M)]
+    packages = ["submax", "submax.client", "submax.evaluation", "submax.testing"]
+    packages.append("submax.simulation.figures")
+    public = [_object(f"{one}.{name}") for one in packages for name in import_module(one).__all__]
+    for registry in (POLICIES, STRATEGIES, ESTIMATORS, ENVIRONMENTS, DELAYS):
+        public += registry.classes()
+    documented = {id(one) for one in shown}
+    missing = [one for one in public if hasattr(one, "__qualname__") and id(one) not in documented]
+    assert missing == []
+
+
+def _object(name):
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)

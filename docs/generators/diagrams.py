@@ -1,6 +1,6 @@
 """Diagrams that pages describe in the language of Mermaid, drawn once as SVG files.
 
-Run ``python -m docs.generators.site.diagrams MERMAID`` after a change of a diagram. ``MERMAID`` is
+Run ``python -m docs.generators.diagrams MERMAID`` after a change of a diagram. ``MERMAID`` is
 the file dist/mermaid.min.js of the npm package mermaid. Browsers that read the site need no
 Mermaid.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 DRAWINGS = "diagrams"
 """The folder of the drawings, in docs/ and in the site."""
-FOLDER = Path(__file__).parents[2] / DRAWINGS
+FOLDER = Path(__file__).parents[1] / DRAWINGS
 BLOCK = re.compile(r"^```mermaid\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", flags=re.MULTILINE)
 SETTINGS = """{
