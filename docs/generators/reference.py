@@ -41,6 +41,8 @@ from submax.bandit.settings import (
 )
 from submax.bandit.training_rows import STATUSES
 from submax.cli import main as commands
+from submax.cli.main import STORE_VARIABLE
+from submax.cli.serving import serve
 from submax.client.messages import REFUSALS as CLIENT_ERRORS
 from submax.core import errors
 from submax.core.registry import Registry
@@ -52,7 +54,6 @@ from submax.server.api import OPERATIONS, Operation
 from submax.server.app import CODES, STATUS
 from submax.server.metrics import ALWAYS_COUNTED, BUCKETS, Metrics
 from submax.server.openapi import REFUSALS, TAGS, description
-from submax.server.options import OPTIONS, STORE
 from submax.simulation import DELAYS
 from submax.simulation.experiment import MERGED, QUICK_REPLICAS, Specification
 from submax.strategies import STRATEGIES
@@ -113,12 +114,13 @@ def _commands(command: click.Command, parent: click.Context | None, name: str) -
 
 def server_options() -> str:
     """The options of ``submax serve``, with their variables."""
-    rows = [("`STORE`", f"`{STORE.variable}`", "", STORE.allowed, cell(STORE.help))]
-    rows += [
-        (f"`{one.word}`", f"`{one.variable}`", one.default_text, one.allowed, cell(one.help))
-        for one in OPTIONS
-    ]
-    return table(("option", "variable", "default", "value", "meaning"), rows)
+    rows = [("`STORE`", f"`{STORE_VARIABLE}`", "", "File of the store, or address of a database.")]
+    for one in serve.params:
+        if isinstance(one, click.Option):
+            default = one.default if isinstance(one.default, tuple) else (one.default,)
+            shown = ", ".join(map(str, default)) if one.show_default else ""
+            rows.append((f"`{one.opts[0]}`", f"`{one.envvar}`", shown, cell(one.help or "")))
+    return table(("option", "variable", "default", "meaning"), rows)
 
 
 # HTTP

@@ -16,12 +16,12 @@ import requirements
 import yaml
 from waiting import wait_until
 
-from submax.server.options import OPTIONS, STORE
+from submax.cli.serving import serve as serve_command
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy"
 NOBODY = 65_534
-VARIABLES = {one.variable for one in (STORE, *OPTIONS)}
+VARIABLES = {one.envvar for one in serve_command.params}
 VARIABLES |= {f"{name}_FILE" for name in VARIABLES}
 # One process for all these tests, because the steps of the container file take seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("container")]

@@ -160,11 +160,11 @@ def test_a_new_file_is_made_and_ctrl_c_ends_in_order(serve, tmp_path):
 
 
 def refusal(file, *options):
-    """The exit code of a server that does not start, and what it says in one line."""
+    """The exit code of a server that does not start, and what it says at last."""
     result = CliRunner().invoke(main, ["serve", str(file), *map(str, options)])
     assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return result.exit_code, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.exit_code, result.stderr.splitlines()[-1]
 
 
 def test_a_second_server_on_the_same_file_or_port_is_refused(shared, tmp_path):
@@ -188,7 +188,7 @@ def test_a_second_server_on_the_same_file_or_port_is_refused(shared, tmp_path):
 def test_options_that_cannot_be_are_refused(file, option, value):
     status, said = refusal(file, "--port", "0", option, value)
     assert status == 2
-    assert ("submax keys add" if option == "--host" else option) in said
+    assert ("submax keys add" if option == "--host" else option.strip("-")) in said
     open_store(file).close()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from submax.cli.main import StoreOption, main, without_password
+from submax.cli.main import STORE_VARIABLE, VariableOption, main, without_password
 
 if TYPE_CHECKING:
     from submax.cli.places import StoreClient
@@ -21,7 +21,8 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the answer as
 STORE = click.option(
     "--store",
     "place",
-    cls=StoreOption,
+    cls=VariableOption,
+    envvar=STORE_VARIABLE,
     required=True,
     metavar="STORE|ADDRESS",
     help="A file, the address of a PostgreSQL database, or that of a server such as "

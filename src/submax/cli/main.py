@@ -97,20 +97,30 @@ def with_all(command: Command, options: Sequence[Option]) -> Command:
     return command
 
 
-VARIABLE = "SUBMAX_STORE"
-"""The variable that names the store, as for ``submax serve``."""
+STORE_VARIABLE = "SUBMAX_STORE"
+"""The variable that names the store, alike for all commands."""
 
 
-class StoreOption(click.Option):
-    """A store that is read from ``SUBMAX_STORE`` or ``SUBMAX_STORE_FILE`` if it is not given.
+class FromVariable:
+    """A parameter that is also read from a variable, or from the file that ``…_FILE`` names.
 
     The address of a database contains its password, which a command line would show to every user
     of the machine.
     """
 
+    envvar: Any
+
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Return the text of the variable, or of the file that it names."""
-        return variable_text(VARIABLE, os.environ)[1]
+        return variable_text(self.envvar, os.environ)[1]
+
+
+class VariableOption(FromVariable, click.Option):
+    """An option that is also a variable."""
+
+
+class VariableArgument(FromVariable, click.Argument):
+    """An argument that is also a variable."""
 
 
 PURPOSE = """Multi-armed bandits for Python and HTTP. Rewards can arrive late, and nothing is lost.

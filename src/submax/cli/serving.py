@@ -2,41 +2,124 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from submax.cli.main import Command, Option, main, with_all
-from submax.server.options import OPTIONS, ServerOption
+from submax.cli.main import (
+    STORE_VARIABLE,
+    Command,
+    Option,
+    VariableArgument,
+    VariableOption,
+    main,
+    with_all,
+)
+
+PREFIX = "SUBMAX_"
+"""How the names of all environment variables of the server begin."""
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def server_options(command: Command) -> Command:
-    """Add all options of the server; their texts are read by ``ServeOptions``."""
-    return with_options(command, OPTIONS)
+class Read(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
+    """What a function reads from a text; several values in a variable are separated by commas."""
+
+    envvar_list_splitter = ","
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name, self._read = name, read
+
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
+        """Return the value; a text that cannot be read ends the command."""
+        from submax.core.errors import InputError
+
+        try:
+            return self._read(value.strip())
+        except (ValueError, InputError) as error:
+            return self.fail(str(error), param, ctx)
 
 
-def with_options(command: Command, options: Sequence[ServerOption]) -> Command:
-    """Add options to a command, which gets their texts, or None for those that are absent."""
-    return with_all(command, [_option(one) for one in options])
+def network(text: str) -> str:
+    """An address or a network, as it is usually written."""
+    import ipaddress
+
+    return str((ipaddress.ip_network if "/" in text else ipaddress.ip_address)(text))
 
 
-def _option(one: ServerOption) -> Option:
-    notes = f"{one.variable}; default: {one.default_text}" if one.default_text else one.variable
-    explained = f"{one.help}  [{notes}]"
-    if one.flag:
-        return click.option(one.word, one.name, is_flag=True, default=None, help=explained)
+def origin(text: str) -> str:
+    """A web site, as browsers name it."""
+    from submax.server.keys import checked_origin
+
+    return checked_origin(text)
+
+
+def option(name: str, kind: Any, text: str, *, default: Any = None, plural: str = "") -> Option:
+    """An option of the server, which is a variable, too; with a ``plural`` it can be repeated."""
     return click.option(
-        one.word,
-        one.name,
-        multiple=one.repeats,
-        default=() if one.repeats else None,
-        metavar=one.metavar,
-        help=explained,
+        f"--{name}",
+        cls=VariableOption,
+        envvar=f"SUBMAX_{(plural or name).replace('-', '_').upper()}",
+        show_envvar=True,
+        type=kind,
+        default=default,
+        show_default=default is not None and kind is not bool,
+        is_flag=kind is bool,
+        multiple=bool(plural),
+        help=text,
     )
+
+
+OPTIONS = (
+    option("host", str, "Address to listen on.", default="127.0.0.1"),
+    option(
+        "port", click.IntRange(0, 65_535), "Port to listen on; 0 for any free port.", default=8000,
+    ),
+    option(
+        "rate", click.FloatRange(min=0, min_open=True),
+        "Most requests per second for each key and bandit.", default=20_000.0,
+    ),
+    option(
+        "learned", click.Path(exists=True, dir_okay=False, path_type=Path),
+        "A file from submax learn; a bandit starts from this policy.",
+    ),
+    option(
+        "trust", bool,
+        "Run the Python code of policies whose class is in a file of your own.", default=False,
+    ),
+    option(
+        "origin", Read("ORIGIN", origin),
+        "A web site whose pages may send decisions and rewards from a browser, such as "
+        "https://shop.example. Can be repeated.", plural="origins",
+    ),
+    option(
+        "proxy", Read("ADDRESS", network),
+        "A proxy whose header X-Forwarded-For is believed, by address or network. Can be repeated.",
+        default=("127.0.0.1",), plural="proxies",
+    ),
+    option(
+        "log-format", click.Choice(["text", "json"], case_sensitive=False),
+        "Form of the log: lines of text, or a JSON object in each line.", default="text",
+    ),
+    option(
+        "log-level", click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+        "Least level of a message in the log; debug also writes every request.", default="info",
+    ),
+    option(
+        "telemetry", bool,
+        "Send spans of requests, writes and fits by OpenTelemetry (OTLP over HTTP); needs "
+        "submax[telemetry].", default=False,
+    ),
+)  # fmt: skip
+"""Every option of the server but the store, in the order of the help."""
+
+
+def server_options(command: Command) -> Command:
+    """Add all options of the server."""
+    return with_all(command, OPTIONS)
 
 
 SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarrow")
@@ -44,9 +127,10 @@ SERVER_MODULES = ("starlette", "granian", "prometheus_client", "jinja2", "pyarro
 
 
 @main.command()
-@click.argument("store", metavar="[STORE]", required=False)
+@click.argument("store", cls=VariableArgument, envvar=STORE_VARIABLE, metavar="[STORE]")
 @server_options
-def serve(**given: Any) -> None:
+@click.pass_context
+def serve(context: click.Context, /, **given: Any) -> None:
     """Serve the bandits of a store over HTTP.
 
     STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
@@ -62,13 +146,32 @@ def serve(**given: Any) -> None:
     the value.
     """
     from submax.core.optional import require_extra
-    from submax.server.options import ServeOptions
 
-    options = ServeOptions.of(given, os.environ)
     require_extra("server", "the server", *SERVER_MODULES)
+    from submax.server.run import ServeOptions
     from submax.server.run import serve as run
 
-    run(options)
+    variables = [str(one.envvar) for one in context.command.params if one.envvar]
+    run(ServeOptions(**given), misspelt_variables(os.environ, variables))
+
+
+def misspelt_variables(environment: Mapping[str, str], known: Sequence[str]) -> list[str]:
+    """A sentence for each variable that is not read and whose name is close to one that is read.
+
+    >>> misspelt_variables({"SUBMAX_PROT": "1", "SUBMAX_TEST_SEED": "3"}, ["SUBMAX_PORT"])
+    ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
+    """
+    from submax.core.checks import did_you_mean
+    from submax.core.processes import BY_FILE
+
+    read = [one.removeprefix(PREFIX) for one in (*known, "SUBMAX_KEY")]
+    read += [name + BY_FILE for name in read]
+    words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
+    return [
+        f"the variable {PREFIX}{word} is not read: {hint.strip()}"
+        for word in words
+        if word not in read and (hint := did_you_mean(word, read).replace("'", f"'{PREFIX}", 1))
+    ]
 
 
 @main.command()

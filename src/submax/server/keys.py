@@ -6,6 +6,7 @@ bits, so a plain hash cannot be reversed by guessing, and whoever reads a backup
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,6 @@ from submax.bandit.tables import Statement
 from submax.core.checks import one_of, positive
 from submax.core.decoding import known_type
 from submax.core.errors import InputError, NotFoundError
-from submax.server.options import checked_origin
 
 SCOPES = ("decide", "reward", "read", "admin")
 BROWSER_SCOPES = ("decide", "reward")
@@ -34,6 +34,7 @@ PREFIX = "submax"
 """The first part of the text of every key, by which scanners for leaked secrets can find it."""
 SESSION_SECONDS = 12 * 3600
 """How long a person stays signed in."""
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 """An origin as browsers send it: scheme and host in small letters, and a port if it is unusual."""
 COLUMNS = "id, secret, scopes, bandits, rate, name, created, expires, browser, origins, used"
 
@@ -232,6 +233,19 @@ def _json(value: object) -> str:
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def checked_origin(origin: str) -> str:
+    """Return the origin without a slash at its end; refuse what no browser would send."""
+    origin = origin.strip()
+    checked = origin.rstrip("/").lower()
+    if not ORIGIN.fullmatch(checked):
+        raise InputError(
+            f"the origin was {origin!r:.80}, and an origin has a scheme, a host and perhaps a "
+            "port: give one such as https://shop.example or http://localhost:3000",
+            parameter="origins",
+        )
+    return checked
 
 
 def check_key(

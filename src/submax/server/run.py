@@ -13,7 +13,10 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Event, Thread
 
 from granian.constants import HTTPModes, Interfaces
@@ -28,10 +31,9 @@ from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.optional import require_extra
 from submax.schema.trained_policy import TrainedPolicy
-from submax.server.access import is_loopback
+from submax.server.access import RATE, is_loopback
 from submax.server.app import App
 from submax.server.observing import Telemetry, set_up_log
-from submax.server.options import ServeOptions, misspelt_variables
 from submax.server.pages.routes import Pages
 from submax.server.service import Service
 
@@ -53,18 +55,30 @@ RESERVED_FILES = 100
 """Files and sockets that the process opens beside connections: the store, exports, libraries."""
 
 
-def serve(options: ServeOptions) -> None:
+@dataclass(frozen=True)
+class ServeOptions:
+    """The values of all options of a server; ``submax serve`` describes them."""
+
+    store: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    rate: float = RATE
+    learned: Path | None = None
+    trust: bool = False
+    origin: tuple[str, ...] = ()
+    proxy: tuple[str, ...] = ("127.0.0.1",)
+    log_format: str = "text"
+    log_level: str = "info"
+    telemetry: bool = False
+
+
+def serve(options: ServeOptions, notes: Sequence[str] = ()) -> None:
     """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
 
     Then no new requests are accepted, those under way are finished and written, and the process
     ends. With ``trust`` the class of a policy may be in a file of the user's own, which is run.
+    ``notes`` are written to the log.
     """
-    if not 0 <= options.port <= 65_535:
-        raise InputError(
-            f"the port {options.port} does not exist: give a number from 0 to 65535; 0 takes a "
-            "free one",
-            parameter="port",
-        )
     positive("rate", options.rate)
     if options.telemetry:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
@@ -85,6 +99,8 @@ def serve(options: ServeOptions) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         announce(options, port, service.names())
+        for note in notes:
+            LOG.warning("%s", note)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(app, options.host, port))
     except KeyboardInterrupt:
@@ -172,8 +188,6 @@ def announce(options: ServeOptions, port: int, names: list[str]) -> None:
         LOG.info("%s", sentence, extra={"event": "serving", "fields": fields})
     else:
         print(sentence, file=sys.stderr, flush=True)
-    for warning in misspelt_variables(os.environ):
-        LOG.warning("%s", warning)
 
 
 def _opened(options: ServeOptions, learned: TrainedPolicy | None) -> tuple[Service, int]:
