@@ -196,38 +196,36 @@ class Bandit(BanditFace):
             self._ramps,
         )
 
-    def _decided(self, **arguments: Any) -> Decision:
+    def _decided(self, **request: Any) -> Decision:
         with self._lock:
             now = self._answer()
             self._learn_if_due()
-            request = checked_request(self._active, **arguments)
-            if (
-                arguments["id"] is not None
-                and (made := self._decisions.find(request.identifier)) is not None
-            ):
+            checked = checked_request(self._active, **request)
+            made = self._decisions.find(checked.identifier)
+            if made is not None:
                 return msgspec.structs.replace(made.answer, repeated=True)
-            return self._made(request, self._draws.draw(self._active, [request])[0], now)
+            return self._made(checked, self._draws.draw(self._active, [checked])[0], now)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         with self._lock:
             now = self._answer()
             self._learn_if_due()
             checked = [checked_request(self._active, **request) for request in requests]
-            known: dict[str, Decision] = {}
+            answers: dict[str, Decision] = {}
             new: dict[str, CheckedRequest] = {}
             for request in checked:
                 made = self._decisions.find(request.identifier)
                 if made is None:
                     new.setdefault(request.identifier, request)
                 else:
-                    known[request.identifier] = made.answer
+                    answers[request.identifier] = made.answer
             drawn = self._draws.draw(self._active, list(new.values()))
             for request, decision in zip(new.values(), drawn, strict=True):
-                known[request.identifier] = self._made(request, decision, now)
+                answers[request.identifier] = self._made(request, decision, now)
             return [
-                known[request.identifier]
+                answers[request.identifier]
                 if new.get(request.identifier) is request
-                else msgspec.structs.replace(known[request.identifier], repeated=True)
+                else msgspec.structs.replace(answers[request.identifier], repeated=True)
                 for request in checked
             ]
 
@@ -266,8 +264,8 @@ class Bandit(BanditFace):
         return receipts
 
     def _recorded(self, identifier: str, given: CheckedReward) -> Receipt:
-        receipt, is_new = self._decisions.reward(identifier, given)
-        if is_new:
+        receipt = self._decisions.reward(identifier, given)
+        if not receipt.repeated:
             self._late.count(receipt.status == "late")
         return receipt
 
@@ -464,7 +462,7 @@ class Bandit(BanditFace):
         bandit._begin(record.settings, record.menu, made, rng, clock, MemoryPins(record.pins))
         bandit._ramps, bandit._groups_since = record.ramps, record.groups_since
         bandit._without_propensity = record.without_propensity
-        bandit._decisions.restore(record.decisions)
+        bandit._decisions = Decisions(record.settings, record.decisions)
         bandit._learner.restore(saved.learned, saved.version, saved.rows)
         bandit._draws.resume(bandit._decisions.counts["decisions"], record.ramps)
         bandit._renew()

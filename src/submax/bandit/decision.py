@@ -7,7 +7,7 @@ import msgspec
 from submax.schema.names import Action
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """A decision of a live bandit, which is durable before the caller gets it.
 
     ``propensity`` is the probability with which the action was drawn, ``version`` the number of the
@@ -26,7 +26,7 @@ class Decision(msgspec.Struct, frozen=True):
     paused: bool = False
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """The receipt for a reward or an activation.
 
     ``status`` is

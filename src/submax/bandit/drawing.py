@@ -188,9 +188,15 @@ class Draws:
         # The first decisions of the burn-in are uniform, and those of the holdout count, too.
         rails, begin = version.settings.guard_rails, self.decided
         left = len(requests) if uniform else rails.burn_in - begin
+        if not requests:
+            return []
         self.decided += len(requests)
         if version.settings.status == "paused":
             return [self._while_paused(version, request) for request in requests]
+        if not (rails.holdout or rails.control_share or requests[1:] or requests[0].unit):
+            # A single decision without groups, as most are.
+            drawn = version.draw([requests[0].values], requests[0].eligible, left > 0, self._rng)
+            return [DrawnDecision(drawn[0], version.version)]
         held_out = self._held_out(version, requests) if rails.holdout else [False] * len(requests)
         found: dict[int, tuple[DrawnAction, int]] = {}
         units: list[int] = []

@@ -51,7 +51,7 @@ from submax.bandit.reading import (
     advance,
 )
 from submax.bandit.refit import Refitter
-from submax.bandit.rewards import LateRewards, RewardValues
+from submax.bandit.rewards import LateRewards, RewardValues, conflicting_reward
 from submax.bandit.row_texts import action_text, choices_text, read_action, read_choices
 from submax.bandit.saving import refuse_saved_bandit
 from submax.bandit.settings import MEMORY_ONLY, BanditOptions, Declaration, Settings
@@ -441,11 +441,8 @@ class DurableBandit(BanditFace):
 
         def answer(written: list[WrittenReward]) -> Receipt:
             if written[0].status == "conflict":
-                raise ConflictError(
-                    f"decision {row.id!r} already has the reward "
-                    f"{written[0].parts or written[0].value} under the key {row.key!r}, so "
-                    f"{row.parts or row.value} was not stored: give another key to add to it"
-                )
+                before = written[0].parts or written[0].value
+                raise conflicting_reward(row.id, row.key, before, row.parts or row.value)
             return self._receipt(row.id, written[0])
 
         return Prepared(self._put_rewards([row]), answer)

@@ -199,24 +199,22 @@ class Learner:
         learn_share: float | None = None,
         failures: Counter[str] | None = None,
     ) -> None:
-        self.use(schema, policy, seed, learn_share)
         self.fitted_policy = policy
         self.state = LearnedModel.fitted(schema, policy, [], seed)
         self.version = 0
         self.recent = RecentRows(most_rows(schema.context.width))
         self.failure: str | None = None
         self._failures: Counter[str] = Counter() if failures is None else failures
-        self._rows_to_retry = 0
+        self.use(schema, policy, seed, learn_share)
 
     def use(
         self, schema: Schema, policy: Policy[Any], seed: int, learn_share: float | None
     ) -> None:
         """Learn by these from now on; ``learn_share`` None stands for the policy's default."""
-        if hasattr(self, "recent"):
-            self.recent.widen(schema.context)
         self.schema, self.policy, self.seed = schema, policy, seed
-        self._active = schema.menu.active
+        self.recent.widen(schema.context)
         self.share = self._default_share() if learn_share is None else learn_share
+        self._plan()
 
     def _default_share(self) -> float:
         traits = self.policy.traits
@@ -230,30 +228,38 @@ class Learner:
         """The present model."""
         return self.state.model
 
-    @property
-    def outdated(self) -> bool:
-        """Whether the model was made for other choices, another context or another policy."""
-        changed = self.policy is not self.fitted_policy
-        if changed or self.model.active != self._active:
-            return True
-        return self.model.width != self.schema.context.width
+    def _plan(self, failed_with: int | None = None) -> None:
+        """Plan when to learn next: at once if the model is outdated; later after a failure."""
+        model, schema = self.model, self.schema
+        # Whether the model was made for other choices, another context or another policy.
+        self.outdated = (
+            self.policy is not self.fitted_policy
+            or model.active != schema.menu.active
+            or model.width != schema.context.width
+        )
+        if failed_with is not None:
+            self._rows_to_learn = max(1, 2 * failed_with)
+        elif self.outdated:
+            self._rows_to_learn = 0
+        else:
+            self._rows_to_learn = max(1, math.ceil(self.share * self.state.rows))
 
     def is_due(self, new: int) -> bool:
         """Whether to learn now from this number of new rows."""
-        if new < self._rows_to_retry:
-            return False
-        return new >= max(1, math.ceil(self.share * self.state.rows)) or self.outdated
+        return new >= self._rows_to_learn
 
     def start_from(self, rows: Columns) -> None:
         """Fit the policy to rows of a log, before the first decision."""
         self.state = LearnedModel.fitted(self.schema, self.policy, [rows], self.seed)
         self.recent.add(rows.rows(slice(-self.recent.most, None)))
         self.version = 1
+        self._plan()
 
     def restore(self, state: LearnedModel, version: int, rows: Iterable[Columns]) -> None:
         """Go on with a model that was saved, and the rows that were kept."""
         self.state, self.version = state, version
         self.recent = RecentRows(self.recent.most, rows)
+        self._plan()
 
     def learn(self, new: Columns, ahead: int = 1) -> bool:
         """Learn from new rows; false if the policy raised an error, so that nothing was learned.
@@ -263,12 +269,13 @@ class Learner:
         try:
             state = self._learned(new, max(1, ahead))
         except Exception as error:
-            self._note_failure(error, len(new.reward))
+            self._note_failure(error)
+            self._plan(failed_with=len(new.reward))
             return False
-        self.state, self.fitted_policy = state, self.policy
+        self.state, self.fitted_policy, self.failure = state, self.policy, None
         self.recent.add(new)
         self.version += 1
-        self.failure, self._rows_to_retry = None, 0
+        self._plan()
         return True
 
     def _learned(self, new: Columns, ahead: int) -> LearnedModel:
@@ -279,10 +286,9 @@ class Learner:
         kept = [Columns.joined([*self.recent.parts, new])]
         return LearnedModel.fitted(self.schema, self.policy, kept, self.seed, ahead, rows)
 
-    def _note_failure(self, error: Exception, new: int) -> None:
+    def _note_failure(self, error: Exception) -> None:
         self._failures[FAILED_UPDATES] += 1
         known, self.failure = self.failure is not None, one_line(error)
-        self._rows_to_retry = max(1, 2 * new)
         if not known:
             warnings.warn(
                 f"the policy failed while it learned, so version {self.version} goes on "

@@ -11,9 +11,9 @@ from submax.bandit.arms import ActionTally
 from submax.bandit.assignment import GROUP_RECORD, ExperimentAssignment, group_record
 from submax.bandit.decision import Decision, Receipt
 from submax.bandit.lift import GroupComparison, GroupComparisons
-from submax.bandit.rewards import CheckedReward, combined_reward
+from submax.bandit.rewards import CheckedReward, combined_reward, conflicting_reward
 from submax.bandit.settings import Settings
-from submax.core.errors import ConflictError, NotFoundError
+from submax.core.errors import NotFoundError
 from submax.schema.actions import EncodedAction
 from submax.schema.context import ContextSchema
 from submax.schema.rewards import SLOTS
@@ -23,9 +23,8 @@ DECISIONS_KEPT = 100_000
 """Decisions that are remembered after they have matured, so that a repeated call or reward is
 recognized: about 50 MB. As many are kept open if decisions without a reward never mature."""
 QUARANTINE_KEPT = 10_000
-"""Rewards of unknown decisions that wait: they normally overtake their decisions by seconds."""
-QUARANTINE_BYTES, REWARD_BYTES = 5_000_000, 400
-"""Memory that these take at most, and what each takes beside its id and key (measured: 380)."""
+"""Rewards of unknown decisions that wait, 400 to 650 bytes each: they normally overtake their
+decisions by seconds."""
 COMPARED_AT_ONCE = 256
 """Matured decisions are added to the comparisons of groups in parts of this size."""
 
@@ -38,7 +37,8 @@ class GivenReward(NamedTuple):
     late: bool
 
 
-class MadeDecision(msgspec.Struct, array_like=True):
+# Nothing here can be part of a cycle, and thousands of objects would slow the garbage collector.
+class MadeDecision(msgspec.Struct, array_like=True, gc=False):
     """A decision, what it was made from, and what came for it.
 
     ``answer`` is what the caller got, ``at`` when, in seconds that have passed. ``activation`` is
@@ -76,15 +76,15 @@ class EarlyReward(NamedTuple):
 class DecisionsState(msgspec.Struct):
     """Everything that ``Decisions`` remembers, as it is saved."""
 
-    elapsed: float
-    last: float | None
-    opened: dict[str, MadeDecision]
-    closed: dict[str, MadeDecision]
-    early: dict[str, EarlyReward]
-    rows: list[MaturedRow]
-    counts: dict[str, int]
     tally: ActionTally
-    comparisons: dict[str, GroupComparison]
+    elapsed: float = 0.0
+    last: float | None = None
+    opened: dict[str, MadeDecision] = msgspec.field(default_factory=OrderedDict)
+    closed: dict[str, MadeDecision] = msgspec.field(default_factory=OrderedDict)
+    early: dict[str, EarlyReward] = msgspec.field(default_factory=OrderedDict)
+    rows: list[MaturedRow] = []
+    counts: dict[str, int] = msgspec.field(default_factory=Counter)
+    comparisons: dict[str, GroupComparison] = {}
 
 
 class Decisions:
@@ -97,10 +97,10 @@ class Decisions:
 
     ``rows`` are to be learned from, ``counts`` count what happened by kind, and ``tally`` counts
     decisions and rows of each choice. Time is what passes between calls: if the clock is set back,
-    no time has passed.
+    no time has passed. ``state`` is what ``saved`` returned.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, state: DecisionsState | None = None) -> None:
         menu = settings.menu
         self._wait, self._default = settings.longest_wait, settings.default_reward
         self._at_reward, self._combine = settings.reward_wait == 0, settings.combine
@@ -108,16 +108,15 @@ class Decisions:
         self._by_slot = self._parts is not None and self._parts.kind == SLOTS
         self._context, self._columns = settings.context, len(menu.slots) + len(menu.ranges)
         self._plain = menu.plain
-        self.elapsed = 0.0
-        self._last: float | None = None
-        self._open: OrderedDict[str, MadeDecision] = OrderedDict()
-        self._closed: OrderedDict[str, MadeDecision] = OrderedDict()
-        self._early: OrderedDict[str, EarlyReward] = OrderedDict()
-        self._early_rewards = self._early_bytes = 0
-        self.rows: list[MaturedRow] = []
-        self.counts: Counter[str] = Counter()
-        self.tally = ActionTally.empty(len(menu.slots), len(menu.ranges))
+        tally = ActionTally.empty(len(menu.slots), len(menu.ranges))
+        state = self._state = state or DecisionsState(tally)
+        # An ordered dict is emptied from its front without looking at what was there.
+        self._open, self._closed = OrderedDict(state.opened), OrderedDict(state.closed)
+        self._early, self.counts = OrderedDict(state.early), Counter(state.counts)
+        self._waiting = sum(len(one.rewards) for one in self._early.values())
+        self.rows, self.tally = state.rows, state.tally
         self._comparisons = GroupComparisons.of(settings)
+        self._comparisons.by_group |= state.comparisons
         self._compared: list[tuple[ExperimentAssignment, float, str | None]] = []
 
     def use_context(self, context: ContextSchema) -> None:
@@ -129,10 +128,11 @@ class Decisions:
 
     def advance(self, clock: float) -> float:
         """Let time pass up to what the clock shows; return the seconds that have passed."""
-        if self._last is not None and clock > self._last:
-            self.elapsed += clock - self._last
-        self._last = clock
-        now = self.elapsed
+        state = self._state
+        if state.last is not None and clock > state.last:
+            state.elapsed += clock - state.last
+        state.last = clock
+        now = state.elapsed
         if self._wait < math.inf:
             while self._open:
                 made = next(iter(self._open.values()))
@@ -160,26 +160,45 @@ class Decisions:
         if self._wait == math.inf and len(self._open) > DECISIONS_KEPT:
             self._open.popitem(last=False)
 
-    def reward(self, identifier: str, given: CheckedReward) -> tuple[Receipt, bool]:
-        """Record a reward; return its receipt and whether it is new.
-
-        A ``ConflictError`` is raised if another value came under the same key.
-        """
-        made = self.find(identifier)
+    def reward(self, identifier: str, given: CheckedReward) -> Receipt:
+        """Record a reward; a ``ConflictError`` if another value came under the same key."""
+        made, late = self.find(identifier), False
         if made is None:
-            return self._reward_unknown(identifier, given)
-        before = made.rewards.get(given.key)
+            early = self._early.get(identifier) or EarlyReward(
+                self._state.elapsed + self._quarantine, {}
+            )
+            rewards, status = early.rewards, "quarantined"
+        else:
+            late = self._state.elapsed - made.at >= self._wait
+            rewards, status = made.rewards, "late" if late else "accepted"
+        before = rewards.get(given.key)
         if before is not None:
-            _check_same(identifier, given, before)
-            return Receipt(identifier, "late" if before.late else "accepted", True), False
-        late = self.elapsed - made.at >= self._wait
-        made.rewards[given.key] = GivenReward(given.value, given.parts, late)
-        if identifier in self._open:
+            if (before.value, before.parts) != (given.value, given.parts):
+                earlier, now = before.parts or before.value, given.parts or given.value
+                raise conflicting_reward(identifier, given.key, earlier, now)
+            if made is not None:
+                status = "late" if before.late else "accepted"
+            return Receipt(identifier, status, repeated=True)
+        rewards[given.key] = GivenReward(given.value, given.parts, late)
+        if made is None:
+            self.counts["rewards"] += 1
+            self._early[identifier] = early
+            self._waiting += 1
+            while self._waiting > QUARANTINE_KEPT:
+                self.counts["dropped from quarantine"] += 1
+                self._release(next(iter(self._early)))
+        elif identifier in self._open:
             self.counts["rewards"] += 1
             self._close_if_complete(made)
         else:
             self.counts["late rewards"] += 1
-        return Receipt(identifier, "late" if late else "accepted"), True
+        return Receipt(identifier, status)
+
+    def _release(self, identifier: str) -> dict[str, GivenReward]:
+        """The rewards that waited for a decision."""
+        rewards = self._early.pop(identifier).rewards
+        self._waiting -= len(rewards)
+        return rewards
 
     def activate(self, identifier: str) -> Receipt:
         """Note that the action of a decision was carried out."""
@@ -190,8 +209,8 @@ class Decisions:
                 "id of a decision of this bandit"
             )
         if made.activation:
-            return Receipt(identifier, made.activation, True)
-        made.activation = "late" if self.elapsed - made.at >= self._wait else "accepted"
+            return Receipt(identifier, made.activation, repeated=True)
+        made.activation = "late" if self._state.elapsed - made.at >= self._wait else "accepted"
         if identifier in self._open:
             self.counts["activations"] += 1
             made.activated = True
@@ -218,10 +237,9 @@ class Decisions:
 
     def columns(self) -> Columns:
         """The rows to learn from, as columns."""
-        rows, empty = self.rows, Columns.empty(self._context.width, self._columns)
-        if not rows:
-            return empty
-        values, action, reward, log_prob, parts = zip(*rows, strict=True)
+        if not self.rows:
+            return Columns.empty(self._context.width, self._columns)
+        values, action, reward, log_prob, parts = zip(*self.rows, strict=True)
         return Columns(
             self._context.encode(values).astype(np.float32),
             np.array(action, dtype=np.float64),
@@ -233,27 +251,16 @@ class Decisions:
     def saved(self) -> DecisionsState:
         """What is remembered."""
         return DecisionsState(
-            self.elapsed,
-            self._last,
+            self.tally,
+            self._state.elapsed,
+            self._state.last,
             self._open,
             self._closed,
             self._early,
             self.rows,
             self.counts,
-            self.tally,
             self.comparisons,
         )
-
-    def restore(self, saved: DecisionsState) -> None:
-        """Go on with what ``saved`` returned."""
-        self.elapsed, self._last = saved.elapsed, saved.last
-        self._open, self._closed = OrderedDict(saved.opened), OrderedDict(saved.closed)
-        self._early = OrderedDict(saved.early)
-        for identifier, early in self._early.items():
-            self._early_rewards += len(early.rewards)
-            self._early_bytes += _bytes(identifier, early.rewards)
-        self.rows, self.counts, self.tally = saved.rows, Counter(saved.counts), saved.tally
-        self._comparisons.by_group = saved.comparisons
 
     def _close_if_complete(self, made: MadeDecision) -> None:
         """Let a decision mature if it waits for nothing but its reward, and that has come."""
@@ -307,41 +314,3 @@ class Decisions:
         self.rows.append(row)
         # A propensity of several slots is that of their joint action, and not of one choice.
         self.tally.learned(made.action, reward, 1 / propensity if self._plain else 1.0)
-
-    def _reward_unknown(self, identifier: str, given: CheckedReward) -> tuple[Receipt, bool]:
-        """Let a reward wait for its decision, in a bounded number."""
-        early = self._early.get(identifier)
-        if early is None:
-            early = self._early[identifier] = EarlyReward(self.elapsed + self._quarantine, {})
-        before = early.rewards.get(given.key)
-        if before is not None:
-            _check_same(identifier, given, before)
-            return Receipt(identifier, "quarantined", True), False
-        self.counts["rewards"] += 1
-        early.rewards[given.key] = GivenReward(given.value, given.parts, False)
-        self._early_rewards += 1
-        self._early_bytes += REWARD_BYTES + len(identifier) + len(given.key)
-        while self._early_rewards > QUARANTINE_KEPT or self._early_bytes > QUARANTINE_BYTES:
-            self.counts["dropped from quarantine"] += 1
-            self._release(next(iter(self._early)))
-        return Receipt(identifier, "quarantined"), True
-
-    def _release(self, identifier: str) -> dict[str, GivenReward]:
-        rewards = self._early.pop(identifier).rewards
-        self._early_rewards -= len(rewards)
-        self._early_bytes -= _bytes(identifier, rewards)
-        return rewards
-
-
-def _bytes(identifier: str, rewards: dict[str, GivenReward]) -> int:
-    return sum(REWARD_BYTES + len(identifier) + len(key) for key in rewards)
-
-
-def _check_same(identifier: str, given: CheckedReward, before: GivenReward) -> None:
-    """Raise a ``ConflictError`` if another reward came under the same key."""
-    if (before.value, before.parts) != (given.value, given.parts):
-        raise ConflictError(
-            f"decision {identifier!r} already has the reward {before.parts or before.value} under "
-            f"the key {given.key!r}, so {given.parts or given.value} was not stored: give another "
-            "key to add to it"
-        )

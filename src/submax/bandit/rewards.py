@@ -8,7 +8,7 @@ import numpy as np
 from submax.bandit.decision import Decision
 from submax.bandit.names import check_identifier
 from submax.bandit.settings import Settings
-from submax.core.errors import InputError
+from submax.core.errors import ConflictError, InputError
 from submax.core.rewards import Scale
 from submax.schema.context import LARGEST, as_number
 from submax.schema.names import short_repr
@@ -119,6 +119,14 @@ class RewardValues:
         if len(self._allowed) < MAX_NUMBERS_CACHED:
             self._allowed.add(number)
         return number
+
+
+def conflicting_reward(identifier: str, key: str, before: object, now: object) -> ConflictError:
+    """The error for another reward of a decision under the same key."""
+    return ConflictError(
+        f"decision {identifier!r} already has the reward {before} under the key {key!r}, so "
+        f"{now} was not stored: give another key to add to it"
+    )
 
 
 COMBINE: dict[str, Callable[[float, float], float]] = {

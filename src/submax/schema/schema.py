@@ -1,5 +1,6 @@
 """The schema of a bandit or a log: actions, context and rewards."""
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ METADATA = "submax"
 """The metadata key under which a Parquet file stores the schema."""
 
 
-class Schema(msgspec.Struct, frozen=True, kw_only=True):
+class Schema(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The actions, the fields of the context and the scale of the rewards, of a bandit or a log.
 
     ``rewards`` is the table of a scale as ``rewards_of`` returns it: its ``kind``, such as
@@ -32,7 +33,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
         """The scale that the table ``rewards`` describes."""
         return scale_of(self.rewards)
 
-    @property
+    @cached_property
     def problem(self) -> Problem:
         """The problem that a policy is told; its actions are the active choices of the menu."""
         menu, active = self.menu, self.menu.active
