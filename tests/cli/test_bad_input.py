@@ -108,7 +108,7 @@ def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, names, tmp
 def test_directory_with_results_of_another_experiment(done, names, file, tmp_path):
     done("simulate", file, "--out", tmp_path, "--replicas", 2, "--no-figures")
     before = _contents(tmp_path / "own")
-    names(["2", "--replicas"], "simulate", file, "--out", tmp_path, "--replicas", 1)
+    names(["replicas = 2", "--out"], "simulate", file, "--out", tmp_path, "--replicas", 1)
     names(["seed = 0"], "simulate", file, "--out", tmp_path, "--replicas", 2, "--seed", 9)
     assert _contents(tmp_path / "own") == before
 

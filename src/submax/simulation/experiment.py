@@ -310,10 +310,7 @@ PolicyData: TypeAlias = str | dict[str, Any]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One configuration with one policy, as plain data that can be sent to any process.
-
-    ``first_replica`` is above 0 if the replicas were added to others.
-    """
+    """One configuration with one policy, as plain data that can be sent to any process."""
 
     labels: Labels
     policy_name: str
@@ -324,7 +321,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     replicas: int
     seed: int
     points: int
-    first_replica: int = 0
     version: str = __version__
 
     @cached_property

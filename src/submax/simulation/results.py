@@ -196,17 +196,12 @@ class Seconds(NamedTuple):
     compiling: float = 0.0
 
 
-STORED_NUMBERS = 250_000
-"""The curves of single replicas are stored if they have at most this many numbers, 1 MB each."""
-
-
 class CellResult(NamedTuple):
     """The curves of one run, the final value of every replica ``[R]``, and the seconds it took.
 
     ``steps [P]`` are the decisions at which the curves are known. ``late_slope [R]`` is the mean
     regret per decision in the last tenth of the run. ``fallbacks`` counts decisions for which the
-    policy fell back to a simpler rule. ``replica_curves [2, R, P]`` has the regret and the reward
-    of every replica, in single precision; None if these are too many numbers to store.
+    policy fell back to a simpler rule.
     """
 
     steps: Integers
@@ -217,7 +212,6 @@ class CellResult(NamedTuple):
     late_slope: Floats
     seconds: Seconds
     fallbacks: int = 0
-    replica_curves: NDArray[np.float32] | None = None
 
     @classmethod
     def of(cls, trace: Trace, seconds: Seconds, fallbacks: int = 0) -> Self:
@@ -231,43 +225,6 @@ class CellResult(NamedTuple):
             _late_slope(trace),
             seconds,
             fallbacks,
-            _replica_curves(trace),
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """The result of all replicas of several runs of the same cell, in order.
-
-        Means and final values are exact; the quantiles of curves are in single precision.
-        """
-        if len(parts) == 1:
-            return parts[0]
-        curves = [part.replica_curves for part in parts]
-        assert all(one is not None for one in curves), "replicas are added to stored curves only"
-        together = np.concatenate([one for one in curves if one is not None], axis=1)
-        share = np.array([len(part.final_regret) for part in parts]) / together.shape[1]
-        regret, reward = (
-            Curve.of(values)._replace(mean=np.tensordot(share, np.stack(means), 1))
-            for means, values in zip(
-                ([part.regret.mean for part in parts], [part.reward.mean for part in parts]),
-                together.astype(np.float64),
-                strict=True,
-            )
-        )
-        final_regret, final_reward, late_slope = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("final_regret", "final_reward", "late_slope")
-        )
-        return cls(
-            parts[0].steps,
-            regret,
-            reward,
-            final_regret,
-            final_reward,
-            late_slope,
-            Seconds(*np.sum([part.seconds for part in parts], axis=0).tolist()),
-            sum(part.fallbacks for part in parts),
-            together if together[0].size <= STORED_NUMBERS else None,
         )
 
 
@@ -277,12 +234,6 @@ def _errors(values: Floats) -> Floats:
         return np.zeros(values.shape[1])
     errors: Floats = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     return errors
-
-
-def _replica_curves(trace: Trace) -> NDArray[np.float32] | None:
-    if trace.accumulated_regret.size > STORED_NUMBERS:
-        return None
-    return np.stack([trace.accumulated_regret, trace.accumulated_reward]).astype(np.float32)
 
 
 def _late_slope(trace: Trace) -> Floats:
@@ -297,7 +248,7 @@ def _late_slope(trace: Trace) -> Floats:
 def _write_result(file: BinaryIO, result: CellResult) -> None:
     parts: dict[str, Any] = {**result._asdict(), "seconds": np.array(result.seconds)}
     parts |= {"regret": np.stack(result.regret), "reward": np.stack(result.reward)}
-    np.savez(file, **{name: one for name, one in parts.items() if one is not None})
+    np.savez(file, **parts)
 
 
 def _read_result(file: BinaryIO) -> CellResult:
@@ -311,7 +262,6 @@ def _read_result(file: BinaryIO) -> CellResult:
             late_slope=parts["late_slope"],
             seconds=Seconds(*parts["seconds"].tolist()),
             fallbacks=int(parts["fallbacks"]),
-            replica_curves=parts.get("replica_curves"),
         )
 
 
@@ -396,25 +346,20 @@ def check_directory(directory: Path, specification: Specification) -> None:
     held = read_manifest(directory)["specification"]
     # The title is compared last, because it often differs together with another value.
     for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
-        if held.get(key) != value and not _only_adds_replicas(held, specification, key):
+        if held.get(key) != value:
             raise InputError(
                 f"{directory} has results of another experiment, with {key} = "
-                f"{_short(held.get(key))} instead of {_short(value)}: {_way_out(held, key)}"
+                f"{_short(held.get(key))} instead of {_short(value)}: choose another --out, or "
+                "remove the directory"
             )
 
 
-def claim_directory(directory: Path, specification: Specification, **facts: Any) -> None:
-    """Create the directory with a manifest, or check that it belongs to the experiment.
-
-    If replicas are added, the manifest is written anew, with further ``facts``.
-    """
+def claim_directory(directory: Path, specification: Specification) -> None:
+    """Create the directory with a manifest, or check that it belongs to the experiment."""
     check_directory(directory, specification)
     directory.mkdir(parents=True, exist_ok=True)
-    exists = (directory / MANIFEST).exists()
-    started = read_manifest(directory).get("started") if exists else _now()
-    if not exists or read_manifest(directory)["specification"] != _plain(specification):
-        facts = {"started": started, "finished": None, **facts}
-        _write_manifest(directory, specification, facts)
+    if not (directory / MANIFEST).exists():
+        _write_manifest(directory, specification, {"started": _now(), "finished": None})
 
 
 def close_directory(directory: Path, specification: Specification, **facts: Any) -> None:
@@ -513,27 +458,6 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
     }
     with atomic_write(directory / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def _only_adds_replicas(held: dict[str, Any], specification: Specification, key: str) -> bool:
-    """Whether a value differs because the same sweep is wanted with more replicas.
-
-    The title of a quick look gives the number of replicas, so that it differs as well.
-    """
-    more = specification.experiment == "sweep" and specification.replicas >= held["replicas"]
-    titled = held.get("title", "").partition(" (quick look")[0]
-    same_title = titled == specification.title.partition(" (quick look")[0]
-    return more and (key == "replicas" or (key == "title" and same_title))
-
-
-def _way_out(held: dict[str, Any], key: str) -> str:
-    """Return what to do if a value differs: replicas can be added, but not taken away."""
-    if key == "replicas" and held.get("experiment") == "sweep":
-        return (
-            f"replicas can be added, but not removed; give --replicas {held[key]} or more (in "
-            f"Python replicas={held[key]}), or choose another --out"
-        )
-    return "choose another --out, or remove the directory"
 
 
 def _plain(specification: Specification) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import msgspec
 import numpy as np
 
 from submax.core.checks import whole_number
@@ -45,18 +44,16 @@ from submax.simulation.results import (
     CURVE_TABLE,
     CURVES,
     FINAL_TABLE,
-    MANIFEST,
     QUANTILES,
     ROWS,
-    STORED_NUMBERS,
     SUMMARY,
+    CellFormat,
     CellResult,
     CellStore,
     Seconds,
     check_directory,
     claim_directory,
     close_directory,
-    read_manifest,
     write_csv,
     write_table,
 )
@@ -268,8 +265,7 @@ def run_cell(cell: Cell) -> CellResult:
 
 def seed_of(cell: Cell) -> list[int]:
     """The seed of a cell, which is the same for all policies and delays of one environment."""
-    seed = [cell.seed, int(digest_of(portable(cell.environment))[:16], 16)]
-    return [*seed, cell.first_replica] if cell.first_replica else seed
+    return [cell.seed, int(digest_of(portable(cell.environment))[:16], 16)]
 
 
 def _compiling_seconds() -> float:
@@ -340,70 +336,15 @@ def _summary(cell: Cell, result: CellResult) -> dict[str, Any]:
     }
 
 
-BLOCKS = "replica_blocks"
-"""The key of the manifest with the size of every replica block, in order."""
-
-
-def replica_blocks(directory: Path, specification: Specification) -> list[int]:
-    """Return the size of every replica block: those in the directory, and the one to be added.
-
-    The replicas that a directory has stay as they are. Further ones are a block of their own, with
-    random numbers of their own, so that the first replicas equal those of the smaller run.
-    """
-    if not (directory / MANIFEST).is_file():
-        return [specification.replicas]
-    manifest = read_manifest(directory)
-    held = manifest.get(BLOCKS) or [manifest["specification"]["replicas"]]
-    added = specification.replicas - sum(held)
-    if added <= 0:
-        return [int(count) for count in held]
-    if sum(held) * specification.points > STORED_NUMBERS:
-        raise InputError(
-            f"{directory} has {sum(held)} replicas with {specification.points} points, and further "
-            f"ones can be added to at most {STORED_NUMBERS} numbers of each curve, because above "
-            "that the curves of single replicas are not stored: choose a new --out or fewer points"
-        )
-    return [*held, added]
-
-
-def in_blocks(cell: Cell, counts: Sequence[int]) -> list[Cell]:
-    """Return the cell once for each block of replicas, with the block's number of replicas."""
-    found, first = [], 0
-    for count in counts:
-        found.append(msgspec.structs.replace(cell, replicas=count, first_replica=first))
-        first += count
-    return found
-
-
-def merged_result(
-    cell: Cell, counts: Sequence[int], store: CellStore[CellResult]
-) -> CellResult | None:
-    """The result of all replicas of a cell; None if a block is not finished."""
-    blocks = in_blocks(cell, counts)
-    if not all(store.finished(block.key) for block in blocks):
-        return None
-    return CellResult.joined([store.read(block.key) for block in blocks])
-
-
-def all_in_blocks(cells: Iterable[Cell], counts: Sequence[int]) -> list[Cell]:
-    """The blocks of all cells."""
-    return [block for cell in cells for block in in_blocks(cell, counts)]
-
-
 CELLS = "cells"
 """The folder of a result directory that has one file for each finished cell."""
 
 
 def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
-    """The chosen cells that have no result in the directory yet.
-
-    If replicas are added, these are the cells of the further replicas.
-    """
-    if specification.experiment == "offline":
-        rows = CellStore(directory / CELLS, ROWS)
-        return [cell for cell in chosen if not rows.finished(cell.key)]
-    store, counts = CellStore(directory / CELLS, CURVES), replica_blocks(directory, specification)
-    return [cell for cell in all_in_blocks(chosen, counts) if not store.finished(cell.key)]
+    """The chosen cells that have no result in the directory yet."""
+    kind: CellFormat[Any] = ROWS if specification.experiment == "offline" else CURVES
+    store = CellStore(directory / CELLS, kind)
+    return [cell for cell in chosen if not store.finished(cell.key)]
 
 
 def run_sweep(
@@ -416,24 +357,22 @@ def run_sweep(
 ) -> None:
     """Run the chosen cells, then write result files for all finished cells of the experiment.
 
-    If the directory has fewer replicas, only the further ones are run. ``write_more`` writes what
-    else follows from the results, such as verdicts on claims.
+    ``write_more`` writes what else follows from the results, such as verdicts on claims.
     """
     begin = time.perf_counter()
-    counts = replica_blocks(directory, specification)
-    claim_directory(directory, specification, **{BLOCKS: counts})
+    claim_directory(directory, specification)
     store = CellStore(directory / CELLS, CURVES)
-    blocks = all_in_blocks(chosen, counts)
-    sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
-    if store.keys() - {cell.key for cell in blocks}:
+    tasks = {cell.key: cell for cell in chosen}
+    sweep(tasks, run_cell, store, executor, finished)
+    if store.keys() - tasks.keys():
         # The folder has further cells, which an earlier run may have selected.
         chosen = cells(specification)
-    results = ((cell, merged_result(cell, counts, store)) for cell in chosen)
-    write_results(directory, [FinishedCell(cell, one) for cell, one in results if one is not None])
+    done = [cell for cell in chosen if store.finished(cell.key)]
+    write_results(directory, [FinishedCell(cell, store.read(cell.key)) for cell in done])
     if write_more is not None:
         write_more(specification, directory)
     seconds = round(time.perf_counter() - begin, 2)
-    close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
+    close_directory(directory, specification, seconds=seconds)
 
 
 def run_study(
