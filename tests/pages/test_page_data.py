@@ -241,7 +241,8 @@ def test_a_decision_is_shown_with_context_rewards_and_what_actions_were_believed
     bandit.reward(one.id, 0.0, key="own")
     clock.now += 100
     bandit.reward(one.id, 1.0, key="too-late")
-    shown = decisions_page(bandit, "visit-1").decision
+    page = decisions_page(bandit, "visit-1").decision
+    shown = page.found
     assert shown.context == {"age": 3.0, "device": "desk"}
     assert (shown.action, shown.version, shown.unit) == (one.action, 1, "ann")
     assert [(each.key, each.value, round(each.seconds), each.late) for each in shown.rewards] == [
@@ -249,15 +250,15 @@ def test_a_decision_is_shown_with_context_rewards_and_what_actions_were_believed
         ("own", 0.0, 5, False),
         ("too-late", 1.0, 105, True),
     ]
-    assert sum(row.probability for row in shown.actions) == pytest.approx(1)
-    believed = {row.action: row.believed for row in shown.actions}
+    assert sum(row.probability for row in page.actions) == pytest.approx(1)
+    believed = {row.action: row.reward for row in page.actions}
     assert believed["A"] == pytest.approx(1, abs=0.2)
     assert believed["B"] == pytest.approx(0, abs=0.2)
-    assert [row.action for row in shown.actions if row.taken] == [one.action]
-    assert "%" in shown.why
+    assert [row.action for row in page.actions if row.taken] == [one.action]
+    assert "%" in page.why
     # Before anything was learned no belief is claimed.
-    shown = decisions_page(bandit, first.id).decision
-    assert all(row.believed is None for row in shown.actions)
+    page = decisions_page(bandit, first.id).decision
+    assert all(row.reward is None for row in page.actions)
 
 
 def test_decisions_of_a_unit_are_listed_newest_first(bandit):

@@ -2,15 +2,11 @@
 
 import math
 
-import msgspec
-
-from submax.bandit.arms import ArmStatus
 from submax.bandit.durable import DurableBandit
-from submax.server.pages.formats import sentence
+from submax.server.pages.formats import Shown, sentence
 from submax.server.pages.overview import is_personalised, leader, page_number, slot_of, unit_of
 from submax.server.pages.segments import (
     LOOKED_AT,
-    Crossed,
     colours_of,
     crossed,
     most_different,
@@ -22,46 +18,13 @@ NOTES = {"silent-arm": "no rewards", "late-arm": "late rewards"}
 """What a condition says about an arm, in two words."""
 
 
-class ArmNote(msgspec.Struct, frozen=True):
-    """What is unusual about an arm, in two words and in a sentence."""
-
-    choice: str
-    words: str
-    sentence: str
-
-
-class ArmsPage(msgspec.Struct, frozen=True):
-    """The choices of a slot, and segments of contexts if there are any.
-
-    If there are many arms, ``arms`` are those of one ``page``, the most frequent first. ``leader``
-    is the arm that is surely ahead, empty if none is. ``fields`` are those of the context.
-    """
-
-    name: str
-    unit: str
-    personalised: bool
-    slots: list[str]
-    slot: str
-    leader: str
-    arms: list[ArmStatus]
-    colours: dict[str, int]
-    notes: list[ArmNote]
-    page: int
-    pages: int
-    total: int
-    fields: list[str]
-    first: str
-    second: str
-    segments: Crossed | None
-
-
 def arms_page(
     bandit: DurableBandit,
     slot: str | None = None,
     page: str | None = None,
     first: str | None = None,
     second: str | None = None,
-) -> ArmsPage:
+) -> Shown:
     """What each choice earns, and segments by the fields ``first`` and ``second``.
 
     Without ``first``, by the field by which choices differ most, crossed with the next one.
@@ -79,25 +42,25 @@ def arms_page(
             first, second = most_different(bandit, LOOKED_AT, slot) or (fields[0], None)
             second = second or next((one for one in fields if one != first), None)
         table = crossed(bandit, first, second or None, slot=slot)
-    return ArmsPage(
-        bandit.name,
-        unit_of(bandit),
-        is_personalised(bandit),
-        slots,
-        slot,
-        ahead,
-        found[(number - 1) * MOST_ARMS : number * MOST_ARMS],
-        colours_of(bandit, slot),
-        [
-            ArmNote(one.subject, NOTES[one.kind], sentence(one.sentence))
+    return Shown(
+        name=bandit.name,
+        unit=unit_of(bandit),
+        personalised=is_personalised(bandit),
+        slots=slots,
+        slot=slot,
+        leader=ahead,
+        arms=found[(number - 1) * MOST_ARMS : number * MOST_ARMS],
+        colours=colours_of(bandit, slot),
+        notes=[
+            Shown(choice=one.subject, words=NOTES[one.kind], sentence=sentence(one.sentence))
             for one in bandit.conditions()
             if one.kind in NOTES
         ],
-        number,
-        pages,
-        len(found),
-        fields,
-        first or "",
-        second or "",
-        table,
+        page=number,
+        pages=pages,
+        total=len(found),
+        fields=fields,
+        first=first or "",
+        second=second or "",
+        segments=table,
     )

@@ -1,74 +1,22 @@
 """The page of decisions: one decision with its reasons, or the newest ones."""
 
 import math
-from typing import Any
-
-import msgspec
 
 from submax.bandit.durable import BelievedAction, DurableBandit
-from submax.bandit.reading import FoundDecision, FoundReward, ListedDecision
+from submax.bandit.reading import FoundDecision, ListedDecision
 from submax.core.errors import InputError
-from submax.schema.names import Action
-from submax.server.pages.formats import action_text, duration, number, percent, reward
+from submax.server.pages.formats import Shown, action_text, duration, number, percent, reward
 from submax.server.pages.overview import unit_of
 
 MALFORMED, UNKNOWN, QUARANTINED = "malformed", "unknown", "quarantined"
 """The codes of questions to which there is no decision."""
 
 
-class ActionRow(msgspec.Struct, frozen=True):
-    """An action that could have been taken: its probability, and what it was believed to earn."""
-
-    action: Action
-    probability: float | None
-    believed: float | None
-    taken: bool
-
-
-class DecisionDetails(msgspec.Struct, frozen=True):
-    """A decision with everything that is known about it.
-
-    ``state`` says what became of it, and ``why`` how the action was chosen. ``actions`` are those
-    that could have been taken, the most probable first, and ``unlisted`` is how many more there
-    were. ``group`` is empty if no guard rail sets decisions apart.
-    """
-
-    id: str
-    at: float
-    action: Action
-    propensity: float
-    version: int
-    unit: str | None
-    group: str
-    state: str
-    why: str
-    context: dict[str, Any]
-    actions: list[ActionRow]
-    unlisted: int
-    rewards: list[FoundReward]
-
-
-class DecisionsPage(msgspec.Struct, frozen=True):
-    """One decision, or a list of the newest ones.
-
-    ``id`` and ``unit`` are what was asked for. ``problem`` is a sentence if nothing was found, and
-    its ``code`` is malformed, unknown or quarantined.
-    """
-
-    name: str
-    measure: str
-    id: str
-    unit: str
-    problem: str
-    code: str
-    decision: DecisionDetails | None
-    newest: list[ListedDecision]
-
-
-def decisions_page(bandit: DurableBandit, identifier: str = "", unit: str = "") -> DecisionsPage:
+def decisions_page(bandit: DurableBandit, identifier: str = "", unit: str = "") -> Shown:
     """The decision with an id, the decisions of a unit, or the newest decisions."""
     identifier, unit = identifier.strip(), unit.strip()
-    problem, code, decision, newest = "", "", None, []
+    problem, code, decision = "", "", None
+    newest: list[ListedDecision] = []
     try:
         if identifier:
             found = bandit.find_decision(identifier)
@@ -85,8 +33,15 @@ def decisions_page(bandit: DurableBandit, identifier: str = "", unit: str = "") 
                 )
     except InputError as error:
         problem, code = f"{error}.", MALFORMED
-    return DecisionsPage(
-        bandit.name, unit_of(bandit), identifier, unit, problem, code, decision, newest
+    return Shown(
+        name=bandit.name,
+        measure=unit_of(bandit),
+        id=identifier,
+        unit=unit,
+        problem=problem,
+        code=code,
+        decision=decision,
+        newest=newest,
     )
 
 
@@ -104,25 +59,17 @@ def _unknown(bandit: DurableBandit, identifier: str) -> tuple[str, str]:
     )
 
 
-def details(bandit: DurableBandit, found: FoundDecision) -> DecisionDetails:
+def details(bandit: DurableBandit, found: FoundDecision) -> Shown:
     """Everything that is known about a decision."""
     believed = bandit.believed_actions(found)
     plain = not bandit.menu.ranges
     total = math.prod(map(len, found.eligible)) if plain else 1
-    return DecisionDetails(
-        found.id,
-        found.at,
-        found.action,
-        found.propensity,
-        found.version,
-        found.unit,
-        found.group,
-        _state(bandit, found),
-        _why(found, believed, unit_of(bandit)),
-        found.context,
-        [ActionRow(one.action, one.probability, one.reward, one.taken) for one in believed],
-        total - len(believed),
-        found.rewards,
+    return Shown(
+        found=found,
+        state=_state(bandit, found),
+        why=_why(found, believed, unit_of(bandit)),
+        actions=believed,
+        unlisted=total - len(believed),
     )
 
 

@@ -3,12 +3,15 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from markupsafe import Markup
 
 from submax.schema.names import Action
 
+Shown = SimpleNamespace
+"""What a template shows: the names and values of one page, row or sentence."""
 NOTHING = "–"
 """Shown where there is no number."""
 ROUNDING = 1e-12

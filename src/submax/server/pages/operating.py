@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from submax.bandit.decision import LiftReport
-from submax.bandit.declaring import AuditLine
+from submax.bandit.declaring import StoredVersion
 from submax.bandit.durable import DurableBandit
-from submax.bandit.reading import HOLDOUT, PAUSED, ArmDelay, Condition, EarlyReward
+from submax.bandit.reading import HOLDOUT, PAUSED, Sums
 from submax.bandit.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
 from submax.schema.actions import ActionSpec
 from submax.schema.context import Category
 from submax.server.pages.charts import added
+from submax.server.pages.formats import Shown
 from submax.server.pages.overview import alerts, lift_of, unit_of
 
 Kind = Literal["number", "text", "choice", "flag", "value"]
@@ -37,50 +37,29 @@ COUNTS = {
 """How pages call the counts of a bandit."""
 
 
-class HealthPage(msgspec.Struct, frozen=True):
-    """Whether a bandit works as it should.
-
-    ``histogram`` are shortest and longest delay of a bin with a count. ``wait`` are the seconds
-    after which a reward is late, None if no reward is.
-    """
-
-    name: str
-    conditions: list[Condition]
-    alerts: list[str]
-    counts: dict[str, int]
-    pending: int
-    histogram: list[tuple[float, float | None, int]]
-    delays: list[ArmDelay]
-    wait: float | None
-    smallest: float | None
-    effective: float | None
-    failures: dict[str, int]
-    quarantined: list[EarlyReward]
-    lift: list[LiftReport]
-
-
-def health(bandit: DurableBandit) -> HealthPage:
+def health(bandit: DurableBandit) -> Shown:
     """Whether a bandit works as it should."""
     reader, counts, conditions = bandit.read, bandit.counts(), bandit.conditions()
     own = added(sums for part, sums in reader.totals().items() if part not in (HOLDOUT, PAUSED))
     wait = bandit.settings.longest_wait
-    return HealthPage(
-        bandit.name,
-        conditions,
-        alerts(bandit, [])[: 100 - len(conditions)],
-        {text: counts[name] for name, text in COUNTS.items() if counts.get(name)},
-        counts["decisions"] - counts["matured"],
-        [
+    return Shown(
+        name=bandit.name,
+        conditions=conditions,
+        alerts=alerts(bandit, [])[: 100 - len(conditions)],
+        counts={text: counts[name] for name, text in COUNTS.items() if counts.get(name)},
+        pending=counts["decisions"] - counts["matured"],
+        # Shortest and longest delay of a bin, with a count.
+        histogram=[
             (low, high if math.isfinite(high) else None, count)
             for low, high, count in reader.delay_histogram()
         ],
-        reader.delays()[:MOST_OPTIONS],
-        wait if math.isfinite(wait) else None,
-        reader.smallest_propensity(),
-        own.effective,
-        bandit.failures,
-        reader.early_rewards(20),
-        lift_of(bandit),
+        delays=reader.delays()[:MOST_OPTIONS],
+        wait=wait if math.isfinite(wait) else None,
+        smallest=reader.smallest_propensity(),
+        effective=own.effective,
+        failures=bandit.failures,
+        quarantined=reader.early_rewards(20),
+        lift=lift_of(bandit),
     )
 
 
@@ -109,78 +88,42 @@ class SettingGroup(msgspec.Struct, frozen=True):
     fields: list[SettingField]
 
 
-class VersionRow(msgspec.Struct, frozen=True):
-    """A version: what it learned from, and what was decided and earned with it.
-
-    ``error`` is the standard error of ``mean``; ``kept``: its model is in the store still.
-    """
-
-    version: int
-    at: float
-    policy: str
-    rows: int
-    base: int
-    decisions: int
-    mean: float | None
-    error: float | None
-    deciding: bool
-    kept: bool
-
-
-class SettingsPage(msgspec.Struct, frozen=True):
-    """What is declared of a bandit, how it can be changed, its versions, and who changed what.
-
-    ``fixed`` are the settings that cannot change once the bandit decides.
-    """
-
-    name: str
-    unit: str
-    status: str
-    groups: list[SettingGroup]
-    fixed: dict[str, Any]
-    settings: dict[str, Any]
-    deciding: int
-    held: bool
-    total: int
-    versions: list[VersionRow]
-    changes: list[AuditLine]
-
-
-def settings_page(bandit: DurableBandit) -> SettingsPage:
+def settings_page(bandit: DurableBandit) -> Shown:
     """What is declared of a bandit, and how it can be changed."""
     settings = bandit.settings
     table: dict[str, Any] = msgspec.to_builtins(settings)
-    versions = bandit.versions()[::-1]
-    sums = bandit.read.by_version()
-    rows = []
-    for one in versions[:MOST_VERSIONS]:
-        of = sums.get(one.version)
-        rows.append(
-            VersionRow(
-                one.version,
-                one.at,
-                one.policy if isinstance(one.policy, str) else str(one.policy.get("kind", "")),
-                one.rows,
-                one.base,
-                round(of.decisions) if of else 0,
-                of.mean if of else None,
-                of.standard_error if of else None,
-                one.version == bandit.version,
-                one.kept,
-            )
-        )
-    return SettingsPage(
-        bandit.name,
-        unit_of(bandit),
-        settings.status,
-        setting_groups(settings, bandit.menu),
-        {name: table[name] for name in FIXED if name not in (*MEMORY_ONLY, "reward_wait")},
-        table,
-        bandit.version,
-        bandit.held,
-        len(versions),
-        rows,
-        bandit.audit(20),
+    versions, sums = bandit.versions()[::-1], bandit.read.by_version()
+    return Shown(
+        name=bandit.name,
+        unit=unit_of(bandit),
+        status=settings.status,
+        groups=setting_groups(settings, bandit.menu),
+        fixed={name: table[name] for name in FIXED if name not in (*MEMORY_ONLY, "reward_wait")},
+        settings=table,
+        deciding=bandit.version,
+        held=bandit.held,
+        total=len(versions),
+        versions=[
+            _version(one, sums.get(one.version, Sums()), one.version == bandit.version)
+            for one in versions[:MOST_VERSIONS]
+        ],
+        changes=bandit.audit(20),
+    )
+
+
+def _version(one: StoredVersion, sums: Sums, deciding: bool) -> Shown:
+    """A version: what it learned from, and what was decided and earned with it."""
+    return Shown(
+        version=one.version,
+        at=one.at,
+        policy=one.policy if isinstance(one.policy, str) else str(one.policy.get("kind", "")),
+        rows=one.rows,
+        base=one.base,
+        kept=one.kept,
+        deciding=deciding,
+        decisions=round(sums.decisions),
+        mean=sums.mean,
+        error=sums.standard_error,
     )
 
 

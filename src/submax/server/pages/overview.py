@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from submax.bandit.arms import ArmStatus, ChoiceTally, weighted_rate
 from submax.bandit.decision import LiftReport
@@ -16,8 +14,6 @@ from submax.schema.actions import ActionSpec
 from submax.sequential.mixture_boundary import mixture_boundary
 from submax.server.pages.charts import (
     DEVIATIONS,
-    Chart,
-    Mark,
     added,
     cells_of,
     lift_chart,
@@ -25,7 +21,7 @@ from submax.server.pages.charts import (
     reward_chart,
     share_chart,
 )
-from submax.server.pages.formats import interval, percent, points, reward, sentence
+from submax.server.pages.formats import Shown, interval, percent, points, reward, sentence
 from submax.server.pages.segments import crossed, most_different
 
 ERROR = 0.05
@@ -38,61 +34,6 @@ MOST_ARMS = 20
 """Arms in the table of the overview, those that are shown most now; the page Arms has all."""
 SENTENCES = 6
 """Segments that the first sentence about a personalised bandit names."""
-
-
-class BanditRow(msgspec.Struct, frozen=True):
-    """A bandit in the list of all; ``alerts`` are sentences about what needs attention."""
-
-    name: str
-    status: str
-    version: int
-    decisions: int
-    hourly: int
-    rewarded: float | None
-    mean: float | None
-    unit: str
-    lift: list[LiftReport]
-    alerts: list[str]
-    waiting: str | None
-
-
-class ArmNow(msgspec.Struct, frozen=True):
-    """An arm now, that is, in the last window, and over the whole time."""
-
-    name: str
-    colour: int
-    status: str
-    probability: float | None
-    share_now: float | None
-    rate_now: float | None
-    low_now: float | None
-    high_now: float | None
-    share: float | None
-    rate: float | None
-    low: float | None
-    high: float | None
-
-
-class Overview(msgspec.Struct, frozen=True):
-    """What a bandit does."""
-
-    name: str
-    unit: str
-    personalised: bool
-    sentences: list[str]
-    waiting: str | None
-    alerts: list[str]
-    window: int
-    since: float
-    arms: list[ArmNow]
-    facts: dict[str, Any]
-    lift: list[LiftReport]
-    span: str
-    shares: Chart
-    rewards: Chart
-    lifts: Chart
-    marks: list[Mark]
-    versions: list[float]
 
 
 def unit_of(bandit: DurableBandit) -> str:
@@ -127,28 +68,28 @@ def alerts(bandit: DurableBandit, conditions: Sequence[Condition] | None = None)
     return found
 
 
-def bandit_row(bandit: DurableBandit) -> BanditRow:
+def bandit_row(bandit: DurableBandit) -> Shown:
     """A bandit in the list of all."""
     reader = bandit.read
     totals = reader.totals()
     own = added(sums for part, sums in totals.items() if part not in (HOLDOUT, PAUSED))
     hour = reader.series(since=bandit.store.now(reader.declared.n) - HOUR)
-    return BanditRow(
-        bandit.name,
-        bandit.settings.status,
-        bandit.version,
-        bandit.counts()["decisions"],
-        round(sum(cell.sums.decisions for cell in hour)),
-        own.rewarded / own.known if own.known else None,
-        own.mean,
-        unit_of(bandit),
-        lift_of(bandit),
-        alerts(bandit),
-        reader.waiting(),
+    return Shown(
+        name=bandit.name,
+        status=bandit.settings.status,
+        version=bandit.version,
+        decisions=bandit.counts()["decisions"],
+        hourly=round(sum(cell.sums.decisions for cell in hour)),
+        rewarded=own.rewarded / own.known if own.known else None,
+        mean=own.mean,
+        unit=unit_of(bandit),
+        lift=lift_of(bandit),
+        alerts=alerts(bandit),
+        waiting=reader.waiting(),
     )
 
 
-def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = None) -> Overview:
+def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = None) -> Shown:
     """What a bandit does now and did over the whole time."""
     reader, unit = bandit.read, unit_of(bandit)
     counts, reports, waiting = bandit.counts(), lift_of(bandit), reader.waiting()
@@ -162,36 +103,35 @@ def overview(bandit: DurableBandit, span: str | None = None, slot: str | None = 
     own = [cell.sums for cell in recent if cell.part not in (HOLDOUT, PAUSED)]
     totals = reader.totals()
     start = times.at[0] if times.at else math.inf
-    return Overview(
-        bandit.name,
-        unit,
-        is_personalised(bandit),
-        [
+    own_totals = added(sums for part, sums in totals.items() if part not in (HOLDOUT, PAUSED))
+    return Shown(
+        name=bandit.name,
+        unit=unit,
+        personalised=is_personalised(bandit),
+        sentences=[
             *arm_sentences(bandit, arms, recent, window),
             *(lift_sentence(one, unit) for one in reports),
         ],
-        waiting,
-        alerts(bandit),
-        min(window, counts["decisions"]),
-        since,
-        sorted(arms, key=lambda one: -(one.share_now or 0.0))[:MOST_ARMS],
-        {
+        waiting=waiting,
+        alerts=alerts(bandit),
+        window=min(window, counts["decisions"]),
+        since=since,
+        arms=sorted(arms, key=lambda one: -(one.share_now or 0.0))[:MOST_ARMS],
+        facts={
             "decisions": counts["decisions"],
             "wait for rewards": counts["decisions"] - counts["matured"],
             "reward now": added(own).mean,
-            "reward, whole time": added(
-                sums for part, sums in totals.items() if part not in (HOLDOUT, PAUSED)
-            ).mean,
+            "reward, whole time": own_totals.mean,
             "reward of the holdout": totals.get(HOLDOUT, Sums()).mean,
             "version": bandit.version,
         },
-        reports,
-        times.span,
-        shares,
-        reward_chart(times, bandit.settings.scale.bounds),
-        lift_chart(bandit, start if reports else math.inf),
-        marks(bandit, times.at),
-        [one for one in bandit.published_at() if one >= start][-100:],
+        lift=reports,
+        span=times.span,
+        shares=shares,
+        rewards=reward_chart(times, bandit.settings.scale.bounds),
+        lifts=lift_chart(bandit, start if reports else math.inf),
+        marks=marks(bandit, times.at),
+        versions=[one for one in bandit.published_at() if one >= start][-100:],
     )
 
 
@@ -204,7 +144,7 @@ def slot_of(slots: Sequence[str], slot: str | None) -> str:
     return slot
 
 
-def _arms(bandit: DurableBandit, slot: str, recent: Sequence[Cell]) -> list[ArmNow]:
+def _arms(bandit: DurableBandit, slot: str, recent: Sequence[Cell]) -> list[Shown]:
     """The choices of a slot in the order of the menu."""
     now = {name: tally_of(recent, name) for name in {cell.choice for cell in recent}}
     total = sum(one.decisions for one in now.values())
@@ -214,12 +154,21 @@ def _arms(bandit: DurableBandit, slot: str, recent: Sequence[Cell]) -> list[ArmN
         tally = now.get(one.choice, ChoiceTally())
         rate, low, high = weighted_rate(tally, bandit.settings.scale)
         found.append(
-            ArmNow(
-                one.choice, colour, one.status, one.probability,
-                tally.decisions / total if total else None, rate, low, high,
-                one.share, one.reward_rate, one.low, one.high,
+            Shown(
+                name=one.choice,
+                colour=colour,
+                status=one.status,
+                probability=one.probability,
+                share_now=tally.decisions / total if total else None,
+                rate_now=rate,
+                low_now=low,
+                high_now=high,
+                share=one.share,
+                rate=one.reward_rate,
+                low=one.low,
+                high=one.high,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -270,7 +219,7 @@ def comparison(
 
 
 def arm_sentences(
-    bandit: DurableBandit, arms: Sequence[ArmNow], recent: Sequence[Cell], window: int
+    bandit: DurableBandit, arms: Sequence[Shown], recent: Sequence[Cell], window: int
 ) -> list[str]:
     """What the bandit does now, and which arm is ahead, as far as that can be said."""
     menu, unit = bandit.menu, unit_of(bandit)

@@ -312,7 +312,7 @@ class Pages:
         self, page: Page, viewer: Viewer, address: str, data: Any, known: str | None
     ) -> Response:
         shown = page.template, page.title, data, viewer, address
-        tag = f'"{hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:32]}"'
+        tag = f'"{hashlib.sha256(msgspec.json.encode(shown, enc_hook=vars)).hexdigest()[:32]}"'
         if known == tag:
             return Response(status_code=304, headers=HEADERS)
         content = self._templates.get_template(page.template).render(
