@@ -265,7 +265,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 lt=1,
                 description="For a bandit in memory: it learns before a decision if there are new "
                 "rows, at least this share of the rows learned from. 0: from every row at once. "
-                "None: 0.02, with a context 0.1, and 0.25 if the policy trains networks.",
+                "None: 0.04, with a context 0.1, and 0.25 if the policy trains networks.",
             ),
         ]
         | None
