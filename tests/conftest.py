@@ -191,9 +191,15 @@ def pytest_collection_modifyitems(items, config) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group") or item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
-        for fixture in requirements.FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+        # A fixture may also be named by a parameter, and asked for when the test runs.
+        named = {one for one in parameters_of(item) if isinstance(one, str)}
+        for fixture in requirements.FIXTURES.keys() & {*getattr(item, "fixturenames", ()), *named}:
             item.add_marker(pytest.mark.needs(requirements.FIXTURES[fixture]))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def parameters_of(item) -> list:
+    return list(item.callspec.params.values()) if hasattr(item, "callspec") else []
 
 
 def pytest_runtest_setup(item) -> None:

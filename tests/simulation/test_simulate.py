@@ -1,23 +1,43 @@
+import sys
 import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import raises_code
 
-from submax import ContextIgnoredWarning, Contextual, DriftingContextual
+from submax import (
+    BatchedRewards,
+    Bernoulli,
+    Combinatorial,
+    ContextIgnoredWarning,
+    Contextual,
+    DriftingContextual,
+    Geometric,
+    Lag,
+    Pareto,
+    make_policy,
+    simulate,
+)
 from submax.core.environment import Environment, Outcome
-from submax.core.policy import Policy
+from submax.core.policy import Policy, WrapperPolicy
 from submax.core.problem import ChosenActions, Problem
 from submax.core.rewards import Counts
 from submax.core.spaces import Arms
-from submax.environments.arms import Bernoulli
-from submax.policies import make_policy
 from submax.policies.epsilon_greedy import Random
 from submax.policies.thompson import Thompson
-from submax.simulation.delays import BatchedRewards, Lag
-from submax.simulation.simulate import simulate
+from submax.simulation.trace import (
+    Trace,
+    lai_robbins,
+    pulls,
+    quantiles,
+    regret_per_period,
+    share_of_best,
+)
+from submax.testing.assertions import goodness_of_fit
 
 DELAYS = [BatchedRewards(1), BatchedRewards(7), BatchedRewards(100), Lag(0), Lag(5), Lag(100)]
 
@@ -281,3 +301,204 @@ def test_progress_is_called_with_every_decision_and_every_update(delay, updates)
 def test_a_bar_is_shown_on_request(capsys):
     simulate(Bernoulli(3), Random(), observations=30, replicas=4, progress=True)
     assert "100%" in capsys.readouterr().out
+
+
+# When rewards come back: after a batch, after a lag, or after delays that are drawn
+
+
+def known(delay, observations):
+    """How many rewards are back at each decision, and in the end."""
+    found, back = [], 0
+    for decide, receive in delay.schedule(observations):
+        found += [back] * decide
+        back += receive
+    return found, back
+
+
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_every_full_batch_comes_back_and_the_rest_never_does(observations, size):
+    expected = [decision // size * size for decision in range(observations)]
+    assert known(BatchedRewards(size), observations) == (expected, observations // size * size)
+
+
+@given(st.integers(1, 60), st.integers(0, 60))
+def test_every_reward_comes_back_after_that_many_further_decisions(observations, steps):
+    expected = [max(decision - steps, 0) for decision in range(observations)]
+    assert known(Lag(steps), observations) == (expected, max(observations - steps, 0))
+
+
+@dataclass(frozen=True)
+class Noted(WrapperPolicy):
+    """Another policy, with the decisions and the weights that come back written down."""
+
+    policy: object
+    decided: list = field(default_factory=list)
+    back: list = field(default_factory=list)
+
+    def record(self, state, action=None, *, upcoming=None):
+        self.decided.append(action[:, 0, 0])
+        return self.policy.record(state, action)
+
+    def update(self, state, feedback, rng):
+        self.back.append((len(self.decided), feedback))
+        return self.policy.update(state, feedback, rng)
+
+
+def run(policy, delay=None, **settings):
+    given = {"observations": 60, "replicas": 4, "points": None, **settings}
+    delayed = {} if delay is None else {"delay": delay}
+    return simulate(Bernoulli(3), policy, **delayed, **given)
+
+
+@pytest.mark.parametrize("delay", [Geometric(0.0), Lag(0)], ids=repr)
+@pytest.mark.parametrize("name", ["thompson-1-1", "rcp-submax", "ucb1-pending"])
+def test_without_a_delay_it_is_the_simulation_of_single_decisions(delay, name, seed):
+    policy = make_policy(name)
+    found = run(policy, delay, seed=seed)
+    assert np.array_equal(found.actions, run(policy, seed=seed).actions)
+
+
+def test_every_reward_comes_back_once_and_after_its_decision(seed):
+    policy = Noted(make_policy("random"))
+    trace = run(policy, Geometric(5.0), seed=seed, observations=200)
+    for now, feedback in policy.back:
+        assert now <= 200
+        assert set(np.unique(feedback.weight)) <= {0.0, 1.0}
+        assert (feedback.weight.sum(axis=0) > 0).all()
+    total = sum(feedback.weight.sum(axis=1) for _, feedback in policy.back)
+    # A reward is still out at the end with the tail probability of a geometric distribution.
+    assert (total <= 200).all()
+    assert total.mean() > 150
+    paid = sum((feedback.weight * feedback.reward).sum(axis=1) for _, feedback in policy.back)
+    assert (paid <= trace.final_reward + 1e-9).all()
+
+
+def test_geometric_delays_have_their_distribution(seed):
+    rng = np.random.default_rng(seed)
+    waits = Geometric(3.0).waits(np.zeros(20000, dtype=np.int64), rng)
+    shares = 0.25 * 0.75 ** np.arange(30)
+    table = np.append(shares, 1 - shares.sum())
+    assert goodness_of_fit(np.minimum(waits, 30), table) > 1e-9
+
+
+def test_heavy_tails_have_their_distribution(seed):
+    """P(delay ≥ d) = (1 + d / s)^−α for whole numbers d."""
+    rng, delay = np.random.default_rng(seed), Pareto(10.0, shape=1.5)
+    waits = delay.waits(np.zeros(20000, dtype=np.int64), rng)
+    above = (1 + np.arange(101) / 5.0) ** -1.5
+    table = np.append(above[:-1] - above[1:], above[-1])
+    assert goodness_of_fit(np.minimum(waits, 100), table) > 1e-9
+
+
+def test_delays_depend_on_the_action(seed):
+    rng = np.random.default_rng(seed)
+    index = np.repeat([0, 1], 5000)
+    waits = Geometric(1.0, means=(0.0, 20.0)).waits(index, rng)
+    assert (waits[:5000] == 0).all()
+    # The variance of a geometric delay with mean m is m (m + 1).
+    assert abs(waits[5000:].mean() - 20.0) < 5 * np.sqrt(20 * 21 / 5000)
+    with raises_code("invalid-input", "means"):
+        run(make_policy("random"), Geometric(1.0, means=(0.0, 1.0)))
+
+
+@pytest.mark.parametrize("delay", [Geometric(1.0, missing=1.0), Pareto(1.0, missing=1.0)])
+def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
+    policy = Noted(make_policy("thompson-1-1"))
+    run(policy, delay, seed=seed)
+    assert policy.back == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "parameter"),
+    [
+        (BatchedRewards, {"size": 0}, "size"),
+        (BatchedRewards, {"size": 1.0}, "size"),
+        (Lag, {"steps": -1}, "steps"),
+        (Geometric, {"missing": 2}, "missing"),
+        (Pareto, {"shape": 1.0}, "shape"),
+        (Pareto, {"means": ()}, "means"),
+    ],
+)
+def test_what_is_no_delay_is_refused(kind, given, parameter):
+    with raises_code("invalid-input", parameter):
+        kind(**given)
+
+
+# Traces as files and tables, and measures of them
+
+MEANS = [0.8, 0.5, 0.2]
+
+
+@pytest.fixture(scope="module")
+def trace():
+    policy = make_policy("epsilon-greedy-0.2")
+    return simulate(Bernoulli.of(MEANS), policy, observations=100, replicas=4, points=None)
+
+
+def test_a_saved_trace_is_loaded_as_it_was(trace, tmp_path):
+    trace.save(tmp_path / "trace.npz")
+    for one, two in zip(trace, Trace.load(tmp_path / "trace.npz"), strict=True):
+        assert np.array_equal(one, two)
+        assert one.dtype == two.dtype
+    (tmp_path / "other.npz").write_bytes(b"no trace")
+    with raises_code("invalid-input"):
+        Trace.load(tmp_path / "other.npz")
+
+
+def test_a_table_of_pandas_has_every_number(trace):
+    table = trace.to_pandas()
+    assert len(table) == 400
+    row = table[(table["replica"] == 2) & (table["step"] == 37)].iloc[0]
+    assert row["action"] == trace.actions[2, 36, 0]
+    assert row["accumulated_regret"] == trace.accumulated_regret[2, 36]
+    policy = make_policy("random")
+    slots = simulate(Combinatorial((2, 3), dimension=2), policy, observations=4, replicas=2)
+    assert {"action_0", "action_1"} <= set(slots.to_pandas().columns)
+
+
+def test_a_data_set_of_xarray_has_the_numbers_of_the_trace(trace):
+    pytest.importorskip("xarray")
+    found = trace.to_xarray()
+    assert dict(found.sizes) == {"replica": 4, "step": 100, "slot": 1}
+    one = found.sel(replica=2, step=37)
+    assert float(one.accumulated_regret) == trace.accumulated_regret[2, 36]
+    assert float(one.accumulated_reward) == trace.accumulated_reward[2, 36]
+    assert float(one.reward) == trace.rewards[2, 36]
+    assert int(one.action.item()) == trace.actions[2, 36, 0]
+    mean = found.accumulated_regret.mean("replica").values
+    np.testing.assert_allclose(mean, trace.accumulated_regret.mean(axis=0))
+
+
+def test_a_missing_xarray_is_named(trace, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with raises_code("missing-extra"):
+        trace.to_xarray()
+
+
+def test_measures_are_those_of_the_decisions(trace):
+    regret = 0.8 - np.array(MEANS)[trace.actions[..., 0]]
+    by_period = regret.reshape(4, 5, 20)
+    found = regret_per_period(trace, 5)
+    assert found.ends.tolist() == [20, 40, 60, 80, 100]
+    np.testing.assert_allclose(found.values, by_period.mean(axis=2), atol=1e-12)
+    best = share_of_best(trace, 5).values
+    np.testing.assert_allclose(best, (by_period == 0).mean(axis=2))
+    counted = pulls(trace, 3)
+    np.testing.assert_allclose(counted @ (0.8 - np.array(MEANS)), trace.final_regret)
+    middle = np.median(trace.accumulated_regret, axis=0)
+    np.testing.assert_allclose(quantiles(trace, [0.5])[0], middle)
+
+
+def test_what_a_trace_does_not_keep_is_not_guessed():
+    short = simulate(Bernoulli(2), make_policy("random"), observations=50, replicas=2, points=5)
+    with raises_code("invalid-input"):
+        share_of_best(short)
+    with raises_code("invalid-input", "periods"):
+        regret_per_period(short, 6)
+    assert regret_per_period(short, 5).values.shape == (2, 5)
+
+
+def test_the_bound_of_lai_and_robbins_is_the_sum_over_the_worse_arms():
+    kl = 0.5 * np.log(0.5 / 0.8) + 0.5 * np.log(0.5 / 0.2)
+    expected = 0.3 / kl * np.log(1000)
+    assert lai_robbins([0.8, 0.5, 0.8], np.array([1000]))[0] == pytest.approx(expected)

@@ -67,17 +67,6 @@ def test_it_is_the_linear_program_of_two_levels(tables, data, values):
     assert np.allclose(Optimized().probabilities(table), expected, atol=1e-6)
 
 
-@given(data=st.data(), values=VALUES)
-def test_no_other_weight_on_a_fine_grid_earns_more(tables, data, values):
-    table = data.draw(tables)._replace(values=values)
-    low, high = table.probabilities
-    assume(not np.allclose(low, high, atol=1e-9))
-    grid = np.linspace(-30, 30, 6001)[:, None]
-    feasible = np.all((1 - grid) * low + grid * high >= -1e-12, axis=1)
-    earned = ((1 - grid) * values[0] + grid * values[1])[feasible]
-    assert Optimized().weights(table) @ values >= earned.max() - 1e-9
-
-
 def test_with_raw_counts_a_played_arm_without_reward_makes_it_optimistic(seed):
     problem = PROBLEMS[0]
     rng = np.random.default_rng(seed)
@@ -157,13 +146,6 @@ def test_values_need_not_be_those_of_any_reward(seed, levels, actions):
     rng = np.random.default_rng(seed)
     rows = random_rows(rng, 20, levels, actions, sparse=False)
     require_optimal(table_of(rows, rng.random((20, levels))))
-
-
-@given(data=st.data(), first=st.integers(0, 9), second=st.integers(0, 9))
-def test_with_two_levels_of_counts_it_is_optimized(tables, data, first, second):
-    table = data.draw(tables)._replace(values=np.array([first, second]) / 10)
-    expected = Optimized().probabilities(table)
-    assert np.allclose(LinearProgram().probabilities(table), expected, rtol=0, atol=1e-9)
 
 
 def test_with_two_levels_it_is_optimized_on_random_and_hostile_tables(seed):

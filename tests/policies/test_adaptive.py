@@ -1,0 +1,755 @@
+"""The preset rcp-adaptive, from raw observations to decisions."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from refusals import raises_code
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import betaln
+
+import submax
+from submax import (
+    Arms,
+    BatchedRewards,
+    Bernoulli,
+    Binary,
+    Box,
+    Continuous,
+    Counts,
+    Discrete,
+    Feedback,
+    Lag,
+    Memory,
+    Problem,
+    Slots,
+    make_policy,
+    simulate,
+)
+from submax.core.serialization import read_state, state_bytes
+from submax.estimators import BayesianFeatures, Counting
+from submax.models.regression.bayesian import Posterior, PriorStructure
+from submax.models.regression.logistic import DRAWS, _Regression
+from submax.models.regression.slot_belief import SlotMap
+from submax.policies import Gridded, PosteriorSlots, PosteriorSubMax, RewardConditioned
+from submax.policies.adaptive import LogisticSubMax, PredictiveMixture
+from submax.simulation.simulate import Pending
+from submax.strategies import SubMax, Tracking
+from submax.strategies.iterated import mean_submax_of, submax_of
+
+ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
+
+
+def taught(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
+
+
+def listed(policy, state):
+    """Probabilities in one context: ``[R, M]``."""
+    context = np.zeros((len(state.informed), 1, state.problem.context_width))
+    return policy.probabilities(state, context)[:, 0]
+
+
+def slow_smoothing(good, bad):
+    """What to add to successes and failures, the rarer getting one."""
+    pulls = good + bad
+    tried = pulls > 0
+    rare = np.sum(good[tried] / pulls[tried]) <= np.sum(bad[tried] / pulls[tried])
+    one, other = (bad, good) if rare else (good, bad)
+
+    def loss(place):
+        likelihood = betaln(one + np.exp(place), other + 1) - betaln(np.exp(place), 1)
+        return place**2 / 18 - float(likelihood.sum())
+
+    best = minimize_scalar(loss, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
+    fitted = math.exp(best.x)
+    return (1.0, fitted) if rare else (fitted, 1.0)
+
+
+def slow(good, bad, observations, decisions):
+    """The rule on the successes and failures of each arm, by a root finder on plain numbers."""
+    good, bad = np.array(good, dtype=np.float64), np.array(bad, dtype=np.float64)
+    if good.sum() == 0 or bad.sum() == 0:
+        return np.full(len(good), 1 / len(good))
+    more, less = slow_smoothing(good, bad)
+    evidence = good + bad + more + less
+    value = (good + more) / evidence
+    batch = max(decisions, 20)
+    demand = min(max(44 / (batch**0.3 * observations**0.2), 1.0), 6.0)
+    demand = max(demand, math.log(observations / (5 * batch)))
+    foot = math.log(max(value) / (1 - max(value)))
+
+    def apart(mark):
+        return value * np.log(value / mark) + (1 - value) * np.log((1 - value) / (1 - mark))
+
+    worth = observations * apart(max(value)) / (len(value) / 2) ** 3
+    demand = np.maximum(demand, np.log(np.maximum(worth, 1.0)))
+
+    def missing(place):
+        mark = 1 / (1 + math.exp(-foot - math.exp(place)))
+        return np.maximum(demand / apart(mark) - evidence, 0.0)
+
+    place = brentq(lambda at: missing(at).sum() - decisions, -8.0, 3.0, xtol=1e-13)
+    return missing(place) / missing(place).sum()
+
+
+def tallied(action, reward, size, weight=None):
+    """Successes and failures of each arm of one replica."""
+    good, bad = [0.0] * size, [0.0] * size
+    weight = np.ones(len(reward)) if weight is None else weight
+    for arm, paid, share in zip(action, reward, weight, strict=True):
+        (good if paid else bad)[arm] += share
+    return good, bad
+
+
+def bernoulli_feedback(arms, rows, seed, replicas=3):
+    rng = np.random.default_rng((seed, arms, rows))
+    chance = rng.beta(1, 4, size=(replicas, arms))
+    arm = rng.integers(arms, size=(replicas, rows))
+    paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
+    paid[:, :2] = [0, 1]
+    shape = paid.shape
+    propensity = np.full(shape, -np.log(arms))
+    nowhere = np.zeros((*shape, 0))
+    return Feedback(nowhere, arm[..., None], paid * 1.0, propensity, np.ones(shape))
+
+
+@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (10, 100), (50, 1000)])
+def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
+    feedback = bernoulli_feedback(arms, rows, seed)
+    state = taught(ADAPTIVE, Problem(Arms(arms)), feedback, seed)
+    found = listed(ADAPTIVE, state)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], arms)
+        np.testing.assert_allclose(found[replica], slow(*counts, rows, rows), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("delay", "batch"), [(BatchedRewards(1), 1), (BatchedRewards(25), 25), (Lag(12), 13)], ids=repr
+)
+def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, batch, seed):
+    rng, arms = np.random.default_rng((seed, 1)), 6
+    chance = rng.beta(1, 2, size=arms)
+    state, pending, seen = ADAPTIVE.init(Problem(Arms(arms)), 1, rng), Pending(), []
+    for step in delay.schedule(170):
+        context = np.zeros((1, step.decide, 0))
+        action, log_prob = ADAPTIVE.act(state, context, rng)
+        assert action.shape == (1, step.decide, 1)
+        found = ADAPTIVE.log_prob(state, context, action)
+        np.testing.assert_allclose(log_prob, found, atol=1e-12)
+        state = ADAPTIVE.record(state, action)
+        reward = (rng.random((1, step.decide)) < chance[action[..., 0]]) * 1.0
+        pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
+        if step.receive:
+            back = pending.take(step.receive)
+            seen += zip(back.action[0, :, 0], back.reward[0], strict=True)
+            state = ADAPTIVE.update(state, back, rng)
+    assert state.decision_counts.batch.item() == batch
+    assert state.decision_counts.received.item() == len(seen)
+    assert state.decision_counts.waiting.item() == 170 - len(seen)
+    expected = slow(*tallied(*zip(*seen, strict=True), arms), len(seen), batch)
+    np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
+
+
+def test_it_regrets_less_than_chance(seed):
+    environment = Bernoulli(8, 1, 3)
+    settings = {"observations": 200, "delay": BatchedRewards(50), "replicas": 40, "seed": seed}
+    runs = [
+        simulate(environment, policy, **settings) for policy in (ADAPTIVE, make_policy("random"))
+    ]
+    gain = runs[1].final_regret - runs[0].final_regret
+    assert gain.mean() > 0
+
+
+@pytest.mark.parametrize("ahead", [1, 30, 900])
+def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
+    feedback = bernoulli_feedback(6, 90, seed)
+    state = taught(ADAPTIVE, Problem(Arms(6)), feedback, seed)
+    told = ADAPTIVE.record(state, upcoming=ahead)
+    found = listed(ADAPTIVE, told)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], 6)
+        np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
+    # What comes back later is counted again.
+    assert (
+        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).decision_counts.batch.tolist()
+        == [90] * 3
+    )
+
+
+def test_a_batch_is_given_out_in_lots(seed):
+    problem = Problem(Arms(900))
+    fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
+    action, log_prob = ADAPTIVE.act(fresh, np.zeros((2, 400, 0)), np.random.default_rng(seed))
+    # Six times the root of 400, and each as often as the others but for one.
+    for row in action[..., 0]:
+        lengths = np.unique(row, return_counts=True)[1]
+        assert len(lengths) == 120
+        assert set(lengths) <= {3, 4}
+    np.testing.assert_allclose(log_prob, -np.log(900))
+
+
+@pytest.mark.parametrize(
+    ("scale", "reward"),
+    [(Binary(), 0.0), (Binary(), 1.0), (Continuous(), 3.0), (Counts(), 3.0)],
+    ids=repr,
+)
+def test_while_all_rewards_are_the_same_it_is_uniform(scale, reward, seed):
+    feedback = bernoulli_feedback(4, 50, seed)
+    same = feedback._replace(reward=np.full_like(feedback.reward, reward))
+    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4), scale=scale), same, seed))
+    np.testing.assert_allclose(found, 0.25)
+
+
+@pytest.mark.parametrize("window", [5, 30])
+def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
+    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Tracking())
+    feedback, rng = bernoulli_feedback(4, 60, seed), np.random.default_rng(seed)
+    feedback.reward[:, -2:] = [0, 1]
+    state = policy.init(Problem(Arms(4)), 3, rng)
+    for start in range(0, 60, 20):
+        state = policy.update(state, feedback.rows(slice(start, start + 20)), rng)
+    found = listed(policy, state)
+    for replica in range(3):
+        kept = feedback.action[replica, -window:, 0], feedback.reward[replica, -window:]
+        expected = slow(*tallied(*kept, 4), 60, 20)
+        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
+
+
+def test_what_fades_counts_in_part(seed):
+    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Tracking())
+    feedback = bernoulli_feedback(4, 60, seed)
+    feedback.reward[:, -2:] = [0, 1]
+    found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
+    weight = 0.95 ** np.arange(59, -1, -1.0)
+    for replica in range(3):
+        rows = feedback.action[replica, :, 0], feedback.reward[replica]
+        expected = slow(*tallied(*rows, 4, weight), 60, 60)
+        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, -1.0), (0.0, 50.0), (2.0, 2.5)])
+@pytest.mark.parametrize("rows", [0, 1, 80])
+def test_names_of_arms_and_the_two_rewards_do_not_matter(rows, low, high, seed):
+    feedback = bernoulli_feedback(5, 80, seed).rows(slice(0, rows))
+    expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(5)), feedback, seed))
+    moved = feedback._replace(reward=low + (high - low) * feedback.reward)
+    problem, name = Problem(Arms(5), scale=Discrete((low, high))), np.array([3, 0, 4, 1, 2])
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, moved, seed))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    renamed = moved._replace(action=name[feedback.action])
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, renamed, seed))
+    np.testing.assert_allclose(found[:, name], expected, atol=1e-4)
+
+
+def test_huge_counts_leave_the_bad_alone(seed):
+    arm, reward = np.array([[0, 0, 1, 1, 2, 2]])[..., None], np.array([[0.0, 1.0] * 3])
+    weight = np.array([[9e6, 1e6, 5e6, 5e6, 1.0, 1.0]])
+    feedback = Feedback(np.zeros((1, 6, 0)), arm, reward, None, weight)
+    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(3)), feedback, seed))[0]
+    assert found[0] == 0
+    assert found[2] > found[1]
+
+
+def test_on_a_grid_the_density_is_that_of_the_cell(seed):
+    box, policy = Box((0.0,), (20.0,)), Gridded(ADAPTIVE, points=4)
+    rng = np.random.default_rng((seed, 6))
+    action = box.uniform((2, 80), rng)
+    cell = np.floor(action[..., 0] / 5.0).astype(np.int64)
+    reward = (rng.random((2, 80)) < np.array([0.1, 0.5, 0.2, 0.3])[cell]) * 1.0
+    reward[:, :2] = [0, 1]
+    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, None, np.ones((2, 80)))
+    state = policy.update(policy.record(policy.init(Problem(box), 2, rng), action), feedback, rng)
+    chosen, log_prob = policy.act(state, np.zeros((2, 50, 0)), rng)
+    for replica in range(2):
+        expected = slow(*tallied(cell[replica], reward[replica], 4), 80, 80)
+        there = np.floor(chosen[replica, :, 0] / 5.0).astype(np.int64)
+        np.testing.assert_allclose(np.exp(log_prob[replica]), expected[there] / 5, atol=1e-3)
+
+
+@pytest.mark.parametrize("asked", [2, 4])
+def test_on_moving_levels_shift_and_unit_of_the_rewards_do_not_matter(asked, seed):
+    feedback = bernoulli_feedback(5, 80, seed)
+    rng = np.random.default_rng((seed, 3))
+    reward = feedback.reward + rng.integers(0, 8, size=feedback.reward.shape)
+    found = []
+    for scale, given in (
+        (Continuous(asked=asked), reward),
+        (Continuous(low=-16.0, high=48.0, asked=asked), 4 * reward - 16),
+        (Counts(asked=asked), 2 * reward),
+    ):
+        problem = Problem(Arms(5), scale=scale)
+        state = taught(ADAPTIVE, problem, feedback._replace(reward=given), seed)
+        found.append(listed(ADAPTIVE, state))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    np.testing.assert_allclose(found[2], found[0], atol=1e-6)
+    assert np.ptp(found[0], axis=-1).min() > 0
+
+
+def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
+    feedback, rng = bernoulli_feedback(4, 80, seed), np.random.default_rng((seed, 4))
+    reward = rng.normal(feedback.reward, 0.3)
+    problem = Problem(Arms(4), scale=Continuous())
+    state = taught(ADAPTIVE, problem, feedback._replace(reward=reward), seed)
+    low, high = (
+        ADAPTIVE.estimator.belief(state.params, np.zeros((len(state.informed), 1, 0))).levels().T
+    )
+    paid = reward > ((low + high) / 2)[:, None]
+    found = listed(ADAPTIVE, state)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
+        np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
+
+
+def test_an_arm_that_has_become_bad_is_left(seed):
+    policy, rng = make_policy("rcp-adaptive"), np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(2)), 2, rng)
+    # Since the change, 60 rows of the better arm are 0.4 above the other: 6 standard errors. Over
+    # all rows the other is still ahead, 0.72 to 0.5.
+    for chance, rows in ((0.9, 2000), (0.1, 600)):
+        arm = (rng.random((2, rows)) < 0.1).astype(np.int64)
+        reward = (rng.random((2, rows)) < np.where(arm == 0, chance, 0.5)) * 1.0
+        feedback = Feedback(
+            np.zeros((2, rows, 0)), arm[..., None], reward, None, np.ones(arm.shape)
+        )
+        state = policy.update(policy.record(state, upcoming=100), feedback, rng)
+    assert np.all(policy.probabilities(state, np.zeros((2, 1, 0)))[:, 0, 1] > 0.9)
+
+
+# Posterior slots
+
+SIZES = (2, 3, 4)
+
+
+def features_by_hand(slot_map, context, action):
+    """One row of effects, written out one by one."""
+    z = np.clip((context - slot_map.shift) * slot_map.scale, -10, 10)
+    chosen = [np.eye(size)[one] for size, one in zip(slot_map.sizes, action, strict=True)]
+    choices = np.concatenate(chosen)
+    row = [np.ones(1), z, choices, np.outer(choices, z).ravel()]
+    if slot_map.pairs:
+        row += [np.outer(one, two).ravel() for one, two in itertools.combinations(chosen, 2)]
+    return np.concatenate(row)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("width", [0, 2])
+def test_the_effects_of_a_joint_action(pairs, width, seed):
+    rng = np.random.default_rng(seed)
+    context = rng.normal(size=(30, width))
+    action = rng.integers(SIZES, size=(30, 3))
+    slot_map = SlotMap.of(SIZES, context, np.ones(30), 1000, pairs)
+    rows = slot_map.rows(context, action).toarray()
+    expected = [features_by_hand(slot_map, *one) for one in zip(context, action, strict=True)]
+    np.testing.assert_allclose(rows, expected)
+    assert len(slot_map.groups) == slot_map.width == rows.shape[1]
+    # What is said slot by slot and pair by pair adds up to the product with the coefficients.
+    coefficients = rng.normal(size=(1, slot_map.width))
+    own = slot_map.choice_effects(coefficients, context)
+    total = sum(effect[np.arange(30), 0, action[:, slot]] for slot, effect in enumerate(own))
+    for (one, two), effect in slot_map.pair_effects(coefficients).items():
+        total = total + effect[0, action[:, one], action[:, two]]
+    shared = coefficients[0, : slot_map.first_choice]
+    total = total + shared[0] + slot_map.standardized(context) @ shared[1:]
+    np.testing.assert_allclose(total, rows @ coefficients[0])
+
+
+def played(policy, width=0, rows=400, seed=0, noise=0.1):
+    """A state after rows whose reward depends on choices, on a pair, and on the context."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(Slots(SIZES), width, Continuous())
+    context, action = rng.normal(size=(1, rows, width)), rng.integers(SIZES, size=(1, rows, 3))
+    reward = (
+        action[..., 2] * 0.2 + (action[..., 0] == action[..., 1]) + noise * rng.normal(size=rows)
+    )
+    if width:
+        reward = reward + context[..., 0] * (action[..., 1] - 1)
+    feedback = Feedback(
+        context, action, reward, np.full((1, rows), -np.log(24)), np.ones((1, rows))
+    )
+    return policy.update(policy.init(problem, 1, rng), feedback, rng), problem
+
+
+def test_it_finds_the_best_combination(seed):
+    policy = PosteriorSlots(draws=6)
+    state, problem = played(policy, seed=seed)
+    chances = policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    best = problem.space.action(np.array([chances.argmax()]))[0]
+    assert best[2] == 3
+    assert best[0] == best[1]
+    assert chances.max() > 0.4
+
+
+def test_the_context_decides(seed):
+    policy = PosteriorSlots(draws=6)
+    state, _ = played(policy, width=1, rows=800, seed=seed)
+    for number, wanted in ((3.0, 2), (-3.0, 0)):
+        context = np.full((1, 50, 1), number)
+        action, _ = policy.act(state, context, np.random.default_rng(seed))
+        assert np.mean(action[0, :, 1] == wanted) > 0.8
+
+
+def test_the_pool_has_the_moments_of_the_posterior(seed):
+    policy = PosteriorSlots(draws=4000, width=1.0, pairs=False)
+    state, _ = played(policy, rows=100, seed=seed, noise=1.0)
+    belief = state.beliefs[0]
+    design = PriorStructure.independent(belief.slot_map.groups, 1)
+    posterior = Posterior.of(belief.sums, design, belief.prior, belief.centre)
+    np.testing.assert_allclose(belief.coefficients, posterior.coefficients[0], atol=1e-9)
+    asked = belief.slot_map.rows(np.zeros((24, 0)), np.array(list(np.ndindex(SIZES)))).toarray()
+    drawn = (belief.pool - belief.coefficients) @ asked.T
+    variance = posterior.variance(asked)[:, 0]
+    # The relative error of a variance from n normal numbers is √(2 / n); 24 comparisons, 5 errors.
+    assert np.abs(drawn.var(axis=0) / variance - 1).max() < 5 * np.sqrt(2 / 4000)
+    assert np.abs(drawn.mean(axis=0) / np.sqrt(variance)).max() < 5 / np.sqrt(4000)
+
+
+def test_no_joint_action_is_listed(seed):
+    policy = PosteriorSlots(draws=4)
+    problem = Problem(Slots((10,) * 12), 0)
+    rng = np.random.default_rng(seed)
+    state = policy.init(problem, 1, rng)
+    action, log_prob = policy.act(state, np.zeros((1, 40, 0)), rng)
+    np.testing.assert_allclose(log_prob, -12 * np.log(10))
+    reward = (action[..., 0] == 3).astype(float)
+    reward[0, :2] = [0, 1]
+    feedback = Feedback(np.zeros((1, 40, 0)), action, reward, log_prob, np.ones((1, 40)))
+    state = policy.update(state, feedback, rng)
+    action, log_prob = policy.act(state, np.zeros((1, 40, 0)), rng)
+    assert np.isfinite(log_prob).all()
+
+
+def test_rewards_that_differ_by_rounding_teach_nothing():
+    policy, rng = PosteriorSlots(draws=4), np.random.default_rng(0)
+    problem = Problem(Slots((3, 3)), 0, Continuous())
+    action, nowhere = rng.integers(3, size=(1, 40, 2)), np.zeros((1, 40, 0))
+    reward = np.array([[0.3, 0.1 + 0.2] * 20])
+    feedback = Feedback(nowhere, action, reward, None, np.ones((1, 40)))
+    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
+    np.testing.assert_allclose(policy.probabilities(state, nowhere[:, :1]), 1 / 9)
+
+
+# Posterior submax
+
+SMALL = PosteriorSubMax(BayesianFeatures(features=24, draws=8))
+
+
+def rows(context, action, reward):
+    """One replica of rows that were chosen uniformly among three arms."""
+    shape = (1, len(reward))
+    return Feedback(
+        np.asarray(context, dtype=np.float64)[None],
+        np.asarray(action)[None, :, None],
+        np.asarray(reward, dtype=np.float64)[None],
+        np.full(shape, -np.log(3)),
+        np.ones(shape),
+    )
+
+
+def taught_rows(policy, problem, context, action, reward, seed=0):
+    rng = np.random.default_rng(seed)
+    state = policy.init(problem, 1, rng)
+    return policy.update(state, rows(context, action, reward), rng)
+
+
+def by_hand(value, depth):
+    """SubMax by its equation, in plain Python."""
+    policy = [1 / len(value)] * len(value)
+    for _ in range(depth):
+        mean = sum(p * v for p, v in zip(policy, value, strict=True))
+        mass = [p * max(v - mean, 0.0) for p, v in zip(policy, value, strict=True)]
+        if sum(mass) > 0:
+            policy = [one / sum(mass) for one in mass]
+    return policy
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 10])
+def test_submax_of_values_is_the_equation(depth, seed):
+    value = np.random.default_rng(seed).normal(size=(7, 5))
+    expected = [by_hand(row.tolist(), depth) for row in value]
+    np.testing.assert_allclose(submax_of(value, depth), expected, atol=1e-12)
+    contrasts = value - value.mean(axis=1, keepdims=True)
+    mixed = mean_submax_of(contrasts, depth)
+    np.testing.assert_allclose(mixed, np.mean(expected, axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5, 30])
+def test_the_means_of_several_tables_are_those_of_each(depth, seed):
+    value = np.random.default_rng(seed).normal(size=(2, 6, 7, 5))
+    # Two actions are equally good, and stay so in every step.
+    value[0, ..., 0] = value[0, ..., 3] = value[0].max(axis=-1)
+    found, contrasts = submax_of(value, depth), value - value.mean(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found[0, ..., 0], found[0, ..., 3], rtol=1e-9)
+    expected = found.mean(axis=-2)
+    np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)
+    assert mean_submax_of(contrasts[:, :0], depth).shape == (2, 0, 5)
+    contrasts[1, 2, 3] = expected[1, 2] = np.nan
+    np.testing.assert_allclose(mean_submax_of(contrasts, depth), expected, atol=1e-12)
+
+
+def test_equal_values_are_uniform_in_both_forms():
+    value = np.array([[0.3, 0.3, 0.3], [0.0, 1.0, 0.5]])
+    expected = np.array([[1 / 3, 1 / 3, 1 / 3], [0.0, 1.0, 0.0]])
+    np.testing.assert_allclose(submax_of(value, 2), expected)
+    contrasts = np.array([[0.0, 0.0, 0.0], [-0.5, 0.5, 0.0]])
+    np.testing.assert_allclose(mean_submax_of(contrasts, 2), expected.mean(axis=0))
+
+
+def test_a_policy_is_the_mean_over_the_draws_of_the_belief(seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(200, 4)), rng.integers(3, size=200)
+    reward = rng.random(200) < 0.2 + 0.6 * (context[:, 0] > action - 1)
+    state = taught_rows(SMALL, Problem(Arms(3), 4), context, action, reward, seed)
+    asked = rng.normal(size=(1, 6, 4))
+    drawn = SMALL.estimator.belief(state, asked).drawn_rewards()[0]
+    expected = [np.mean([by_hand(draw, 2) for draw in row], axis=0) for row in drawn.tolist()]
+    np.testing.assert_allclose(SMALL.probabilities(state, asked)[0], expected, atol=1e-9)
+    alone = [SMALL.probabilities(state, asked[:, one : one + 1])[0, 0] for one in range(6)]
+    np.testing.assert_allclose(alone, expected, atol=1e-9)
+
+
+def test_it_learns_which_arm_is_right_in_which_context(seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(600, 2)), rng.integers(3, size=600)
+    # Not linear: the right arm depends on the distance from the centre.
+    right = np.digitize((context**2).sum(axis=1), [0.7, 2.5])
+    state = taught_rows(SMALL, Problem(Arms(3), 2), context, action, action == right, seed)
+    asked = np.array([[[0.0, 0.1], [1.2, 0.0], [0.0, -2.2]]])
+    chosen = SMALL.probabilities(state, asked)[0]
+    assert chosen.argmax(axis=1).tolist() == [0, 1, 2]
+    assert chosen.max(axis=1).min() > 0.8
+
+
+def test_a_state_that_was_stored_learns_no_more(seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(300, 3)), rng.integers(3, size=300)
+    state = taught_rows(SMALL, Problem(Arms(3), 3), context, action, action == 1, seed)
+    restored, _ = read_state(state_bytes(state, {}))
+    with raises_code("invalid-input"):
+        SMALL.update(restored, rows(context, action, action == 1), rng)
+
+
+BAD_CONTEXTS = {
+    "a constant number": lambda rng, n: np.c_[rng.normal(size=n), np.full(n, 7.0)],
+    "far from zero": lambda rng, n: 1e12 + rng.normal(size=(n, 2)),
+    "all equal": lambda rng, n: np.ones((n, 4)),
+    "one row far off": lambda rng, n: np.r_[rng.normal(size=(n - 1, 2)), [[1e15, -1e15]]],
+}
+
+
+@pytest.mark.parametrize("what", BAD_CONTEXTS)
+def test_awkward_contexts_are_decided_in(what, seed):
+    rng = np.random.default_rng(seed)
+    context = BAD_CONTEXTS[what](rng, 90)
+    action = rng.integers(3, size=90)
+    state = taught_rows(
+        SMALL, Problem(Arms(3), context.shape[1]), context, action, action == 2, seed
+    )
+    found = SMALL.probabilities(state, context[None, :5])
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
+    assert found[0, :, 2].min() > 0.5
+
+
+@pytest.mark.parametrize(("size", "offset"), [(1e-6, 0.0), (1e6, 1e6)])
+def test_decisions_do_not_depend_on_the_unit_of_the_reward(size, offset, seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(200, 2)), rng.integers(3, size=200)
+    plain = context[:, 0] * (action - 1) + 0.1 * rng.normal(size=200)
+    problem = Problem(Arms(3), 2, Continuous())
+    asked = rng.normal(size=(1, 8, 2))
+    found = [
+        SMALL.probabilities(taught_rows(SMALL, problem, context, action, reward, seed), asked)
+        for reward in (plain, offset * max(size, 1e-3) + size * plain)
+    ]
+    np.testing.assert_allclose(found[1], found[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_equal_rewards_say_nothing(reward, seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(50, 2)), rng.integers(3, size=50)
+    state = taught_rows(SMALL, Problem(Arms(3), 2), context, action, np.full(50, reward), seed)
+    assert np.all(SMALL.probabilities(state, context[None, :4]) == 1 / 3)
+
+
+def test_contexts_that_are_not_finite_are_refused():
+    problem = Problem(Arms(3), 2)
+    state = SMALL.init(problem, 1, np.random.default_rng(0))
+    with raises_code("invalid-input"):
+        SMALL.act(state, np.array([[[0.0, np.nan]]]), np.random.default_rng(0))
+
+
+def test_equal_rewards_after_others_have_faded_do_no_harm(seed):
+    policy = PosteriorSubMax(BayesianFeatures(features=24, memory=Memory(discount=0.9), rows=50))
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
+    state = taught_rows(policy, Problem(Arms(3), 2), context, action, action == 0, seed)
+    for _ in range(4):
+        state = policy.update(state, rows(context, action, np.ones(100)), rng)
+    assert np.isfinite(policy.probabilities(state, context[None])).all()
+
+
+def test_sure_rewards_are_not_unlearned(seed):
+    """In separate clusters the right arm always pays: what was learned must not be lost again."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(6, size=600)
+    points = 8 * np.vstack([np.eye(3, 4), -np.eye(3, 4)])[labels] + rng.normal(size=(600, 4))
+    trace = submax.simulate(
+        submax.Classification.of(points, labels),
+        PosteriorSubMax(BayesianFeatures(features=48)),
+        observations=2000,
+        replicas=2,
+        delay=BatchedRewards(50),
+        seed=seed,
+        points=None,
+    )
+    mistakes = trace.accumulated_regret
+    assert (mistakes[:, -1] - mistakes[:, 999]).max() <= 2
+    assert mistakes[:, -1].max() <= 120
+
+
+# Policies that are weighted by how well they predicted
+
+COUNTS = RewardConditioned(Counting(), SubMax())
+
+
+def rows_of(rng, chance, rows, width=2):
+    """Uniformly chosen rows; ``chance`` of contexts ``[n, D]`` is ``[n, K]``."""
+    context = rng.normal(size=(1, rows, width))
+    expected = chance(context[0])
+    action = rng.integers(expected.shape[1], size=(1, rows, 1))
+    paid = rng.random(rows) < expected[np.arange(rows), action[0, :, 0]]
+    log_prob = np.full((1, rows), -np.log(expected.shape[1]))
+    return Feedback(context, action, paid[None] * 1.0, log_prob, np.ones((1, rows)))
+
+
+def test_weights_are_the_product_of_predicted_probabilities(seed):
+    rng, mixture = np.random.default_rng(seed), PredictiveMixture((COUNTS, LogisticSubMax()))
+    state = mixture.init(Problem(Arms(2), 2), 1, rng)
+    members, score, seen = list(state.members), np.zeros(2), 0
+    chance = lambda context: 1 / (1 + np.exp(-context))  # noqa: E731 - a formula
+    for rows in (20, 20, 40):
+        feedback = rows_of(rng, chance, rows)
+        score *= seen / (seen + rows)
+        seen += rows
+        for number, policy in enumerate(mixture.policies):
+            expected = policy.expected_rewards(members[number], feedback.context)[0]
+            expected = np.broadcast_to(expected, (rows, 2))
+            value = expected[np.arange(rows), feedback.action[0, :, 0]]
+            if not np.isnan(value).any():
+                value = np.clip(value, 0.01, 0.99)
+                value = np.where(feedback.reward[0] > 0, value, 1 - value)
+                score[number] += np.log(value).sum()
+            elif rows == 20:
+                score[number] += rows * np.log(0.5)
+        state = mixture.update(state, feedback, np.random.default_rng(1))
+        # Each part of these rows is learned from at once, with the same stream for the policies.
+        members = list(state.members)
+    expected = np.exp(score - score.max())
+    np.testing.assert_allclose(state.shares[0], expected / expected.sum(), atol=2e-3)
+
+
+def test_both_forms_of_the_logistic_regression_find_the_mode(seed):
+    """The primal form and the dual one, against a general minimizer."""
+    rng, width = np.random.default_rng(seed), 6
+    x = rng.normal(size=(40, width))
+    success, weight = (rng.random(40) < 0.5) * 1.0, rng.uniform(0.5, 2.0, size=40)
+    mean, variance = rng.normal(size=width), rng.uniform(0.1, 2.0, size=width)
+
+    def loss(point):
+        score = x @ point
+        prior = ((point - mean) ** 2 / variance).sum() / 2
+        return weight @ (np.logaddexp(0.0, score) - success * score) + prior
+
+    expected = minimize(loss, np.zeros(width)).x
+    regression = _Regression(x, success, weight, mean, variance, None, None)
+    normal = rng.standard_normal((DRAWS, width))
+    primal, _ = regression._primal(np.zeros(width), normal)
+    dual, _ = regression._dual(np.zeros(width), normal, rng)
+    np.testing.assert_allclose(primal, expected, atol=1e-2)
+    np.testing.assert_allclose(dual, expected, atol=1e-2)
+
+
+# Problems on which an earlier default lost (docs/results/default.md), after an unlucky start
+
+DAYS = 7
+
+
+def begun(arm, reward, context, problem, rng):
+    """Return the default after rows that are the same in every replica: ``[n]`` and ``[n, D]``."""
+    policy, replicas = make_policy("rcp-adaptive"), 1 if problem.context_width else 60
+    shape = (replicas, len(arm))
+    feedback = Feedback(
+        np.broadcast_to(context, (*shape, problem.context_width)),
+        np.broadcast_to(arm[:, None], (*shape, 1)),
+        np.broadcast_to(reward, shape),
+        np.full(shape, -np.log(problem.space.size)),
+        np.ones(shape),
+    )
+    return policy, policy.update(policy.init(problem, replicas, rng), feedback, rng)
+
+
+def played_on(policy, state, contexts, chance, decisions, rng):
+    """Play batches of 100 and return the arms: ``[R, decisions]``.
+
+    ``contexts`` draws a batch, and ``chance`` gives the chances of every arm in it: ``[R, n, K]``.
+    """
+    arms = []
+    for _ in range(decisions // 100):
+        context = contexts(rng)
+        action, log_prob = policy.act(state, context, rng)
+        paid = rng.random(log_prob.shape) < np.take_along_axis(chance(context), action, 2)[..., 0]
+        feedback = Feedback(context, action, paid * 1.0, log_prob, np.ones(paid.shape))
+        state = policy.update(state, feedback, rng)
+        arms.append(action[..., 0])
+    return np.concatenate(arms, axis=1)
+
+
+def test_the_better_of_two_close_arms_comes_back_after_an_unlucky_start(seed):
+    """No reward in 60 decisions, whose chance is 1 in 560 for an arm that pays in 10 of 100.
+
+    Of 300 replicas one stays with the other arm. When the confidence of few arms grew slowly, it
+    was 135 of 300. More than 4 of 60 have the probability 2e-6 now, at most 4 had 2e-8 then.
+    """
+    rng = np.random.default_rng(seed)
+    arm = np.repeat([0, 1], [80, 60])
+    reward = (np.arange(140) < 10) * 1.0
+    nothing = np.zeros((60, 100, 0))
+    policy, state = begun(arm, reward, nothing[0, :1], Problem(Arms(2)), rng)
+    chances = np.broadcast_to([0.05, 0.1], (60, 100, 2))
+    arms = played_on(policy, state, lambda rng: nothing, lambda context: chances, 8000, rng)
+    stuck = arms[:, -1000:].mean(axis=1) < 0.5
+    assert stuck.sum() <= 4
+
+
+def test_the_best_arm_of_a_weekday_comes_back_after_an_unlucky_start(seed):
+    """Contexts are categories alone, so only draws that are wide enough try an arm again.
+
+    On every day the best of four arms pays in 40 of 100 decisions and the others in 15, but of
+    the first eight rows of each the best has no reward and the others have two. In the second half
+    of 3000 decisions the best arm is taken in 0.90 of them, deviation 0.10 between 32 worlds; by
+    kernels alone, whose draws are narrow, it was 0.49 with 0.20. The limit for the mean of eight
+    worlds is 4.7 standard errors from the former and 3.5 from the latter.
+    """
+    rng, best = np.random.default_rng(seed), np.arange(DAYS) % 4
+    chances = np.where(np.arange(4) == best[:, None], 0.4, 0.15)
+    day, arm, pull = (part.ravel() for part in np.indices((DAYS, 4, 8)))
+    reward = ((arm != best[day]) & (pull < 2)) * 1.0
+
+    def share():
+        order = rng.permutation(len(day))
+        rows = arm[order], reward[order], np.eye(DAYS)[day[order]]
+        policy, state = begun(*rows, Problem(Arms(4), DAYS), rng)
+        days = []
+
+        def contexts(rng):
+            days.append(rng.integers(DAYS, size=100))
+            return np.eye(DAYS)[days[-1]][None]
+
+        arms = played_on(policy, state, contexts, lambda context: context @ chances, 3000, rng)[0]
+        return (arms == best[np.concatenate(days)])[1500:].mean()
+
+    assert np.mean([share() for _ in range(8)]) > 0.74

@@ -1,0 +1,471 @@
+"""Linear regressions for each action, and the decisions that follow from them."""
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+import submax
+from submax import Arms, Continuous, Discrete, Feedback, Problem, Slots
+from submax.core.registry import references_user_code
+from submax.policies import GreedyRegression, HillClimbingThompson, LinearThompson, LinUCB, Tempered
+from submax.research.rivals.climbing import Hills, SlotEffects, SlotRegression, climbed
+from submax.research.rivals.neural import largest_normal
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.problems import some_contexts, some_feedback
+
+CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
+
+
+def regression(feedback, replica, action, belief, space):
+    """Mean and covariance of one action's coefficients by Bayes' rule, from the rows themselves."""
+    rows = space.index(feedback.action[replica]) == action
+    z = belief.feature_map.standardized(feedback.context[replica][rows].astype(np.float64))
+    x = np.hstack([np.ones((rows.sum(), 1)), z / 3**0.5])
+    w, noise = feedback.weight[replica][rows], belief.prior.noise
+    precision = np.diag(1 / belief.prior.variance[[0, 1, 1, 1], 0]) + (w[:, None] * x).T @ x / noise
+    reward = feedback.reward[replica][rows] - belief.centre
+    return np.linalg.solve(precision, x.T @ (w * reward) / noise), np.linalg.inv(precision)
+
+
+def test_the_regressions_are_those_of_their_rows(seed):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(CONTEXTUAL, 3, 60, seed)
+    feedback = feedback._replace(weight=rng.integers(0, 3, size=(3, 60)).astype(np.float64))
+    policy = LinearThompson(draws=5)
+    beliefs = policy.init(CONTEXTUAL, 3, rng)
+    for part in (slice(0, 15), slice(15, None)):
+        taken = (None if column is None else column[:, part] for column in feedback)
+        beliefs = policy.update(beliefs, Feedback(*taken), rng)
+    settings = policy.settings(CONTEXTUAL)
+    for replica, belief in enumerate(beliefs.beliefs):
+        roots = belief.posterior(settings).roots()
+        for action in range(4):
+            mean, covariance = regression(feedback, replica, action, belief, CONTEXTUAL.space)
+            raw = belief.feature_map.for_raw(mean)
+            np.testing.assert_allclose(belief.coefficients[action], raw, atol=1e-9)
+            np.testing.assert_allclose(roots[action].T @ roots[action], covariance, atol=1e-9)
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
+@pytest.mark.parametrize(("unit", "offset", "context_unit"), [(1e6, 0.0, 1e-9), (0.01, 1e5, 1e9)])
+def test_units_change_nothing(policy, unit, offset, context_unit, seed):
+    problem = Problem(Arms(3), context_width=4, scale=Continuous())
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(1, 200, 4)), rng.integers(3, size=(1, 200, 1))
+    reward = context[..., 0] * action[..., 0] + rng.normal(size=(1, 200))
+    asked = rng.normal(size=(1, 50, 4))
+    tables = []
+    for units in ((1.0, 0.0, 1.0), (unit, offset, context_unit)):
+        changed = Feedback(
+            context * units[2], action, units[1] + units[0] * reward, None, np.ones((1, 200))
+        )
+        fresh = np.random.default_rng(seed)
+        state = policy.update(policy.init(problem, 1, fresh), changed, fresh)
+        tables.append(policy.probabilities(state, asked * units[2]))
+    # Where two scores are nearly equal, rounding may decide between them.
+    assert np.mean(tables[0] != tables[1]) <= 0.01
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
+def test_equal_rewards_are_no_reason_to_prefer_an_action(policy, seed):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(CONTEXTUAL, 2, 30, seed)
+    state = policy.init(CONTEXTUAL, 2, rng)
+    context = some_contexts(CONTEXTUAL, 2, 20, seed)
+    assert np.all(policy.probabilities(state, context) == 0.25)
+    state = policy.update(state, feedback._replace(reward=np.ones((2, 30))), rng)
+    assert np.all(policy.probabilities(state, context) == 0.25)
+
+
+def mean_reward_at_the_end(policy, seed):
+    """Of 20 batches in which the sign of the context says the arm."""
+    problem, rng = Problem(Arms(3), context_width=2), np.random.default_rng(seed)
+    state = policy.init(problem, 4, rng)
+    for _ in range(20):
+        context = rng.choice([-1.0, 1.0], size=(4, 50, 2))
+        decision = policy.act(state, context, rng)
+        reward = (decision.action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
+        feedback = Feedback(
+            context, decision.action, reward, decision.log_prob, np.ones(reward.shape)
+        )
+        state = policy.update(state, feedback, rng)
+    return reward.mean()
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
+def test_it_learns_which_arm_suits_which_context(policy, seed):
+    assert mean_reward_at_the_end(policy, seed) > 0.9
+
+
+PROBLEM = Problem(Arms(3), context_width=2)
+
+
+def taught(policy, problem, seed, replicas=1):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(problem, replicas, 60, seed)
+    return policy.update(policy.init(problem, replicas, rng), feedback, rng)
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("problem", [PROBLEM, Problem(Arms(5))], ids=["context", "no context"])
+def test_shares_of_draws_are_the_chances_to_be_the_largest(problem, width, seed):
+    # The scores of independent regressions are independent normals: their chances are known.
+    policy = LinearThompson(width=width, draws=4096)
+    state = taught(policy, problem, seed)
+    context = some_contexts(problem, 1, 1, seed)
+    (belief,) = state.beliefs
+    posterior = belief.posterior(policy.settings(problem))
+    features = belief.feature_map.rows(context[0])
+    deviation = width * np.sqrt(posterior.variance(features)[0])
+    expected = largest_normal(features[0] @ posterior.coefficients.T, deviation)
+    found = policy.probabilities(state, context)[0, 0]
+    drawn = np.repeat(np.arange(problem.space.size), np.rint(found * 4096).astype(int))
+    assert drawn.size == 4096
+    assert goodness_of_fit(drawn, expected) > SMALLEST_P_VALUE
+
+
+def upper_bounds(state, context, alpha):
+    """The posterior means and deviations of the regressions: ``[R, n, K]``."""
+    found = []
+    for belief, asked in zip(state.beliefs, context, strict=True):
+        posterior = belief.posterior(LinUCB().settings(CONTEXTUAL))
+        features = belief.feature_map.rows(asked)
+        mean = features @ posterior.coefficients.T
+        found.append(mean + alpha * np.sqrt(posterior.variance(features)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.5])
+def test_it_takes_the_highest_upper_bound(alpha, seed):
+    policy, rng = LinUCB(alpha=alpha), np.random.default_rng(seed)
+    state = taught(policy, CONTEXTUAL, seed, replicas=2)
+    context = some_contexts(CONTEXTUAL, 2, 50, seed)
+    decision = policy.act(state, context, rng)
+    expected = np.argmax(upper_bounds(state, context, alpha), axis=-1)
+    assert np.array_equal(CONTEXTUAL.space.index(decision.action), expected)
+    assert np.all(decision.log_prob == 0)
+
+
+@pytest.mark.parametrize("width", [0, 2])
+def test_actions_that_tie_share_the_probability(width, seed):
+    problem = Problem(Arms(4), context_width=width, scale=Continuous())
+    policy, rng = LinUCB(), np.random.default_rng(seed)
+    state = policy.init(problem, 1, rng)
+    context = some_contexts(problem, 1, 100, seed)
+    decision = policy.act(state, context, rng)
+    assert set(decision.action.ravel()) == {0, 1, 2, 3}
+    assert np.allclose(decision.log_prob, -np.log(4))
+    # The first arm has disappointed and the second has not; the others were not tried and tie.
+    context = rng.normal(size=(1, 20, width))
+    action = np.repeat([[[0], [1]]], 10, axis=1)
+    reward = -1.0 - 2.0 * (action[..., 0] == 0) + 0.01 * rng.normal(size=(1, 20))
+    known = Feedback(context, action, reward, None, np.ones((1, 20)))
+    state = policy.update(state, known, rng)
+    probabilities = policy.probabilities(state, np.zeros((1, 1, width)))[0, 0]
+    assert probabilities[2] == probabilities[3]
+    assert probabilities[0] == 0
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(draws=4096), LinUCB()], ids=["thompson", "ucb"])
+def test_more_rows_than_are_computed_at_once_are_each_as_alone(policy, seed):
+    problem = Problem(Arms(60), context_width=20)
+    state, context = taught(policy, problem, seed), some_contexts(problem, 1, 300, seed)
+    whole = policy.probabilities(state, context)
+    for row in (0, 150, 299):
+        alone = policy.probabilities(state, context[:, row : row + 1])
+        np.testing.assert_array_equal(alone[:, 0], whole[:, row])
+
+
+# Hill climbing thompson
+
+JOINT = Problem(Slots((2, 3, 2)))
+
+
+def one_row(action, reward, weight=1.0):
+    return Feedback(
+        context=np.zeros((1, 1, 0)),
+        action=np.array(action).reshape(1, 1, -1),
+        reward=np.full((1, 1), reward),
+        log_prob=None,
+        weight=np.full((1, 1), weight),
+    )
+
+
+def features(effects, action):
+    """The whole vector x, most of it 0, written out by hand."""
+    x = [1.0]
+    one_hot = [np.eye(size)[choice] for size, choice in zip(effects.sizes, action, strict=True)]
+    x.extend(np.concatenate(one_hot))
+    for first in range(len(action)):
+        for second in range(first + 1, len(action)):
+            x.extend(np.outer(one_hot[first], one_hot[second]).ravel())
+    return np.array(x)
+
+
+def matched_moments(mean, variance, x, sign):
+    """Mean and variance of every weight after one row, each by integration of its posterior."""
+    result = []
+    for own in range(len(mean)):
+        rest = np.arange(len(mean)) != own
+        others = x[rest] @ mean[rest]
+        noise = np.sqrt(1 + x[rest] ** 2 @ variance[rest])
+        spread = np.sqrt(variance[own])
+
+        def density(z, power, own=own, others=others, noise=noise, spread=spread):
+            weight = mean[own] + spread * z
+            likelihood = special.ndtr(sign * (weight * x[own] + others) / noise)
+            return weight**power * np.exp(-(z**2) / 2) * likelihood
+
+        total, first, second = (
+            integrate.quad(density, -10, 10, args=(power,), epsabs=1e-12)[0] for power in range(3)
+        )
+        result.append((first / total, second / total - (first / total) ** 2))
+    return np.array(result).T
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+@pytest.mark.parametrize("problem", [JOINT, Problem(Arms(3))], ids=str)
+def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed):
+    rng = np.random.default_rng(seed)
+    effects = SlotEffects(problem.space.choices)
+    shape = (1, effects.count)
+    regression = SlotRegression(rng.normal(size=shape) / 3, rng.uniform(0.1, 2, size=shape))
+    action = problem.space.action(np.array(rng.integers(problem.space.size)))
+    found = regression.add(effects, problem, one_row(action, reward))
+    x = features(effects, action)
+    expected = matched_moments(regression.mean[0], regression.variance[0], x, 2 * reward - 1)
+    assert np.allclose(found.mean[0], expected[0], rtol=0, atol=1e-8)
+    assert np.allclose(found.variance[0], expected[1], rtol=0, atol=1e-8)
+
+
+def test_active_effects_are_the_ones_of_the_written_out_vector():
+    effects = SlotEffects((2, 1, 3))
+    for action in Slots((2, 1, 3)).listing():
+        sparse = np.zeros(effects.count)
+        sparse[effects.active(action)] = 1.0
+        assert np.array_equal(sparse, features(effects, action))
+    for sizes in ((3,), (2, 3), (4, 1, 2, 5)):
+        # The choices of an action have the prior variance together.
+        effects = SlotEffects(sizes)
+        active = effects.active(np.zeros(len(sizes), dtype=np.int64))
+        assert np.isclose(effects.prior_variances(0.8)[active[1:]].sum(), 0.8)
+
+
+def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
+    effects = SlotEffects(JOINT.space.choices)
+    prior = SlotRegression.prior(effects, 1, 1.0)
+    once, thrice = (
+        prior.add(effects, JOINT, one_row([1, 2, 0], 1.0, weight=weight)) for weight in (1.0, 3.0)
+    )
+    added = 1 / once.variance - 1 / prior.variance
+    assert np.allclose(1 / thrice.variance - 1 / prior.variance, 3 * added)
+    moved = once.mean / once.variance
+    assert np.allclose(thrice.mean / thrice.variance, 3 * moved)
+
+
+def test_only_the_highest_level_is_a_success():
+    problem = Problem(Arms(2), scale=Discrete((0.0, 1.0, 2.0)))
+    effects = SlotEffects(problem.space.choices)
+    prior = SlotRegression.prior(effects, 1, 1.0)
+    rise = [
+        prior.add(effects, problem, one_row([0], reward)).mean[0, 0]
+        for reward in (0.0, 1.0, 1.4, 1.6, 2.0)
+    ]
+    assert np.array_equal(np.sign(rise), [-1, -1, -1, 1, 1])
+
+
+def test_rare_rewards_are_believed_after_few_rows(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(Slots((2, 4, 8, 16, 32)))
+    effects = SlotEffects(problem.space.choices)
+    replicas, rows = 40, 200
+    feedback = some_feedback(problem, replicas, rows, seed)
+    rare = np.tile(np.arange(rows) < rows // 20, (replicas, 1)).astype(np.float64)
+    feedback = feedback._replace(reward=rng.permuted(rare, axis=1))
+    found = SlotRegression.prior(effects, replicas, 1.0).add(effects, problem, feedback)
+    replica = np.arange(replicas)[:, None, None]
+    active = effects.active(feedback.action)
+    deviation = np.sqrt(1 + found.variance[replica, active].sum(axis=-1))
+    predicted = special.ndtr(found.mean[replica, active].sum(axis=-1) / deviation).mean()
+    assert found.mean[:, 0].mean() < -1.4
+    assert 0.035 < predicted < 0.08
+
+
+def enumerated(effects, weights, space):
+    """The best action of each weight vector and all heights, by listing."""
+    listing = space.listing()
+    active = effects.active(listing)[:, 1:] - 1
+    heights = weights[:, active].sum(axis=-1)
+    return listing[heights.argmax(axis=-1)], heights
+
+
+def test_the_climb_is_exact_where_effects_add_up(seed):
+    rng, space = np.random.default_rng(seed), Slots((2, 3, 1, 4))
+    effects = SlotEffects(space.sizes)
+    weights = rng.normal(size=(50, effects.count - 1)).astype(np.float32)
+    weights[:, 10:] = 0
+    hills = Hills(effects, weights)
+    best, _ = enumerated(effects, weights, space)
+    assert np.array_equal(climbed(hills, rng.integers(space.sizes, size=(50, 1, 4)), 1), best)
+
+
+def test_no_single_change_improves_where_the_climb_ends(seed):
+    rng = np.random.default_rng(seed)
+    space = Slots((3, 4, 2))
+    effects = SlotEffects(space.sizes)
+    weights = rng.normal(size=(60, effects.count - 1)).astype(np.float32)
+    hills = Hills(effects, weights)
+    starts = rng.integers(space.sizes, size=(60, 8, 3))
+    end = climbed(hills, starts, 50)
+    best, heights = enumerated(effects, weights, space)
+    reached = heights[np.arange(60), space.index(end)]
+    for slot, size in enumerate(space.sizes):
+        for choice in range(size):
+            changed = end.copy()
+            changed[:, slot] = choice
+            assert np.all(heights[np.arange(60), space.index(changed)] <= reached + 1e-5)
+    assert np.mean(np.all(end == best, axis=-1)) > 0.8
+    first = climbed(hills, starts[:, :1], 50)
+    assert np.all(heights[np.arange(60), space.index(first)] <= reached + 1e-5)
+
+
+def test_it_learns_among_more_actions_than_can_be_listed(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(Slots((30,) * 14))
+    policy = HillClimbingThompson(draws=30, restarts=1)
+    state = policy.init(problem, 1, rng)
+    decision = policy.act(state, np.zeros((1, 200, 0)), rng)
+    assert np.allclose(decision.log_prob, -14 * np.log(30))
+    reward = (decision.action[..., 0] < 15).astype(np.float64)
+    feedback = Feedback(np.zeros((1, 200, 0)), decision.action, reward, None, np.ones((1, 200)))
+    state = policy.update(state, feedback, rng)
+    after = policy.act(state, np.zeros((1, 200, 0)), rng)
+    assert np.allclose(policy.log_prob(state, np.zeros((1, 200, 0)), after.action), after.log_prob)
+    assert np.mean(after.action[..., 0] < 15) > 0.6
+
+
+def test_it_finds_a_good_joint_action(seed):
+    # Rewards of 5 % for most; every right choice adds to the score, a right pair even more.
+    rng = np.random.default_rng(seed)
+    sizes, replicas, rows = (2, 4, 8, 6), 4, 300
+    problem, policy = Problem(Slots(sizes)), HillClimbingThompson(draws=100)
+
+    def chance(action):
+        right = action == 1
+        return special.ndtr(-1.8 + 0.4 * right.sum(axis=-1) + 0.6 * (right[..., 2] & right[..., 3]))
+
+    state = policy.init(problem, replicas, rng)
+    earned = []
+    for _ in range(12):
+        decision = policy.act(state, np.zeros((replicas, rows, 0)), rng)
+        expected = chance(decision.action)
+        earned.append(expected.mean())
+        reward = (rng.random(expected.shape) < expected).astype(np.float64)
+        feedback = Feedback(
+            np.zeros((replicas, rows, 0)), decision.action, reward, None, np.ones(reward.shape)
+        )
+        state = policy.update(state, feedback, rng)
+    assert earned[0] < 0.15
+    assert earned[-1] > 0.4
+
+
+def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(seed):
+    """Actions of many pools with one draw each, against the shares of one large pool."""
+    rng, replicas = np.random.default_rng(seed), 400
+    rows = some_feedback(JOINT, 1, 12, seed)
+    many = Feedback(*(None if part is None else np.repeat(part, replicas, axis=0) for part in rows))
+    single = HillClimbingThompson(draws=1)
+    state = single.update(single.init(JOINT, replicas, rng), many, rng)
+    drawn, _ = single.act(state, np.zeros((replicas, 1, 0)), rng)
+    pool = HillClimbingThompson(draws=4000)
+    state = pool.update(pool.init(JOINT, 1, rng), rows, rng)
+    expected = pool.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    counts = np.bincount(JOINT.space.index(drawn).ravel(), minlength=JOINT.space.size)
+    # The pool's shares have errors too, a tenth of the variance; 5 standard errors for 12 actions.
+    error = np.sqrt(expected * (1 - expected) * replicas * 1.1 + 1)
+    assert single.draws == 1
+    assert np.abs(counts - replicas * expected).max() < 5 * error.max()
+
+
+# The policy that takes the highest prediction, and variants with another temperature
+
+LINEAR = "sklearn.linear_model.LinearRegression"
+
+
+def feedback(seed: int, rows: int = 400, arms: int = 3) -> Feedback:
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(1, rows, 2)), rng.integers(arms, size=(1, rows, 1))
+    arm = action[..., 0]
+    reward = context[..., 0] * (arm - 1) + 0.5 * (arm == 1) + 0.1 * rng.normal(size=(1, rows))
+    return Feedback(context, action, reward, None, np.ones((1, rows)))
+
+
+def problem(arms: int = 3) -> Problem:
+    return Problem(Arms(arms), context_width=2, scale=Continuous())
+
+
+@pytest.mark.parametrize("others", [(), ("sklearn.dummy.DummyRegressor",)])
+def test_it_is_the_argmax_of_a_least_squares_fit_for_each_action(others, seed):
+    """Of several regressors the predictions are averaged; the other one predicts the mean."""
+    given, rng = feedback(seed), np.random.default_rng(seed)
+    policy = GreedyRegression((LINEAR, *others))
+    state = policy.update(policy.init(problem(), 1, rng), given, rng)
+    new = np.random.default_rng(seed + 1).normal(size=(1, 50, 2))
+    found = policy.probabilities(state, new)[0]
+    values = []
+    for action in range(3):
+        row = given.action[0, :, 0] == action
+        inputs = np.column_stack([np.ones(row.sum()), given.context[0, row]])
+        theta = np.linalg.lstsq(inputs, given.reward[0, row], rcond=None)[0]
+        fitted = [theta[0] + new[0] @ theta[1:], *(given.reward[0, row].mean() for _ in others)]
+        values.append(sum(fitted) / len(fitted))
+    assert (found.argmax(axis=1) == np.argmax(values, axis=0)).all()
+    assert found.max(axis=1) == pytest.approx(1.0)
+
+
+def test_an_action_with_few_rows_is_predicted_by_its_mean(seed):
+    given = feedback(seed)
+    reward = np.where(given.action[..., 0] == 2, 100.0, given.reward)
+    weight = np.ones_like(reward)
+    weight[0, np.flatnonzero(given.action[0, :, 0] == 2)[5:]] = 0
+    policy, rng = GreedyRegression(LINEAR), np.random.default_rng(seed)
+    given = given._replace(reward=reward, weight=weight)
+    state = policy.update(policy.init(problem(), 1, rng), given, rng)
+    assert (policy.probabilities(state, given.context)[..., 2] == 1).all()
+
+
+def test_a_class_of_another_package_needs_trust():
+    assert references_user_code({"kind": "greedy-regression", "regressor": "my_package.Mine"})
+    assert references_user_code(
+        {"kind": "greedy-regression", "regressor": [LINEAR, "my_package.Mine"]}
+    )
+    assert not references_user_code({"kind": "greedy-regression", "regressor": [LINEAR]})
+
+
+def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():
+    policy = GreedyRegression(("sklearn.tree.DecisionTreeRegressor", LINEAR))
+    for binary, tree in ((True, "DecisionTreeClassifier"), (False, "DecisionTreeRegressor")):
+        names = [type(one).__name__ for one in policy.unfitted(binary=binary)]
+        assert names == [tree, "LinearRegression"]
+
+
+def arm_feedback(seed: int) -> Feedback:
+    rng = np.random.default_rng(seed)
+    action = rng.integers(3, size=(1, 200, 1))
+    reward = (rng.random((1, 200)) < 0.2 + 0.2 * action[..., 0]) * 1.0
+    return Feedback(np.zeros((1, 200, 0)), action, reward, None, np.ones((1, 200)))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.25, 1.0, 4.0])
+def test_probabilities_are_powers_of_those_of_the_policy(temperature, seed):
+    policy = submax.make_policy("thompson-1-1")
+    tempered = Tempered(policy, temperature)
+    rng = np.random.default_rng(seed)
+    state = tempered.update(tempered.init(Problem(Arms(3)), 1, rng), arm_feedback(seed), rng)
+    base = policy.probabilities(state, np.zeros((1, 1, 0)))
+    found = tempered.probabilities(state, np.zeros((1, 1, 0)))
+    if temperature:
+        expected = base ** (1 / temperature)
+        assert found == pytest.approx(expected / expected.sum())
+    else:
+        assert found[0, 0].tolist() == (base[0, 0] == base.max()).astype(float).tolist()

@@ -1,0 +1,253 @@
+import json
+
+import numpy as np
+import pytest
+from builtin_examples import examples_of
+from refusals import raises_code
+
+from submax import (
+    Arms,
+    Box,
+    Continuous,
+    Counts,
+    Memory,
+    Mixed,
+    Problem,
+    Slots,
+    TabularBelief,
+    make_policy,
+)
+from submax.estimators import CVAE, BayesianFeatures, Counting
+from submax.policies import (
+    EXP3,
+    IMED,
+    KLUCB,
+    MOSS,
+    POLICIES,
+    UCB1,
+    BayesUCB,
+    CascadeUCB,
+    ClimbingDropoutThompson,
+    ClimbingEpsilonGreedy,
+    EpsilonGreedy,
+    FittedThompson,
+    FourierThompson,
+    GreedyRegression,
+    Gridded,
+    HillClimbingThompson,
+    LinUCB,
+    PolicyGradient,
+    PosteriorSlots,
+    PosteriorSubMax,
+    RewardConditioned,
+    SlateCVAE,
+    SlotBySlot,
+    Thompson,
+    presets,
+)
+from submax.policies.specification import PolicySpecification
+from submax.strategies import Clipped, Iterated, Optimized, SubMax, Target, Tracking
+from submax.testing.problems import some_feedback
+
+
+def test_every_preset_is_found_by_its_name():
+    """Most are found by the name of their file, without the others."""
+    assert {name: make_policy(name) for name in presets()} == presets()
+
+
+def test_the_policies_of_the_paper_have_their_names():
+    assert make_policy("rcp-submax") == RewardConditioned(Counting(1.0), SubMax())
+    assert make_policy("rcp-iterated-2") == RewardConditioned(Counting(1.0), Iterated(2))
+    assert make_policy("thompson-1-99") == Thompson(1.0, 99.0)
+    assert make_policy("ucb1-pending") == UCB1(pending=True)
+    assert {"epsilon-greedy-0.01", "epsilon-greedy-0.2", "random", "gradient"} <= set(presets())
+
+
+def test_tables_are_built_with_their_parts():
+    made = make_policy(
+        {
+            "kind": "reward-conditioned",
+            "estimator": {"kind": "counting", "smoothing": 2},
+            "strategy": {"kind": "clipped", "weight": 8},
+        }
+    )
+    assert made == RewardConditioned(Counting(2.0), Clipped(8.0))
+    listed = make_policy(
+        {"kind": "reward-conditioned", "strategy": {"kind": "target", "distribution": [0, 1.0]}}
+    )
+    assert listed == RewardConditioned(Counting(), Target((0.0, 1.0)))
+    short = make_policy({"kind": "reward-conditioned", "strategy": "iterated"})
+    assert short == RewardConditioned(Counting(), Iterated())
+
+
+@pytest.mark.parametrize(
+    "specification",
+    [
+        "rcp-submx",
+        "epsilon-greedy",
+        None,
+        {"alpha": 1.0},
+        {"kind": "thomson"},
+        {"kind": "thompson", "alfa": 1},
+        {"kind": "thompson", "alpha": "1"},
+        {"kind": "ucb1", "pending": 1},
+        {"kind": "reward-conditioned", "strategy": {"kind": "submx"}},
+        {"kind": "reward-conditioned", "estimator": {"kind": "counting", "smoothing": -1}},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_built_is_refused(specification):
+    with raises_code("invalid-input"):
+        make_policy(specification)
+
+
+# Policies in plain data
+
+EXAMPLES = list(examples_of(POLICIES))
+
+
+class Imported(Thompson):
+    """A class of somebody's own that can be imported."""
+
+
+@pytest.mark.parametrize("policy", [*presets().values(), *EXAMPLES], ids=repr)
+def test_every_policy_of_the_package_is_written_as_a_table(policy):
+    specification = PolicySpecification.of(policy)
+    assert not specification.is_object
+    as_text = json.dumps(specification.data)
+    assert PolicySpecification(json.loads(as_text)).build() == policy
+    assert make_policy(json.loads(as_text)) == policy
+
+
+def test_only_parameters_that_differ_from_the_default_are_written():
+    assert PolicySpecification.of(Thompson()).data == {"kind": "thompson"}
+    nested = PolicySpecification.of(Gridded(Thompson(beta=9.0)))
+    assert nested.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
+
+
+def test_a_class_that_can_be_imported_is_named_by_its_module():
+    specification = PolicySpecification.of(Imported(beta=2.0))
+    assert specification.data == {"kind": f"{__name__}:Imported", "beta": 2.0}
+    assert specification.build() == Imported(beta=2.0)
+
+
+def test_an_object_that_no_table_can_describe_is_given_again():
+    class Local(Thompson):
+        pass
+
+    specification = PolicySpecification.of(Local(beta=2.0))
+    assert specification.is_object
+    assert specification.label.endswith("Local")
+    with raises_code("invalid-input"):
+        specification.build()
+    with raises_code("invalid-input"):
+        specification.build(Local(beta=3.0))
+    given = Local(beta=2.0)
+    assert specification.build(given) is given
+
+
+def test_tables_may_hold_presets_objects_and_a_name():
+    table = {"kind": "gridded", "policy": "thompson-1-9", "name": "mine"}
+    specification = PolicySpecification.of(table)
+    assert specification.label == "mine"
+    assert specification.build() == Gridded(Thompson(beta=9.0))
+    with_object = PolicySpecification.of({"kind": "gridded", "policy": Thompson(beta=9.0)})
+    assert with_object.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
+
+
+def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from submax.policies.thompson import Thompson\nclass Mine(Thompson): pass\n")
+    made = make_policy(f"{path}:Mine")
+    assert type(made).__name__ == "Mine"
+    assert PolicySpecification.of(made).data == {"kind": f"{path}:Mine"}
+    assert make_policy(PolicySpecification.of(made).data) == made
+
+
+# What a policy is not made for is refused before any decision, and before memory is taken
+
+NUMBERS = Problem(Box((0.0,), (1.0,)))
+UNBOUNDED = Problem(Arms(2), scale=Continuous())
+TRILLION = Problem(Slots((100,) * 6))
+ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
+CASES = [
+    # Actions that are numbers.
+    *(
+        (policy, NUMBERS)
+        for policy in (
+            ADAPTIVE,
+            ClimbingDropoutThompson(),
+            ClimbingEpsilonGreedy(),
+            PolicyGradient(),
+            PosteriorSlots(),
+            SlateCVAE(),
+            SlotBySlot(CVAE()),
+        )
+    ),
+    (HillClimbingThompson(), Problem(Mixed((2,), (0.0,), (1.0,)))),
+    # Rewards without bounds, or of another kind.
+    *((policy, UNBOUNDED) for policy in (KLUCB(), BayesUCB(), MOSS(), IMED(), FittedThompson())),
+    (FittedThompson(), Problem(Arms(2), scale=Counts())),
+    (HillClimbingThompson(), UNBOUNDED),
+    (CascadeUCB(), Problem(Slots((3, 3)), scale=Continuous())),
+    (RewardConditioned(Counting(), Target((0.2, 0.3, 0.5))), Problem(Arms(2))),
+    # Actions that are not pairs.
+    (make_policy("relative-ucb"), Problem(Arms(3))),
+    (make_policy("double-thompson"), Problem(Slots((2, 3)))),
+    # A strategy that reads the values of joint actions.
+    (SlotBySlot(Counting(), Optimized()), Problem(Slots((2, 2)))),
+    # More actions, cells or effects than memory is taken for.
+    (EpsilonGreedy(), Problem(Arms(2**20 + 1))),
+    (RewardConditioned(), Problem(Slots((2000, 2000)))),
+    (RewardConditioned(CVAE(), Optimized()), TRILLION),
+    (RewardConditioned(CVAE(), Iterated(2)), TRILLION),
+    (PosteriorSubMax(BayesianFeatures()), Problem(Arms(500_000), 3)),
+    (PosteriorSlots(), Problem(Slots((100, 100)), 200)),
+    (LinUCB(), Problem(Arms(2**16), context_width=9_999)),
+    (HillClimbingThompson(), Problem(Slots((10_000, 10_000, 10_000)))),
+    (FourierThompson(points=129), Problem(Box((0.0, 0.0), (1.0, 1.0)))),
+    # A model that does not take the parameter.
+    (
+        GreedyRegression("sklearn.linear_model.LinearRegression", {"depth": 3}),
+        Problem(Arms(3), context_width=2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("policy", "problem"), CASES, ids=lambda one: type(one).__name__)
+def test_it_is_refused(policy, problem):
+    with raises_code("invalid-input"):
+        policy.init(problem, 1, np.random.default_rng(0))
+
+
+def test_bounds_make_a_problem_acceptable():
+    rng = np.random.default_rng(0)
+    bounded = Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0))
+    HillClimbingThompson().init(bounded, 1, rng)
+    FourierThompson(points=128).init(Problem(Box((0.0, 0.0), (1.0, 1.0))), 1, rng)
+
+
+def test_parts_of_another_kind_are_refused():
+    for policy in (RewardConditioned, SlotBySlot):
+        with raises_code("invalid-input"):
+            policy(Counting, Tracking())
+        with raises_code("invalid-input"):
+            policy(Counting(), "submax")
+        with raises_code("invalid-input"):
+            policy(Tracking(), Counting())
+    with raises_code("invalid-input"):
+        BayesianFeatures(memory=Memory(window=5))
+
+
+@pytest.mark.parametrize("policy", [EXP3(), PolicyGradient()], ids=repr)
+def test_feedback_without_propensities_is_refused_where_they_are_needed(policy, seed):
+    rng, problem = np.random.default_rng(seed), Problem(Arms(2))
+    feedback = some_feedback(problem, 1, 5, seed)._replace(log_prob=None)
+    with raises_code("invalid-input"):
+        policy.update(policy.init(problem, 1, rng), feedback, rng)
+
+
+def test_a_listed_belief_of_another_shape_is_refused():
+    for levels, listed in (((2, 2), (2, 4, 2, 5)), ((2,), (2, 4, 2, 3))):
+        with raises_code("invalid-input"):
+            TabularBelief(Arms(3), np.zeros(levels), np.zeros((2, 4, 2)), np.zeros(listed))

@@ -1,0 +1,378 @@
+"""Decisions of value networks, recomputed one action at a time."""
+
+import jax
+import numpy as np
+import pytest
+
+from submax import Feedback, Problem, Slots, Training
+from submax.estimators import Softmax
+from submax.policies import (
+    ActorCritic,
+    AdvantageConditioned,
+    BayesReparameterized,
+    ClimbingDropoutThompson,
+    ClimbingEpsilonGreedy,
+    DoublyRobustGradient,
+    DropoutThompson,
+    GenerativePolicyGradient,
+    NeuralEpsilonGreedy,
+    NeuralThompson,
+    NeuralUCB,
+    PolicyGradient,
+    PreferenceOptimization,
+    SampleAverageSampling,
+    SampleAverageUCB,
+    VarianceNetworkUCB,
+)
+from submax.research.rivals.dropout import climbed_actions
+from submax.research.rivals.value_networks import ValueBelief, ValueNetwork
+from submax.strategies import SubMax, Tilted
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.problems import some_contexts, some_feedback
+
+pytestmark = pytest.mark.xdist_group("ValueBelief")
+
+
+def test_the_highest_value_has_all_but_epsilon(learned, training, problem, value, seed):
+    policy = NeuralEpsilonGreedy(0.3, hidden=8, dropout=0.0, training=training)
+    state, context = learned(policy), some_contexts(problem, 4, 6, seed)
+    found = policy.probabilities(state, context)
+    for replica, row in np.ndindex(4, 6):
+        values = [value(state.network, replica, context[replica, row], arm) for arm in range(3)]
+        expected = np.full(3, 0.1)
+        expected[np.argmax(values)] += 0.7
+        assert np.allclose(found[replica, row], expected)
+
+
+@pytest.fixture(scope="module")
+def ucb_state(learned, training):
+    return learned(NeuralUCB(hidden=8, training=training))
+
+
+@pytest.mark.parametrize("width", [0.0, 0.1, 100.0])
+def test_the_highest_bound_is_taken(width, ucb_state, problem, seed):
+    context = some_contexts(problem, 4, 30, seed)
+    logit, deviation = ucb_state.scores(context)
+    found = NeuralUCB(width, hidden=8).probabilities(ucb_state, context)
+    for replica, row in np.ndindex(4, 30):
+        bounds = [
+            logit[replica, row, arm] + width * deviation[replica, row, arm] for arm in (0, 1, 2)
+        ]
+        assert found[replica, row, np.argmax(bounds)] == pytest.approx(
+            1 / bounds.count(max(bounds))
+        )
+
+
+def test_the_probability_is_that_of_drawn_values(learned, training, problem, table, seed):
+    policy = NeuralThompson(2.0, hidden=8, training=training)
+    state, context = learned(policy), some_contexts(problem, 4, 1, seed)
+    probabilities = table(policy, state, context)
+    logit, deviation = state.scores(context)
+    noise = np.random.default_rng((seed, 10)).normal(size=(4, 3000, 3))
+    drawn = (logit + 2.0 * deviation * noise).argmax(axis=-1)
+    for replica in range(4):
+        fit = goodness_of_fit(drawn[replica], probabilities[replica, 0])
+        assert fit > SMALLEST_P_VALUE
+
+
+def logit(arrays, context, arm):
+    choice, given, first_bias, second_weight, second_bias, head, head_bias = arrays
+    first = jax.nn.relu(choice[arm] + context @ given + first_bias)
+    return jax.nn.relu(first @ second_weight + second_bias) @ head + head_bias
+
+
+@jax.jit
+def squares(networks, contexts, arms):
+    """Squared gradients, all of them written out: ``[R, n, ...]`` for each array of the network."""
+    rows = jax.vmap(jax.grad(logit), in_axes=(None, 0, 0))
+    return [one**2 for one in jax.vmap(rows)(networks, contexts, arms)]
+
+
+def test_scores_are_those_of_gradients_written_out(learned, training, problem, value, seed):
+    policy = NeuralUCB(ridge=0.7, hidden=8, training=training)
+    fresh = policy.init(problem, 4, np.random.default_rng(seed))
+    found, deviation = fresh.scores(some_contexts(problem, 4, 5, seed))
+    assert np.all(found == 0)
+    # All slopes are 0 but that of the last bias, which is 1.
+    assert np.allclose(deviation, np.sqrt(1 / 0.7))
+    state = learned(policy)
+    network, buffer = state.belief.network, state.belief.buffer
+    # As many rows as were observed, so that one program serves both.
+    context = some_contexts(problem, 4, buffer.reward.shape[1], seed).astype(np.float32)
+    found, deviation = state.scores(context)
+    seen = squares(list(network), buffer.context, buffer.action[..., 0])
+    diagonal = [0.7 + np.asarray(one).sum(axis=1) for one in seen]
+    for kept, expected in zip(state.precision, diagonal, strict=True):
+        assert np.allclose(kept, expected, rtol=1e-3)
+    for arm in range(3):
+        new = squares(list(network), context, np.full(buffer.action.shape[:2], arm, dtype=np.int32))
+        variance = sum(
+            (np.asarray(one) / precision[:, None]).reshape(*context.shape[:2], -1).sum(axis=-1)
+            for one, precision in zip(new, diagonal, strict=True)
+        )
+        assert np.allclose(deviation[..., arm], np.sqrt(variance), rtol=1e-3)
+        for replica in range(4):
+            values = [value(network, replica, row, arm) for row in context[replica, :5]]
+            assert np.allclose(found[replica, :5, arm], values, rtol=1e-3, atol=1e-4)
+
+
+def test_the_probability_is_the_share_of_masks(learned, training, problem, table, value, seed):
+    policy = DropoutThompson(0.3, masks=40, hidden=8, training=training)
+    state, context = learned(policy), some_contexts(problem, 4, 3, seed)
+    # 4 × 40 × 8 units, each kept with chance 0.7.
+    assert abs(np.mean(state.first > 0) - 0.7) < 6 * np.sqrt(0.21 / state.first.size)
+    found = table(policy, state, context)
+    for replica, row in np.ndindex(4, 3):
+        expected = np.zeros(3)
+        for mask in range(40):
+            masks = state.first[replica, mask], state.second[replica, mask]
+            values = np.array(
+                [
+                    value(state.belief.network, replica, context[replica, row], arm, *masks)
+                    for arm in range(3)
+                ]
+            )
+            best = np.isclose(values, values.max(), rtol=1e-6, atol=1e-6)
+            expected += best / best.sum() / 40
+        assert np.allclose(found[replica, row], expected)
+
+
+# Value climb
+
+
+PROBLEM = Problem(Slots((2, 3, 4)), context_width=2)
+REPLICAS, HIDDEN = 2, 8
+TRAINING = Training(steps=20, batch=16, learning_rate=0.02)
+
+
+def random_belief(seed):
+    """A value network with random weights in all layers."""
+    rng = np.random.default_rng(seed)
+    silent = ValueNetwork.silent(REPLICAS, 9, 2, HIDDEN)
+    network = ValueNetwork(*(rng.normal(size=part.shape).astype(np.float32) for part in silent))
+    return ValueBelief.unlisted(PROBLEM, REPLICAS, HIDDEN)._replace(network=network)
+
+
+def better_neighbours(belief, context, action, masks=None):
+    """How many actions that differ in one slot have a higher value."""
+    listed = belief.logits(context, masks)
+    count = 0
+    for replica, row in np.ndindex(action.shape[:2]):
+        own = listed[replica, row, PROBLEM.space.index(action[replica, row])]
+        for slot, size in enumerate(PROBLEM.space.choices):
+            for choice in range(size):
+                other = action[replica, row].copy()
+                other[slot] = choice
+                count += listed[replica, row, PROBLEM.space.index(other)] > own + 1e-6
+    return count
+
+
+def test_no_change_of_one_slot_improves_the_end_of_a_climb(seed):
+    belief, rng = random_belief(seed), np.random.default_rng(seed)
+    context = rng.normal(size=(REPLICAS, 30, 2))
+    starts = PROBLEM.space.uniform((REPLICAS, 3), rng)
+    masks = tuple((rng.random((2, REPLICAS, 30, HIDDEN)) < 0.8).astype(np.float32) / 0.8)
+    for mask in (None, masks):
+        end = climbed_actions(belief, context, starts, 50, mask)
+        assert better_neighbours(belief, context, end, mask) == 0
+
+
+def test_climbs_from_every_action_find_the_best_one(seed):
+    belief, rng = random_belief(seed), np.random.default_rng(seed)
+    context = rng.normal(size=(REPLICAS, 20, 2))
+    end = climbed_actions(belief, context, np.stack([PROBLEM.space.listing()] * REPLICAS), 50)
+    value = belief.logits(context)
+    chosen = np.take_along_axis(value, PROBLEM.space.index(end)[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(chosen, value.max(axis=-1), atol=1e-5)
+
+
+def feedback_of(rng, rows=60):
+    """Rows in which the last choice of the last slot is paid."""
+    action = PROBLEM.space.uniform((REPLICAS, rows), rng)
+    reward = (action[..., 2] == 3).astype(float)
+    context = rng.normal(size=(REPLICAS, rows, 2))
+    return Feedback(context, action, reward, None, np.ones((REPLICAS, rows)))
+
+
+def test_epsilon_greedy_explores_with_its_probability(seed):
+    rng = np.random.default_rng(seed)
+    policy = ClimbingEpsilonGreedy(0.3, hidden=HIDDEN, training=TRAINING)
+    state = policy.update(policy.init(PROBLEM, REPLICAS, rng), feedback_of(rng), rng)
+    context = np.repeat(rng.normal(size=(REPLICAS, 1, 2)), 2000, axis=1)
+    action, log_prob = policy.act(state, context, rng)
+    greedy = log_prob == log_prob.max()
+    assert np.allclose(np.exp(log_prob[greedy]), 0.7 + 0.3 / 24)
+    assert np.allclose(np.exp(log_prob[~greedy]), 0.3 / 24)
+    share = greedy.mean()
+    error = np.sqrt(0.7125 * 0.2875 / greedy.size)
+    assert abs(share - (0.7 + 0.3 / 24)) < 6 * error
+    assert np.array_equal(policy.log_prob(state, context, action), log_prob)
+
+
+def test_dropout_thompson_decides_by_the_share_of_its_masks(seed):
+    rng = np.random.default_rng(seed)
+    policy = ClimbingDropoutThompson(0.3, masks=4, hidden=HIDDEN, training=TRAINING)
+    state = policy.update(policy.init(PROBLEM, REPLICAS, rng), feedback_of(rng), rng)
+    context = np.repeat(rng.normal(size=(REPLICAS, 1, 2)), 400, axis=1)
+    action = policy.act(state, context, rng).action
+    prob = np.exp(policy.log_prob(state, context, action))
+    assert np.allclose(prob * 4, np.rint(prob * 4))
+    for replica in range(REPLICAS):
+        _, first, times = np.unique(
+            PROBLEM.space.index(action[replica]), return_index=True, return_counts=True
+        )
+        expected = prob[replica, first]
+        error = np.sqrt(expected * (1 - expected) / 400) + 1e-12
+        assert np.all(np.abs(times / 400 - expected) < 6 * error)
+
+
+# Value networks with an estimate of their own error
+
+
+@pytest.fixture(scope="module")
+def before(learned, training):
+    return learned(SampleAverageUCB(hidden=8, training=training))
+
+
+@pytest.fixture(scope="module")
+def state(before, problem, training, seed):
+    feedback = some_feedback(problem, 4, 9, seed)
+    feedback.weight[2, 4:] = 0.0
+    return SampleAverageUCB(hidden=8, training=training).update(
+        before, feedback, np.random.default_rng(seed)
+    )
+
+
+def test_squares_are_those_of_the_network_before_the_update(before, state, problem, value, seed):
+    """Recompute S_a and n_a row by row, with the network from before the rows were learned."""
+    feedback = some_feedback(problem, 4, 9, seed)
+    squares, counts = before.squares.copy(), before.counts.copy()
+    for replica, row in np.ndindex(4, 4):
+        arm = feedback.action[replica, row, 0]
+        context = feedback.context[replica, row]
+        predicted = 1 / (1 + np.exp(-value(before.belief.network, replica, context, arm)))
+        squares[replica, arm] += (feedback.reward[replica, row] - predicted) ** 2
+        counts[replica, arm] += 1
+    np.testing.assert_allclose(state.counts[2], counts[2])
+    np.testing.assert_allclose(state.squares[2], squares[2], rtol=1e-5)
+    assert np.all(state.counts.sum(axis=1) == np.where(np.arange(4) == 2, 404, 409))
+
+
+@pytest.mark.parametrize("width", [0.0, 1.0, 50.0])
+def test_the_highest_bound_of_sample_averages_is_taken(width, state, problem, value, seed):
+    context = some_contexts(problem, 4, 20, seed)
+    found = SampleAverageUCB(width=width, hidden=8).probabilities(state, context)
+    for replica, row in np.ndindex(4, 20):
+        bounds = []
+        for arm in range(3):
+            logit = value(state.belief.network, replica, context[replica, row], arm)
+            count = state.counts[replica, arm]
+            variance = state.squares[replica, arm] / count
+            total = state.counts[replica].sum()
+            bounds.append(
+                1 / (1 + np.exp(-logit)) + width * np.sqrt(variance * np.log(total) / count)
+            )
+        assert found[replica, row, np.argmax(bounds)] == pytest.approx(1.0)
+
+
+def test_sampling_is_the_chance_that_a_normal_draw_is_the_largest(state, problem, seed):
+    """Compare the quadrature with many draws; the tolerance is six standard errors."""
+    context = some_contexts(problem, 4, 2, seed)
+    policy = SampleAverageSampling(hidden=8, scale=3.0)
+    found = policy.probabilities(state, context)
+    mean = state.belief.values(context)
+    deviation = 3.0 * np.sqrt(state.squares) / state.counts
+    draws = 20_000
+    rng = np.random.default_rng(seed)
+    drawn = mean[..., None] + deviation[:, None, :, None] * rng.normal(size=(4, 2, 3, draws))
+    share = np.stack([(drawn.argmax(axis=2) == arm).mean(axis=-1) for arm in range(3)], axis=-1)
+    assert np.all(np.abs(share - found) <= 6 * np.sqrt(found * (1 - found) / draws) + 1e-4)
+
+
+@pytest.fixture(scope="module")
+def noisy(problem, training, seed):
+    """Return a belief about arms that pay by a coin if the first number of the context is 1.
+
+    If the first number of the context is −1, all arms pay nothing.
+    """
+    rng = np.random.default_rng((seed, 7))
+    context = rng.choice([-1.0, 1.0], size=(4, 600, 2))
+    action = rng.integers(3, size=(4, 600, 1))
+    reward = ((context[..., 0] > 0) & (rng.random((4, 600)) < 0.5)).astype(float)
+    policy = VarianceNetworkUCB(hidden=8, training=training)
+    feedback = Feedback(context, action, reward, None, np.ones(reward.shape))
+    return policy.update(policy.init(problem, 4, rng), feedback, rng)
+
+
+def test_the_second_network_predicts_the_variance(noisy):
+    """The variance of a coin is 1/4, that of a constant is 0."""
+    context = np.array([[[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]]).repeat(4, axis=0)
+    deviation = noisy.scores(context)[1]
+    # About 50 rows in each of 12 cells have a standard error of the variance below 0.01, and the
+    # last steps of training add as much; 0.5 and 0 are the truth.
+    assert np.abs(deviation[:, :2] - 0.5).max() < 0.15
+    assert deviation[:, 2:].max() < 0.3
+
+
+@pytest.mark.parametrize("width", [0.0, 0.3, 20.0])
+def test_the_highest_bound_with_a_predicted_variance_is_taken(width, noisy, problem, value, seed):
+    context = some_contexts(problem, 4, 20, seed)
+    found = VarianceNetworkUCB(width=width, hidden=8).probabilities(noisy, context)
+
+    def predicted(belief, replica, row, arm):
+        logit = value(belief.network, replica, context[replica, row], arm)
+        return 1 / (1 + np.exp(-float(logit)))
+
+    for replica, row in np.ndindex(4, 20):
+        place = (replica, row)
+        bounds = [
+            predicted(noisy.mean, *place, arm)
+            + width * np.sqrt(predicted(noisy.variance, *place, arm))
+            for arm in range(3)
+        ]
+        # Bounds that differ by rounding may be ordered either way.
+        assert bounds[int(found[place].argmax())] == pytest.approx(max(bounds), abs=1e-5)
+
+
+# Policies that train networks: uniform before the first feedback, and better afterwards
+
+
+KINDS = {
+    ActorCritic: {},
+    AdvantageConditioned: {"estimator": Softmax, "strategy": Tilted(0.2)},
+    BayesReparameterized: {"estimator": Softmax, "strategy": SubMax()},
+    DoublyRobustGradient: {},
+    DropoutThompson: {"dropout": 0.3, "masks": 40},
+    GenerativePolicyGradient: {"latent": 2, "draws": 3},
+    NeuralEpsilonGreedy: {"epsilon": 0.0, "dropout": 0.0},
+    NeuralThompson: {},
+    NeuralUCB: {},
+    PolicyGradient: {},
+    PreferenceOptimization: {"strength": 0.3},
+    SampleAverageSampling: {},
+    SampleAverageUCB: {},
+    VarianceNetworkUCB: {},
+}
+LEAST_EARNED = {DropoutThompson: 0.5}
+
+
+def made(kind, training):
+    parts = dict(KINDS[kind])
+    if "estimator" in parts:
+        parts["estimator"] = parts["estimator"](hidden=8, training=training)
+    return kind(**parts, hidden=8, training=training)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_learns_which_arm_suits_which_context(kind, learned, earned, training):
+    policy = made(kind, training)
+    # Uniform choices earn a third.
+    assert earned(policy, learned(policy)) > LEAST_EARNED.get(kind, 0.7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_before_the_first_feedback_it_is_uniform(kind, problem, training, seed):
+    policy = made(kind, training)
+    state = policy.init(problem, 4, np.random.default_rng(seed))
+    found = policy.probabilities(state, some_contexts(problem, 4, 6, seed))
+    assert np.allclose(found, 1 / 3)

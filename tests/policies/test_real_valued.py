@@ -1,0 +1,244 @@
+import math
+
+import numpy as np
+import pytest
+from refusals import raises_code
+from scipy import stats
+
+from submax import Arms, Box, Continuous, Feedback, Mixed, Problem, Slots
+from submax.estimators import Counting
+from submax.policies import EpsilonGreedy, FourierThompson, Gridded, RewardConditioned, Thompson
+from submax.research.beyond.real_valued import Cells, FourierStatistics
+from submax.strategies import LinearProgram, Optimized
+from submax.testing.assertions import SMALLEST_P_VALUE
+from submax.testing.problems import some_contexts, some_feedback
+
+CLEAR = 6.5
+"""Standard errors: one false alarm in ten thousand million comparisons."""
+SPACE = Mixed((3,), (-1.0,), (1.0,))
+PROBLEM = Problem(SPACE, context_width=2, scale=Continuous())
+SMALL = FourierThompson(points=4, features=12, draws=9)
+
+
+def taught(policy, problem, replicas, rows, seed):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(problem, replicas, rows, seed)
+    return policy.update(policy.init(problem, replicas, rng), feedback, rng)
+
+
+def test_draws_have_mean_and_covariance_of_the_regression(seed):
+    rng, scale, ridge, count = np.random.default_rng(seed), 0.7, 0.4, 20000
+    features = rng.normal(size=(2, 15, 3))
+    reward = 5.0 + 3.0 * rng.normal(size=(2, 15))
+    weight = rng.choice([0.0, 1.0, 2.0], size=(2, 15))
+    parts = FourierStatistics.empty(2, 3)
+    for rows in (slice(0, 4), slice(4, 15)):
+        parts = parts.add(features[:, rows], reward[:, rows], weight[:, rows])
+    drawn = parts.draws(count, scale, ridge, rng)
+    assert drawn.shape == (2, count, 3)
+    for replica in range(2):
+        # A row of weight 2 is there twice.
+        rows = np.repeat(np.arange(15), weight[replica].astype(int))
+        design, paid = features[replica][rows], reward[replica][rows]
+        precision = ridge * np.eye(3) + design.T @ design
+        centre = np.linalg.solve(precision, design.T @ ((paid - paid.mean()) / paid.std()))
+        covariance = scale**2 * np.linalg.inv(precision)
+        variance = np.diag(covariance)
+        away = drawn[replica].mean(axis=0) - centre
+        assert np.all(np.abs(away) < CLEAR * np.sqrt(variance / count))
+        error = np.sqrt((np.outer(variance, variance) + covariance**2) / (count - 1))
+        assert np.all(np.abs(np.cov(drawn[replica].T) - covariance) < CLEAR * error)
+
+
+def test_draws_are_from_the_prior_until_rewards_differ(seed):
+    rng, count = np.random.default_rng(seed), 20000
+    drawn = FourierStatistics.empty(1, 2).draws(count, 1.5, 0.5, rng)[0]
+    covariance = 1.5**2 / 0.5 * np.eye(2)
+    assert np.all(np.abs(drawn.mean(axis=0)) < CLEAR * np.sqrt(np.diag(covariance) / count))
+    error = np.sqrt((4.5**2 + covariance**2) / (count - 1))
+    assert np.all(np.abs(np.cov(drawn.T) - covariance) < CLEAR * error)
+    ones = np.ones((1, 30))
+    equal = FourierStatistics.empty(1, 3).add(rng.normal(size=(1, 30, 3)), 0.75 * ones, ones)
+    np.testing.assert_allclose(equal.draws(5, 1e-12, 1.0, rng), 0.0, atol=1e-9)
+
+
+def feature(policy, state, context, action, seed):
+    """The features of one action in one context: their sum after it alone was observed."""
+    one = (1, 1)
+    feedback = Feedback(
+        context.reshape(1, 1, -1), action.reshape(1, 1, -1), np.ones(one), None, np.ones(one)
+    )
+    return policy.update(state, feedback, np.random.default_rng(seed)).statistics.features[0]
+
+
+def test_the_features_approximate_the_kernel(seed):
+    many = 512
+    policy = FourierThompson(length=0.25, context_length=2.0, features=many, draws=1)
+    state = policy.init(PROBLEM, 1, np.random.default_rng(seed))
+    # The first point, then another choice, another number, another context, and all of them.
+    action = np.array([[0, -0.5], [2, -0.5], [0, 0.5], [0, -0.5], [2, 0.0]])
+    context = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [-1.0, 0.5], [0.0, 0.0]])
+    found = np.array(
+        [feature(policy, state, *pair, seed) for pair in zip(context, action, strict=True)]
+    )
+    for first, second in np.ndindex(5, 5):
+        moved = (action[first, 1] - action[second, 1]) / 2.0 / 0.25
+        turned = (context[first] - context[second]) / 2.0
+        other = 2.0 * (action[first, 0] != action[second, 0])
+        kernel = math.exp(-(moved**2 + turned @ turned + other) / 2)
+        # Each of the features adds a number of mean k and variance 1 at most, over F.
+        assert abs(found[first] @ found[second] - kernel) < 5 / math.sqrt(many)
+
+
+def highest_cells(policy, state, replica, context):
+    """The highest cell of every function in one context, one value at a time."""
+    cells = [(choice, (place + 0.5) / policy.points) for choice in range(3) for place in range(4)]
+    waves = state.action_waves[replica], state.context_waves[replica], state.phase[replica]
+    found = []
+    for coefficients in state.draws[replica]:
+        heights = []
+        for choice, place in cells:
+            inputs = np.array([choice == 0, choice == 1, choice == 2, place])
+            angle = waves[0] @ inputs + waves[1] @ context + waves[2]
+            heights.append(coefficients @ (np.sqrt(2 / policy.features) * np.cos(angle)))
+        found.append(int(np.argmax(heights)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("rows", [0, 40])
+def test_the_density_is_the_share_of_the_functions_that_are_highest(rows, seed):
+    state = taught(SMALL, PROBLEM, 2, rows, seed)
+    context = some_contexts(PROBLEM, 2, 30, seed)
+    action = SPACE.uniform((2, 30), np.random.default_rng((seed, 7)))
+    found = np.exp(SMALL.log_prob(state, context, action))
+    for replica, row in np.ndindex(2, 30):
+        choice, number = action[replica, row]
+        cell = int(choice) * 4 + min(int((number + 1) / 0.5), 3)
+        share = np.mean(highest_cells(SMALL, state, replica, context[replica, row]) == cell)
+        assert found[replica, row] == pytest.approx(share / 0.5)
+
+
+# Spaces with numbers cut into cells, and policies that decide on them
+
+MIXED = Mixed((2,), (-1.0, 0.0), (1.0, 5.0))
+POINTS = 3
+CELLS = 2 * POINTS**2
+VOLUME = (2 / POINTS) * (5 / POINTS)
+
+
+def number_of_cell(action):
+    """The cell of one action of ``MIXED``, the last part counting fastest."""
+    choice, first, second = action
+    row = min(int((first + 1.0) / (2 / POINTS)), POINTS - 1)
+    column = min(int(second / (5 / POINTS)), POINTS - 1)
+    return (int(choice) * POINTS + row) * POINTS + column
+
+
+def taught_by(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
+
+
+def slow_density(feedback, replica, action, epsilon):
+    """ε-greedy over the mean reward of each cell, and uniform within it."""
+    earned = {}
+    for row in range(feedback.reward.shape[1]):
+        cell = number_of_cell(feedback.action[replica, row])
+        earned.setdefault(cell, []).append(feedback.reward[replica, row])
+    means = [np.mean(earned[cell]) if cell in earned else 0.0 for cell in range(CELLS)]
+    best = [cell for cell in range(CELLS) if np.isclose(means[cell], max(means), rtol=1e-12)]
+    greedy = (number_of_cell(action) in best) / len(best)
+    return (epsilon / CELLS + (1 - epsilon) * greedy) / VOLUME
+
+
+@pytest.mark.parametrize("rows", [0, 3, 60])
+def test_the_density_is_that_of_the_definition(rows, seed):
+    problem = Problem(MIXED, scale=Continuous())
+    policy = Gridded(EpsilonGreedy(0.3), points=POINTS)
+    feedback = some_feedback(problem, 4, rows, seed)
+    state = taught_by(policy, problem, feedback, seed)
+    action = MIXED.uniform((4, 50), np.random.default_rng((seed, 1)))
+    found = np.exp(policy.log_prob(state, np.zeros((4, 50, 0)), action))
+    for replica, row in np.ndindex(4, 50):
+        expected = slow_density(feedback, replica, action[replica, row], 0.3)
+        assert found[replica, row] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("space", [Arms(4), Slots((2, 3))], ids=repr)
+@pytest.mark.parametrize("inner", [EpsilonGreedy(0.2), Thompson(), RewardConditioned()], ids=repr)
+def test_on_a_finite_space_it_is_the_other_policy(space, inner, seed):
+    problem, gridded = Problem(space), Gridded(inner, points=3)
+    feedback = some_feedback(problem, 3, 40, seed)
+    context = np.zeros((3, 20, 0))
+    plain, cut = (taught_by(policy, problem, feedback, seed) for policy in (inner, gridded))
+    decisions = [
+        policy.act(state, context, np.random.default_rng((seed, 3)))
+        for policy, state in ((inner, plain), (gridded, cut))
+    ]
+    assert np.array_equal(decisions[0].action, decisions[1].action)
+    action = decisions[0].action
+    assert np.array_equal(
+        inner.log_prob(plain, context, action), gridded.log_prob(cut, context, action)
+    )
+
+
+@pytest.mark.parametrize("strategy", [Optimized(), LinearProgram()], ids=repr)
+def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
+    rng, points = np.random.default_rng(seed), 4
+    box = Box((0.0,), (20.0,))
+    problem = Problem(box)
+    action = box.uniform((2, 80), rng)
+    cell = np.floor(action / 5.0).astype(np.int64)
+    # The logging policy prefers some cells, and is uniform within each.
+    logging = np.array([0.4, 0.3, 0.2, 0.1])
+    density = logging[cell[..., 0]] / 5.0
+    reward = (rng.random((2, 80)) < 0.5).astype(np.float64)
+    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, np.log(density), np.ones((2, 80)))
+    policy = Gridded(RewardConditioned(Counting(), strategy), points=points)
+    state = taught_by(policy, problem, feedback, seed)
+    for replica in range(2):
+        where, paid = cell[replica, :, 0], reward[replica]
+        worth = [np.sum(paid[where == one]) / logging[one] / 80 for one in range(points)]
+        for level in (0, 1):
+            count = [1 + np.sum(where[paid == level] == one) for one in range(points)]
+            expected = np.dot(count, worth) / np.sum(count)
+            assert state.inner.values[replica, level] == pytest.approx(expected)
+
+
+def test_an_action_that_is_not_in_the_space_is_refused(seed):
+    problem, policy = Problem(Box((0.0,), (1.0,))), Gridded()
+    state = policy.init(problem, 1, np.random.default_rng(seed))
+    with raises_code("invalid-input"):
+        policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
+
+
+WIDE = Box((0.1, -5.0), (0.7, 30.0))
+SPACES = [Box((0.0,), (1.0,)), WIDE, Mixed((3, 2), (-0.3,), (0.9,)), Arms(4), Slots((2, 3))]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("points", [1, 3, 10])
+def test_cells_divide_the_space(space, points, seed):
+    cells = Cells(space, points)
+    every = np.repeat(cells.listed.listing()[:, None], 200, axis=1)
+    action = cells.within(every, np.random.default_rng(seed))
+    assert space.contains(action)
+    assert np.array_equal(cells.of(action), every)
+    assert cells.log_volume + np.log(cells.listed.size) == pytest.approx(space.log_measure)
+
+
+def test_the_cell_of_each_action_by_hand():
+    cells = Cells(Mixed((3,), (-1.0,), (1.0,)), 4)
+    action = np.array([[2, -1.0], [0, -0.51], [0, -0.5], [1, 0.49], [1, 0.5], [2, 1.0]])
+    assert cells.of(action).tolist() == [[2, 0], [0, 0], [0, 1], [1, 2], [1, 3], [2, 3]]
+    assert cells.centers()[[0, -1]].tolist() == [[0, 0.125], [2, 0.875]]
+    strangers = np.array([[0, -3.0], [0, 7.0], [0, np.nan], [0, np.inf], [0, -np.inf]])
+    assert cells.listed.contains(cells.of(strangers))
+
+
+def test_points_within_a_cell_are_uniform(seed):
+    drawn = Cells(WIDE, 5).within(np.tile([2, 4], (4000, 1)), np.random.default_rng(seed))
+    for dimension, (low, width) in enumerate([(0.1 + 2 * 0.12, 0.12), (-5.0 + 4 * 7, 7.0)]):
+        fit = stats.kstest(drawn[:, dimension], stats.uniform(low, width).cdf)
+        assert fit.pvalue > SMALLEST_P_VALUE
+    assert stats.pearsonr(*drawn.T).pvalue > SMALLEST_P_VALUE

@@ -1,0 +1,438 @@
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import raises_code
+
+from submax import (
+    Arms,
+    Box,
+    Continuous,
+    Counts,
+    Discrete,
+    Feedback,
+    Problem,
+    Slots,
+    StrategyRequirements,
+    Training,
+)
+from submax.core.errors import counted_fallbacks, fall_back
+from submax.estimators import CVAE, Counting, Softmax
+from submax.policies import RewardConditioned, SlotBySlot
+from submax.policies.reward_conditioned import DecisionCounts, ExhaustedWarning
+from submax.research.beyond.linear_program import UnsolvedWarning
+from submax.strategies import (
+    Advantage,
+    Clipped,
+    Iterated,
+    LinearProgram,
+    Optimistic,
+    Optimized,
+    SubMax,
+    Tracking,
+)
+from submax.strategies.weighted import bounds
+from submax.testing.assertions import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.problems import some_contexts, some_feedback
+
+
+def taught(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, feedback.reward.shape[0], rng), feedback, rng)
+
+
+def test_submax_with_add_one_from_the_raw_observations(seed):
+    problem = Problem(Arms(3))
+    feedback = some_feedback(problem, 5, 40, seed)
+    policy = RewardConditioned(Counting(1.0), SubMax())
+    state = taught(policy, problem, feedback, seed)
+    found = policy.probabilities(state, np.zeros((5, 1, 0)))[:, 0]
+    for replica in range(5):
+        arm, reward = feedback.action[replica, :, 0], feedback.reward[replica]
+        good, bad = ([1 + np.sum(arm[reward == r] == a) for a in range(3)] for r in (1, 0))
+        gain = np.maximum(np.array(good) / sum(good) - np.array(bad) / sum(bad), 0)
+        expected = gain / gain.sum() if gain.sum() > 1e-12 else np.full(3, 1 / 3)
+        assert np.allclose(found[replica], expected)
+
+
+def test_optimized_without_propensities_says_what_is_missing(seed):
+    problem = Problem(Arms(3))
+    feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
+    policy = RewardConditioned(Counting(), Optimized())
+    state = taught(policy, problem, feedback, seed)
+    with raises_code("invalid-input"):
+        policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
+
+
+# Wide layers and small steps: in none of 600 trainings were all ReLU units of a layer dead at the
+# end. With 4 units and steps of 0.05 they were in a fifth of the trainings, and a dead layer makes
+# all reward levels equal, so that there is nothing to test.
+NETWORK = CVAE(
+    hidden=32, latent=2, draws=3, training=Training(steps=150, batch=32, learning_rate=0.01)
+)
+CONTEXTUAL = Problem(Slots((2, 3, 4)), context_width=2)
+trains = pytest.mark.xdist_group("CVAE")
+
+
+def telling_feedback(problem, replicas, rows, seed):
+    """Uniform actions, paid more often the lower their choices and the context."""
+    rng = np.random.default_rng((seed, 3))
+    feedback = some_feedback(problem, replicas, rows, seed)
+    share = feedback.action.mean(axis=-1) / np.mean(np.array(problem.space.choices) - 1)
+    chance = 0.9 - 0.8 * share - 0.1 * np.tanh(feedback.context.sum(axis=-1))
+    paid = rng.random((replicas, rows)) < chance
+    uniform = np.full((replicas, rows), -np.log(float(problem.space.size)))
+    return feedback._replace(reward=paid.astype(np.float64), log_prob=uniform)
+
+
+@pytest.fixture(scope="module")
+def belief(seed):
+    """Two replicas of a small network: the first learned, the second has no feedback."""
+    feedback = telling_feedback(CONTEXTUAL, 2, 300, seed)
+    feedback.weight[1] = 0
+    policy = RewardConditioned(NETWORK, Optimized())
+    return policy, taught(policy, CONTEXTUAL, feedback, seed)
+
+
+@trains
+@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
+def test_draws_by_rejection_follow_the_listed_probabilities(strategy, belief, seed):
+    _, state = belief
+    rejecting = RewardConditioned(NETWORK, strategy, max_enumerated_actions=1)
+    context = some_contexts(CONTEXTUAL, 2, 3, seed)
+    listed = RewardConditioned(NETWORK, strategy).probabilities(state, context)
+    decision = rejecting.act(
+        state, np.repeat(context, 3000, axis=1), np.random.default_rng((seed, 4))
+    )
+    assert decision.log_prob is None
+    index = CONTEXTUAL.space.index(decision.action).reshape(2, 3, 3000)
+    for replica, row in np.ndindex(2, 3):
+        fit = goodness_of_fit(index[replica, row], listed[replica, row])
+        assert fit > SMALLEST_P_VALUE
+    assert np.allclose(listed[1], 1 / 24)
+    assert not np.allclose(listed[0], 1 / 24, atol=0.01)
+
+
+@trains
+@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
+def test_the_estimated_log_probability_is_within_its_error(strategy, belief, seed):
+    _, state = belief
+    policy = RewardConditioned(NETWORK, strategy)
+    context = some_contexts(CONTEXTUAL, 2, 1, seed)
+    contexts = np.repeat(context, 24, axis=1)
+    actions = np.broadcast_to(CONTEXTUAL.space.listing(), (2, 24, 3))
+    exact = policy.log_prob(state, contexts, actions)
+    estimated = policy.density(state, contexts, actions)
+    likely = exact[0] > np.log(1e-3)
+    assert likely.any()
+    # Each of the 24 rows has proposals of its own.
+    difference = np.abs(exact[0, likely] - estimated.log_prob[0, likely])
+    assert np.all(difference <= 7 * estimated.error[0, likely] + 1e-4)
+    assert np.array_equal(np.isneginf(exact), np.isneginf(estimated.log_prob))
+    assert np.array_equal(estimated.known, np.repeat([[True], [False]], 24, axis=1))
+    assert np.array_equal(estimated.log_prob[1], np.full(24, -np.log(24.0)))
+    assert not estimated.error[1].any()
+
+
+@trains
+@pytest.mark.parametrize("values", [(0.1, 0.2), (0.2, 0.1)])
+def test_optimized_goes_to_the_better_bound_of_each_context_and_clips_nothing(values, belief, seed):
+    policy, state = belief
+    context = some_contexts(CONTEXTUAL, 2, 20, seed)
+    low, high = np.moveaxis(NETWORK.belief(state.params, context).prob_of_all()[0], 1, 0)
+    lowest, highest = bounds(low, high)
+    weight = (highest if values[1] > values[0] else lowest)[:, None]
+    mixed = (1 - weight) * low + weight * high
+    assert np.allclose(mixed.min(axis=-1), 0, atol=1e-9)
+    assert np.ptp(weight) > 0
+    found = policy.probabilities(state._replace(values=np.tile(values, (2, 1))), context)
+    np.testing.assert_allclose(found[0], mixed, atol=1e-9)
+
+
+@trains
+def test_a_million_million_joint_actions(seed):
+    problem = Problem(Slots((100,) * 6))
+    policy = RewardConditioned(NETWORK, SubMax())
+    rng = np.random.default_rng(seed)
+    state = policy.init(problem, 2, rng)
+    context = np.zeros((2, 50, 0))
+    first = policy.act(state, context, rng)
+    assert problem.space.contains(first.action)
+    assert np.allclose(policy.log_prob(state, context, first.action), -12 * np.log(10))
+    state = policy.update(state, telling_feedback(problem, 2, 300, seed), rng)
+    decision = policy.act(state, context, rng)
+    assert problem.space.contains(decision.action)
+    log_prob = policy.log_prob(state, context, decision.action)
+    assert np.isfinite(log_prob).all()
+    assert log_prob.mean() > -12 * np.log(10)
+
+
+def test_levels_that_are_equal_exhaust_the_proposals(seed):
+    problem = Problem(Arms(4))
+    arm = np.tile(np.arange(4), 2)[None, :, None]
+    reward = np.repeat([0.0, 1.0], 4)[None]
+    feedback = Feedback(np.zeros((1, 8, 0)), arm, reward, None, np.ones((1, 8)))
+    policy = RewardConditioned(Counting(), SubMax(), max_enumerated_actions=1)
+    state = taught(policy, problem, feedback, seed)
+    context = np.zeros((1, 2000, 0))
+    with pytest.warns(ExhaustedWarning) as told:
+        action = policy.act(state, context, np.random.default_rng(seed)).action
+    assert sum(one.message.decisions for one in told) == 2000
+    assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
+    assert np.allclose(policy.log_prob(state, context, action), np.log(0.25))
+    estimated = policy.density(state, context, action)
+    assert np.allclose(estimated.log_prob, np.log(0.25))
+    assert not estimated.error.any()
+    assert not estimated.known.any()
+
+
+# Slot by slot
+
+BRIEF = Training(steps=40, batch=32, learning_rate=0.02)
+SOFTMAX = Softmax(hidden=8, training=BRIEF)
+SMALL_NETWORK = CVAE(hidden=8, latent=2, draws=3, training=BRIEF)
+TRILLION = Slots((10,) * 12)
+BY_SOFTMAX = pytest.param(SOFTMAX, Tracking(0.3), marks=pytest.mark.xdist_group("Softmax"))
+BY_CVAE = pytest.param(SMALL_NETWORK, SubMax(), marks=pytest.mark.xdist_group("CVAE"))
+
+
+def taught_slots(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    state = policy.record(policy.init(problem, len(feedback.reward), rng), feedback.action)
+    return policy.update(state, feedback, rng)
+
+
+def by_hand(arm, reward, size):
+    """SubMax with add-one of one slot, from the raw rows of a replica."""
+    good, bad = (
+        np.array([1 + np.sum(arm[reward == r] == choice) for choice in range(size)]) for r in (1, 0)
+    )
+    gain = np.maximum(good / good.sum() - bad / bad.sum(), 0)
+    return gain / gain.sum() if gain.sum() > 1e-12 else np.full(size, 1 / size)
+
+
+def test_every_slot_is_submax_of_its_own_choices(seed):
+    problem = Problem(Slots((2, 3)))
+    feedback = some_feedback(problem, 5, 60, seed)
+    policy = SlotBySlot(Counting(1.0), SubMax())
+    state = taught_slots(policy, problem, feedback, seed)
+    found = policy.probabilities(state, np.zeros((5, 1, 0)))[:, 0]
+    for replica in range(5):
+        first, second = (
+            by_hand(feedback.action[replica, :, slot], feedback.reward[replica], size)
+            for slot, size in ((0, 2), (1, 3))
+        )
+        np.testing.assert_allclose(found[replica], np.outer(first, second).ravel(), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "strategy"),
+    [
+        *((Counting(), strategy) for strategy in (SubMax(), Optimized(), Iterated(2), Tracking())),
+        (Counting("fitted"), Tracking()),
+        BY_SOFTMAX,
+        BY_CVAE,
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
+    problem = Problem(Arms(5), context_width=3)
+    feedback = some_feedback(problem, 2, 60, seed)
+    context = some_contexts(problem, 2, 4, seed)
+    found, expected = (
+        policy.probabilities(taught_slots(policy, problem, feedback, seed), context)
+        for policy in (SlotBySlot(estimator, strategy), RewardConditioned(estimator, strategy))
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert np.ptp(found, axis=-1).min() > 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "strategy"),
+    [BY_SOFTMAX, pytest.param(*BY_CVAE.values, marks=[*BY_CVAE.marks, pytest.mark.soak])],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
+    problem, policy = Problem(TRILLION, context_width=2), SlotBySlot(estimator, strategy)
+    state = taught_slots(policy, problem, some_feedback(problem, 2, 80, seed), seed)
+    context = some_contexts(problem, 2, 50, seed)
+    action, log_prob = policy.act(state, context, np.random.default_rng((seed, 1)))
+    assert TRILLION.contains(action)
+    np.testing.assert_allclose(log_prob, policy.log_prob(state, context, action))
+    # Where all slots but one are kept, its choices share out what the others leave.
+    slots = policy.choices(state, context)
+    for slot in range(12):
+        changed = np.repeat(action[:, :, None], 10, axis=2)
+        changed[..., slot] = np.arange(10)
+        rows, alike = np.repeat(context, 10, axis=1), changed.reshape(2, 500, 12)
+        found = policy.log_prob(state, rows, alike).reshape(2, 50, 10)
+        chosen = np.take_along_axis(slots[slot], action[..., slot, None], axis=2)[..., 0]
+        np.testing.assert_allclose(np.exp(found).sum(axis=-1), np.exp(log_prob) / chosen)
+
+
+@pytest.mark.xdist_group("CVAE")
+@pytest.mark.parametrize("estimator", [SOFTMAX, SMALL_NETWORK], ids=lambda one: type(one).__name__)
+def test_networks_say_of_choices_what_they_say_of_joint_actions(estimator, seed):
+    space = Slots((2, 3, 4))
+    problem, rng = Problem(space, context_width=2), np.random.default_rng(seed)
+    params = estimator.init(problem, 2, rng)
+    params = estimator.fit(params, some_feedback(problem, 2, 60, seed), rng)
+    context = some_contexts(problem, 2, 5, seed)
+    listed = estimator.belief(params, context).prob(space.listing()[None, None])
+    for slot, found in enumerate(estimator.belief(params, context).prob_of_choices()):
+        for choice in range(space.sizes[slot]):
+            with_it = space.listing()[:, slot] == choice
+            expected = listed[..., with_it].sum(axis=-1)
+            np.testing.assert_allclose(found[..., choice], expected, rtol=1e-6)
+
+
+def test_smoothing_counts_once_for_each_choice_and_not_for_each_joint_action(seed):
+    """Rewards are rare, the better choice was taken most: joint smoothing would hide it."""
+    space, rng = Slots((8,) * 5), np.random.default_rng(seed)
+    action = space.uniform((1, 20_000), rng)
+    popular = rng.random((1, 20_000, 5)) < 0.5
+    action = np.where(popular, 3, action)
+    reward = (rng.random((1, 20_000)) < np.where(action[..., 0] == 3, 0.09, 0.03)) * 1.0
+    feedback = Feedback(np.zeros((1, 20_000, 0)), action, reward, None, np.ones((1, 20_000)))
+    for policy in (SlotBySlot(), SlotBySlot(Counting("fitted"), Tracking())):
+        state = taught_slots(policy, Problem(space), feedback, seed)
+        assert policy.choices(state, np.zeros((1, 1, 0)))[0][0, 0, 3] > 0.95
+
+
+@pytest.mark.parametrize("smoothing", [1.0, "fitted"])
+def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
+    problem, estimator = Problem(Slots((2, 3))), Counting(smoothing)
+    feedback, rng = some_feedback(problem, 2, 60, seed), np.random.default_rng(seed)
+    params = estimator.fit(estimator.init(problem, 2, rng), feedback, rng)
+    context = np.zeros((2, 1, 0))
+    found = estimator.belief(params, context).observation_weights_by_slot()
+    for slot, size in enumerate((2, 3)):
+        # As if the slot were a problem of its own.
+        alone = Problem(Arms(size))
+        part = feedback._replace(action=feedback.action[..., slot, None])
+        own = estimator.fit(estimator.init(alone, 2, rng), part, rng)
+        np.testing.assert_allclose(
+            found[slot], estimator.belief(own, context).observation_weights(), rtol=1e-5
+        )
+
+
+def test_each_slot_finds_its_best_choice_where_a_joint_step_is_spread_thin(seed):
+    """Five slots of eight: 32768 joint actions, of which 2000 rows say nothing one by one."""
+    space, rng = Slots((8,) * 5), np.random.default_rng(seed)
+    problem = Problem(space)
+    action = space.uniform((8, 2000), rng)
+    good = (action == 3).sum(axis=-1)
+    reward = (rng.random((8, 2000)) < 0.1 + 0.15 * good) * 1.0
+    feedback = Feedback(np.zeros((8, 2000, 0)), action, reward, None, np.ones((8, 2000)))
+    right = {}
+    for policy in (SlotBySlot(Counting(1.0)), RewardConditioned(Counting(1.0))):
+        state = taught_slots(policy, problem, feedback, seed)
+        drawn = policy.act(state, np.zeros((8, 200, 0)), np.random.default_rng((seed, 3))).action
+        right[type(policy)] = (drawn == 3).mean()
+    # By slot the share of the right choice is Δ / (Δ + noise): most of the mass.
+    assert right[SlotBySlot] > 2 * right[RewardConditioned]
+    assert right[SlotBySlot] > 0.5
+
+
+# Unlisted
+
+NUMBERS_NETWORK = CVAE(hidden=4, latent=2, draws=2, training=Training(steps=6, batch=8))
+SCALES = [Continuous(), Counts(), Discrete((0.0, 1.0, 2.0))]
+
+
+def all_equal(problem, rows, rng):
+    shape = (2, rows)
+    action = problem.space.uniform(shape, rng)
+    log_prob = np.full(shape, -problem.space.log_measure)
+    context = np.zeros((*shape, problem.context_width))
+    return Feedback(context, action, np.ones(shape), log_prob, np.ones(shape))
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=repr)
+@pytest.mark.parametrize("max_enumerated_actions", [1, 4096])
+@pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Clipped(), LinearProgram()], ids=repr)
+def test_where_all_rewards_are_equal_choice_is_uniform(
+    strategy, max_enumerated_actions, scale, seed
+):
+    rng = np.random.default_rng(seed)
+    policy = RewardConditioned(Counting(), strategy, max_enumerated_actions)
+    problem = Problem(Arms(3), scale=scale)
+    state = policy.init(problem, 2, rng)
+    state = policy.update(state, all_equal(problem, 40, rng), rng)
+    with counted_fallbacks() as counts:
+        action = policy.act(state, np.zeros((2, 600, 0)), rng).action
+    assert counts == []
+    for replica in range(2):
+        fit = goodness_of_fit(action[replica, :, 0], np.full(3, 1 / 3))
+        assert fit > SMALLEST_P_VALUE
+
+
+@pytest.mark.xdist_group("CVAE")
+@pytest.mark.parametrize("strategy", [SubMax(), Advantage()], ids=repr)
+def test_the_same_with_a_network_over_numbers(strategy, seed):
+    rng = np.random.default_rng(seed)
+    policy = RewardConditioned(NUMBERS_NETWORK, strategy)
+    problem = Problem(Box((0.0,), (4.0,)), context_width=1, scale=Continuous())
+    state = policy.init(problem, 2, rng)
+    state = policy.update(state, all_equal(problem, 40, rng), rng)
+    context = rng.normal(size=(2, 300, 1))
+    with counted_fallbacks() as counts:
+        action = policy.act(state, context, rng).action
+    assert counts == []
+    assert goodness_of_fit(action[..., 0].astype(np.int64), np.full(4, 0.25)) > SMALLEST_P_VALUE
+    found = policy.density(state, context, action)
+    assert np.array_equal(found.log_prob, np.full((2, 300), -np.log(4.0)))
+    assert not found.known.any()
+
+
+class NeverSolved(Optimistic):
+    """As a linear program that has no solution."""
+
+    facts = StrategyRequirements(needs_listing=True)
+
+    def weights(self, table):
+        fall_back(UnsolvedWarning, "no solution", int(np.prod(table.prior.shape[:-1])))
+        return Optimistic.weights(self, table)
+
+
+@pytest.mark.parametrize("width", [0, 2])
+def test_every_decision_of_an_unsolved_program_counts(width, seed):
+    rng = np.random.default_rng(seed)
+    policy = RewardConditioned(Counting(), NeverSolved())
+    state = policy.init(Problem(Arms(3), context_width=width), 2, rng)
+    with counted_fallbacks() as counts:
+        policy.act(state, np.zeros((2, 70, width)), rng)
+    assert sum(counts) == 2 * 70
+
+
+# Decision counts
+
+
+def back(weight):
+    weight = np.array(weight, dtype=np.float64)
+    shape = weight.shape
+    action = np.zeros((*shape, 1), np.int64)
+    return Feedback(np.zeros((*shape, 0)), action, np.zeros(shape), None, weight)
+
+
+receives = st.integers(0, 12)
+
+
+@given(steps=st.lists(st.tuples(st.integers(0, 9), receives, receives), max_size=20))
+def test_it_counts_as_a_queue_of_each_replica_does(steps):
+    counts = DecisionCounts.none(2)
+    queues, received, batch = (deque(), deque()), [0, 0], [1, 1]
+    for decide, *receive in steps:
+        weight = np.zeros((2, 12))
+        for replica, (queue, rows) in enumerate(zip(queues, receive, strict=True)):
+            queue.extend(range(decide))
+            for _ in range(min(rows, len(queue))):
+                queue.popleft()
+            weight[replica, :rows] = 0.5
+            received[replica] += rows
+            batch[replica] = rows + len(queue) if rows else batch[replica]
+        counts = counts._replace(waiting=counts.waiting + decide).after_feedback(back(weight))
+        waiting = [len(queue) for queue in queues]
+        assert [part.tolist() for part in counts] == [received, waiting, batch]

@@ -1,0 +1,451 @@
+"""Relative UCB and double Thompson sampling, compared with their papers' algorithms as loops."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from refusals import raises_code
+from scipy import integrate, optimize, stats
+from scipy.integrate import quad
+from scipy.special import rel_entr
+from scipy.stats import beta
+
+from submax import (
+    Arms,
+    BatchedRewards,
+    Bernoulli,
+    Feedback,
+    Memory,
+    Problem,
+    Slots,
+    SwitchingBernoulli,
+    make_policy,
+    simulate,
+)
+from submax.policies import (
+    EXP3,
+    EXP3IX,
+    CascadeKLUCB,
+    CascadeUCB,
+    DoubleThompson,
+    RelativeUCB,
+    SuccessiveElimination,
+    Thompson,
+    TopTwoThompson,
+)
+from submax.policies.ucb import divergence
+from submax.research import Adversarial, Cascade, Dueling, identify
+from submax.research.beyond.identification import optimal_shares
+
+ARMS = 4
+
+
+def duel(pair, won):
+    shape = (1, 1)
+    return Feedback(
+        np.zeros((1, 1, 0)), np.array([[pair]]), np.full(shape, float(won)), None, np.ones(shape)
+    )
+
+
+def bounds(wins, number, alpha, sign):
+    """The bounds before duel ``number``, as nested lists."""
+    table = [[0.5] * len(wins) for _ in wins]
+    for i, j in itertools.permutations(range(len(wins)), 2):
+        n = wins[i][j] + wins[j][i]
+        share, radius = (wins[i][j] / n, math.sqrt(alpha * math.log(number) / n)) if n else (1, 1)
+        table[i][j] = share + sign * radius
+    return table
+
+
+def test_relative_ucb_draws_the_pairs_of_the_paper(seed):
+    policy, rng = RelativeUCB(0.6), np.random.default_rng(seed)
+    state, arms = policy.init(Problem(Slots((ARMS, ARMS))), 1, rng), range(ARMS)
+    wins, best, beliefs = [[0] * ARMS for _ in arms], set(), set()
+    for number in range(1, 200):
+        upper = bounds(wins, number, 0.6, 1)
+        candidates = {i for i in arms if all(upper[i][j] >= 0.5 for j in arms)}
+        best = candidates if len(candidates) == 1 else best & candidates
+        expected = np.zeros((ARMS, ARMS))
+        for i in candidates or arms:
+            if len(candidates) == 1:
+                share = 1.0
+            elif i in best:
+                share = 0.5
+            else:
+                share = 1 / (2 ** len(best) * len((candidates or set(arms)) - best))
+            highest = max(upper[j][i] for j in arms)
+            rivals = [j for j in arms if upper[j][i] == highest]
+            rivals = [j for j in rivals if j != i] or rivals
+            expected[i, rivals] = share / len(rivals)
+        found = policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0].reshape(ARMS, ARMS)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        beliefs.add((len(best), min(len(candidates), 2)))
+        # The first arm wins until it is the only candidate, and then loses.
+        i, j = policy.act(state, np.zeros((1, 1, 0)), rng).action[0, 0].tolist()
+        won = (i < j) == (number < 120)
+        wins[i if won else j][j if won else i] += 1
+        state = policy.update(state, duel([i, j], won), rng)
+    assert {(1, 1), (0, 2)} <= beliefs
+
+
+def exact_pairs(wins, number, alpha):
+    """The probabilities of all pairs: every outcome of the first draw, integrals for the second."""
+    arms = range(len(wins))
+    pairs = list(itertools.combinations(arms, 2))
+    ahead = {(i, j): beta.sf(0.5, wins[i][j] + 1, wins[j][i] + 1) for i, j in pairs}
+    upper, lower = bounds(wins, number, alpha, 1), bounds(wins, number, alpha, -1)
+    possible = [sum(upper[i][j] > 0.5 for j in arms if j != i) for i in arms]
+    first = np.zeros(len(wins))
+    for outcome in itertools.product([True, False], repeat=len(pairs)):
+        chance, beaten = 1.0, [0] * len(wins)
+        for (i, j), won in zip(pairs, outcome, strict=True):
+            chance *= ahead[i, j] if won else 1 - ahead[i, j]
+            beaten[i if won else j] += 1
+        candidates = [i for i in arms if possible[i] == max(possible)]
+        most = [i for i in candidates if beaten[i] == max(beaten[k] for k in candidates)]
+        first[most] += chance / len(most)
+    return np.array([first[i] * second_arm(wins, lower, i) for i in arms])
+
+
+def second_arm(wins, lower, first):
+    """The probability of each second arm, by numerical integration."""
+    rivals = [j for j in range(len(wins)) if j != first and lower[j][first] <= 0.5]
+    posterior = {j: beta(wins[j][first] + 1, wins[first][j] + 1) for j in rivals}
+    shares = np.zeros(len(wins))
+    for j in rivals:
+
+        def density(x, j=j):
+            return posterior[j].pdf(x) * math.prod(posterior[k].cdf(x) for k in rivals if k != j)
+
+        shares[j] = quad(density, 0.5, 1.0)[0]
+    shares[first] = math.prod(posterior[j].cdf(0.5) for j in rivals)
+    return shares
+
+
+@pytest.mark.parametrize(
+    "wins",
+    [
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+        [[0, 3, 1], [1, 0, 2], [2, 2, 0]],
+        [[0, 9, 7], [1, 0, 5], [2, 4, 0]],
+    ],
+)
+def test_double_thompson_draws_pairs_with_the_probabilities_of_the_paper(wins, seed):
+    policy, rng = DoubleThompson(draws=4000), np.random.default_rng(seed)
+    state = policy.init(Problem(Slots((3, 3))), 1, rng)
+    for i, j in itertools.permutations(range(3), 2):
+        for _ in range(wins[i][j]):
+            state = policy.update(state, duel([i, j], True), rng)
+    expected = exact_pairs(wins, np.sum(wins) + 1, policy.exploration)
+    assert expected.sum() == pytest.approx(1.0, abs=1e-6)
+    found = policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0].reshape(3, 3)
+    error = np.sqrt(expected * (1 - expected) / policy.draws)
+    # Bernstein's allowance for rare pairs: nine comparisons, each wrong once in 10⁹ times.
+    assert np.all(np.abs(found - expected) < 6.6 * error + 15 / policy.draws)
+
+
+# Policies that forget, compared with sums over the whole history
+
+FEW_ARMS, ROWS = 3, 25
+PROBLEM = Problem(Arms(FEW_ARMS))
+
+
+def history(seed):
+    rng = np.random.default_rng(seed)
+    arms = np.concatenate([np.arange(FEW_ARMS), rng.integers(FEW_ARMS, size=ROWS - FEW_ARMS)])
+    return arms, rng.integers(2, size=ROWS).astype(float)
+
+
+def taught(policy, arms, rewards, blocks):
+    rng = np.random.default_rng(0)
+    state = policy.init(PROBLEM, 1, rng)
+    for part in np.array_split(np.arange(len(arms)), blocks):
+        nowhere, weight = np.zeros((1, len(part), 0)), np.ones((1, len(part)))
+        feedback = Feedback(nowhere, arms[None, part, None], rewards[None, part], None, weight)
+        state = policy.update(state, feedback, rng)
+    return policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+
+
+def weights_of(policy):
+    """The weight of every row, counted from the first."""
+    ages = np.arange(ROWS)[::-1]
+    if policy.memory.window is None:
+        return policy.memory.discount**ages
+    return (ages < policy.memory.window).astype(float)
+
+
+@pytest.mark.parametrize("memory", [Memory(discount=0.9), Memory(window=10)])
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_chances_are_those_of_weighted_beta_posteriors(memory, blocks, seed):
+    policy = Thompson(memory=memory)
+    arms, rewards = history(seed)
+    weight = weights_of(policy)
+    posteriors = []
+    for arm in range(FEW_ARMS):
+        successes = (weight * rewards)[arms == arm].sum()
+        failures = (weight * (1 - rewards))[arms == arm].sum()
+        posteriors.append(stats.beta(1 + successes, 1 + failures))
+    found = taught(policy, arms, rewards, blocks)
+    for arm, own in enumerate(posteriors):
+        others = [one for place, one in enumerate(posteriors) if place != arm]
+        expected, _ = integrate.quad(
+            lambda x, own=own, others=others: own.pdf(x) * others[0].cdf(x) * others[1].cdf(x), 0, 1
+        )
+        assert found[arm] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("forgetting", "counting"),
+    [("discounted-thompson", "thompson-1-1"), ("sliding-window-thompson", "thompson-1-1")],
+)
+def test_forgetting_pays_after_abrupt_changes(forgetting, counting, seed):
+    """The difference of paired regrets is more than four standard errors."""
+    environment = SwitchingBernoulli(5, period=500)
+    tables = {
+        "discounted-thompson": {"kind": "thompson", "memory": {"discount": 0.98}},
+        "sliding-window-thompson": {"kind": "thompson", "memory": {"window": 100}},
+        "thompson-1-1": "thompson-1-1",
+    }
+    regrets = [
+        simulate(
+            environment,
+            make_policy(tables[name]),
+            observations=2500,
+            replicas=40,
+            delay=BatchedRewards(25),
+            seed=seed,
+        ).final_regret
+        for name in (forgetting, counting)
+    ]
+    difference = regrets[1] - regrets[0]
+    assert difference.mean() > 4 * difference.std(ddof=1) / math.sqrt(40)
+
+
+# Policies that identify the best arm: published numbers, guarantees, and simple regret
+
+POLICIES = ("successive-elimination", "track-and-stop", "top-two-thompson")
+
+
+@pytest.mark.parametrize(
+    ("means", "published"),
+    [
+        ((0.5, 0.45, 0.43, 0.4), (0.42, 0.39, 0.14, 0.06)),
+        ((0.3, 0.21, 0.2, 0.19, 0.18), (0.34, 0.25, 0.18, 0.13, 0.10)),
+    ],
+)
+def test_shares_are_those_that_the_paper_prints(means, published):
+    """Garivier and Kaufmann (2016), section 6."""
+    found = optimal_shares(np.array([means]))[0]
+    np.testing.assert_allclose(found, published, atol=0.0051)
+
+
+def test_shares_maximize_the_smallest_evidence(seed):
+    means = np.sort(np.random.default_rng(seed).uniform(0.1, 0.9, 3))[::-1]
+
+    def smallest(shares):
+        middle = (shares[0] * means[0] + shares[1:] * means[1:]) / (shares[0] + shares[1:])
+        return np.min(
+            shares[0] * divergence(means[0], middle) + shares[1:] * divergence(means[1:], middle)
+        )
+
+    found = optimal_shares(means[None])[0]
+    search = optimize.minimize(
+        lambda logits: -smallest(np.exp(logits) / np.exp(logits).sum()),
+        np.zeros(3),
+        method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 5000},
+    )
+    assert smallest(found) >= -search.fun * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_recommended_arm_is_wrong_as_rarely_as_promised(name, seed):
+    means, replicas = np.array([0.9, 0.4, 0.3]), 40
+    settings = {"observations": 1500, "replicas": replicas, "seed": seed}
+    found = identify(Bernoulli.of(means), make_policy(name), **settings)
+    assert found.certain.mean() > 0.9
+    # The failure probability is 0.05; five standard errors of its estimate are added.
+    assert found.wrong <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / replicas)
+    np.testing.assert_allclose(found.simple_regret, 0.9 - means[found.recommended])
+
+
+def test_the_optimal_shares_need_fewer_decisions_than_equal_ones(seed):
+    environment = Bernoulli.of([0.9, 0.4, 0.1, 0.1])
+    track, eliminate = (
+        identify(environment, make_policy(name), observations=2000, replicas=10, seed=seed)
+        for name in ("track-and-stop", "successive-elimination")
+    )
+    assert track.decisions.mean() < eliminate.decisions.mean()
+
+
+def test_an_arm_is_dropped_when_it_lies_two_radii_below_the_best():
+    policy, rng = SuccessiveElimination(0.1), np.random.default_rng(0)
+    rows = 120
+    arm = np.tile([0, 1, 2], rows // 3)
+    reward = np.where(arm == 0, 1.0, np.where(arm == 1, 0.0, np.arange(rows) % 2)).astype(float)
+    state = policy.init(Problem(Arms(3)), 1, rng)
+    feedback = Feedback(
+        np.zeros((1, rows, 0)), arm[None, :, None], reward[None], None, np.ones((1, rows))
+    )
+    state = policy.update(state, feedback, rng)
+    radius = math.sqrt(math.log(5 * 3 * 40**2 / 0.1) / 40)
+    means = [reward[arm == one].mean() for one in range(3)]
+    assert state.active[0].tolist() == [max(means) - mean < 2 * radius for mean in means]
+
+
+def test_the_second_arm_is_drawn_until_it_differs(seed):
+    """The rule of the paper, played many times, against the probabilities."""
+    policy, rng = TopTwoThompson(leader=0.6), np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(3)), 1, rng)
+    arm, reward = np.array([0, 0, 1, 2, 2]), np.array([1.0, 1.0, 1.0, 0.0, 1.0])
+    feedback = Feedback(
+        np.zeros((1, 5, 0)), arm[None, :, None], reward[None], None, np.ones((1, 5))
+    )
+    state = policy.update(state, feedback, rng)
+    a, b = np.array([3.0, 2.0, 2.0]), np.array([1.0, 1.0, 2.0])
+    plays = 20000
+    taken = rng.beta(a, b, (plays, 3)).argmax(axis=1)
+    again = rng.random(plays) >= 0.6
+    first = taken.copy()
+    while (same := again & (taken == first)).any():
+        taken[same] = rng.beta(a, b, (int(same.sum()), 3)).argmax(axis=1)
+    found = policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    share = np.bincount(taken, minlength=3) / plays
+    assert np.all(np.abs(share - found) < 5 * np.sqrt(found * (1 - found) / plays))
+
+
+def test_a_policy_that_recommends_nothing_is_refused():
+    with raises_code("invalid-input"):
+        identify(Bernoulli(3), make_policy("ucb1"), observations=10)
+
+
+# Rivals compared with the algorithms of their papers, written as loops
+
+EXP3_ARMS, EXP3_ROUNDS = 4, 40
+
+
+def exp3_probabilities(history, gamma):
+    """Figure 1 of Auer et al. (2002): weights, one multiplication after every decision."""
+    weights = [1.0] * EXP3_ARMS
+    for arm, reward, probability in history:
+        weights[arm] *= math.exp(gamma * (reward / probability) / EXP3_ARMS)
+    return [(1 - gamma) * weight / sum(weights) + gamma / EXP3_ARMS for weight in weights]
+
+
+def exp3_ix_probabilities(history):
+    """Algorithm 1 of Neu (2015) with η_t = √(2 ln K / (K t)) and γ_t = η_t / 2."""
+    losses = [0.0] * EXP3_ARMS
+    for number, (arm, reward, probability) in enumerate(history, 1):
+        rate = math.sqrt(2 * math.log(EXP3_ARMS) / (EXP3_ARMS * number))
+        losses[arm] += (1 - reward) / (probability + rate / 2)
+    rate = math.sqrt(2 * math.log(EXP3_ARMS) / (EXP3_ARMS * (len(history) + 1)))
+    mass = [math.exp(-rate * loss) for loss in losses]
+    return [one / sum(mass) for one in mass]
+
+
+@pytest.mark.parametrize(
+    ("policy", "oracle"),
+    [
+        (EXP3(0.2), lambda history: exp3_probabilities(history, 0.2)),
+        (EXP3IX(), exp3_ix_probabilities),
+    ],
+)
+def test_probabilities_are_those_of_the_paper(policy, oracle, seed):
+    rng, problem = np.random.default_rng(seed), Problem(Arms(EXP3_ARMS))
+    state, context, history = policy.init(problem, 1, rng), np.zeros((1, 1, 0)), []
+    for _ in range(EXP3_ROUNDS):
+        found = policy.probabilities(state, context)[0, 0]
+        np.testing.assert_allclose(found, oracle(history), rtol=1e-9)
+        action, log_prob = policy.act(state, context, rng)
+        reward = rng.integers(2, size=(1, 1)).astype(float)
+        history.append((int(action[0, 0, 0]), float(reward[0, 0]), math.exp(log_prob[0, 0])))
+        feedback = Feedback(context, action, reward, log_prob, np.ones((1, 1)))
+        state = policy.update(state, feedback, rng)
+
+
+@pytest.mark.parametrize("name", ["exp3", "exp3-ix"])
+def test_regret_against_the_best_single_arm_is_below_the_bound_of_the_paper(name, seed):
+    """The first arm is good in the first third, the second afterwards."""
+    rounds = 600
+    table = np.full((rounds, 2), 0.2)
+    table[: rounds // 3, 0] = table[rounds // 3 :, 1] = 0.8
+    environment = Adversarial.of(table)
+    trace = simulate(environment, make_policy(name), observations=rounds, replicas=20, seed=seed)
+    _, best = environment.best_fixed_arm(rounds)
+    # Auer et al. (2002), corollary 3.2, for rewards in a range of 0.6 and the best γ.
+    bound = 0.6 * 2.63 * math.sqrt(rounds * 2 * math.log(2))
+    assert best - trace.final_reward.mean() < bound
+
+
+ITEMS, POSITIONS = 5, 3
+
+
+def ucb_bound(share, looked, rounds):
+    return share + math.sqrt(1.5 * math.log(max(rounds, 1)) / looked)
+
+
+def kl_bound(share, looked, rounds):
+    """The largest q with looked · kl(share, q) ≤ ln t + 3 ln ln t, by bisection."""
+    level = math.log(rounds) + 3 * math.log(math.log(rounds)) if rounds > 1 else 0.0
+    low, high = share, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        inside = looked * (rel_entr(share, middle) + rel_entr(1 - share, 1 - middle)) <= level
+        low, high = (middle, high) if inside else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize(
+    ("policy", "bound"), [(CascadeUCB(), ucb_bound), (CascadeKLUCB(), kl_bound)]
+)
+def test_slates_are_ordered_by_the_bounds_of_the_paper(policy, bound, seed):
+    environment = Cascade(ITEMS, POSITIONS)
+    rng = np.random.default_rng(seed)
+    world = environment.reset(1, rng)
+    state, context = policy.init(environment.problem, 1, rng), np.zeros((1, 1, 0))
+    looked, clicked = [0] * ITEMS, [0] * ITEMS
+    for rounds in range(60):
+        bounds = [
+            math.inf
+            if looked[item] == 0
+            else bound(clicked[item] / looked[item], looked[item], rounds)
+            for item in range(ITEMS)
+        ]
+        action, log_prob = policy.act(state, context, rng)
+        slate = action[0, 0].tolist()
+        assert len(set(slate)) == POSITIONS
+        expected = sorted(bounds, reverse=True)[:POSITIONS]
+        np.testing.assert_allclose([bounds[item] for item in slate], expected, atol=1e-9)
+        reward = environment.reward(world, context, action, rng)
+        place = POSITIONS if reward[0, 0] == 0 else round(POSITIONS * (1 - reward[0, 0]))
+        for position, item in enumerate(slate[: place + 1]):
+            looked[item] += 1
+            clicked[item] += position == place
+        feedback = Feedback(context, action, reward, log_prob, np.ones((1, 1)))
+        state = policy.update(state, feedback, rng)
+        assert state.looked[0].tolist() == looked
+        assert state.clicked[0].tolist() == clicked
+
+
+# Rivals learn: their regret is below that of uniform choices
+
+CASCADE, DUELS = Cascade(5, 3), Dueling(utilities=(2.0, 0.5, 0.0, -1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "observations"),
+    [
+        ("cascade-ucb", CASCADE, 400),
+        ("cascade-kl-ucb", CASCADE, 400),
+        ("relative-ucb", DUELS, 400),
+        ("double-thompson", DUELS, 150),
+    ],
+)
+def test_it_has_less_regret_than_a_uniform_choice(name, environment, observations, seed):
+    settings = {"observations": observations, "replicas": 10, "seed": seed}
+    ours, uniform = (
+        simulate(environment, make_policy(one), **settings).final_regret for one in (name, "random")
+    )
+    difference = uniform - ours
+    assert difference.mean() > 3 * difference.std(ddof=1) / math.sqrt(10)

@@ -1,0 +1,362 @@
+"""Figures for papers, from traces and from a result folder."""
+
+import csv
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+from refusals import raises_code
+
+from submax import BatchedRewards, Bernoulli, make_policy, simulate
+from submax.cli import main
+from submax.cli.logs.printing import write_estimates
+from submax.evaluation.comparison import Comparison, Estimate
+from submax.evaluation.diagnostics import Diagnostics
+from submax.evaluation.estimators import off_policy_estimators
+from submax.evaluation.forest import ESTIMATES, draw_forest
+from submax.evaluation.intervals import ConfidenceInterval
+from submax.research.paper.figures import draw_offline
+from submax.simulation.experiment import parse
+from submax.simulation.figures import COLUMN_INCHES, curves, draw_sweep_figure, sweep_figures
+from submax.simulation.runner import run_study
+from submax.simulation.trace import lai_robbins
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Figures by the name of their file; the files are empty, because rendering takes long."""
+    kept = {}
+
+    def keep(figure, path, **options):
+        kept[path.name] = figure
+        path.touch()
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return kept
+
+
+FILE = """
+observations = 60
+replicas = 4
+points = 20
+policies = ["random", "rcp-submax"]
+[environment]
+kind = "bernoulli"
+arms = [2, 4]
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return run_study(parse(FILE, "tiny"), tmp_path_factory.mktemp("drawn"))
+
+
+@pytest.fixture(scope="module")
+def traces():
+    environment = Bernoulli.of([0.8, 0.4])
+    return {
+        name: simulate(environment, make_policy(name), observations=80, replicas=5, points=40)
+        for name in ("random", "ucb1")
+    }
+
+
+def lines_of(figure):
+    return {line.get_label(): line for line in figure.axes[0].get_lines()}
+
+
+def test_curves_are_the_means_in_the_given_order_and_colours(traces):
+    figure = curves(
+        traces, policies=["ucb1", "random"], colours={"ucb1": "#ff0000"}, width=COLUMN_INCHES
+    )
+    lines = lines_of(figure)
+    assert list(lines) == ["ucb1", "random"]
+    assert lines["ucb1"].get_color() == "#ff0000"
+    mean = traces["ucb1"].accumulated_regret.mean(axis=0)
+    np.testing.assert_allclose(lines["ucb1"].get_ydata(), mean)
+    assert figure.get_size_inches()[0] == 3.3
+
+
+@pytest.mark.parametrize("ribbon", ["ci", "range", "none"])
+def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon):
+    figure = curves(traces, policies=["random"], ribbon=ribbon)
+    patches = figure.axes[0].collections
+    assert len(patches) == (ribbon != "none")
+    if not patches:
+        return
+    final = traces["random"].final_regret
+    low, high = np.quantile(final, (0.025, 0.975))
+    if ribbon == "ci":
+        reach = 1.96 * final.std(ddof=1) / np.sqrt(5)
+        low, high = final.mean() - reach, final.mean() + reach
+    corners = patches[0].get_paths()[0].vertices
+    last = corners[corners[:, 0] == 80, 1]
+    assert (last.min(), last.max()) == pytest.approx((low, high))
+
+
+def test_a_folder_gives_the_same_numbers_as_its_file(directory):
+    figure = curves(directory, configuration={"arms": 4})
+    rows = pq.read_table(directory / "results.parquet").to_pylist()
+    expected = [r["regret_mean"] for r in rows if r["arms"] == 4 and r["policy"] == "rcp-submax"]
+    np.testing.assert_allclose(lines_of(figure)["rcp-submax"].get_ydata(), expected)
+    with raises_code("invalid-input"):
+        curves(directory)
+    with raises_code("invalid-input", "policy"):
+        curves(directory, policies=["ucb9"], configuration={"arms": 4})
+
+
+def test_a_bound_for_a_folder_is_a_function_of_its_decisions(directory):
+    means, one = [0.8, 0.4], {"arms": 2}
+    figure = curves(
+        directory, configuration=one, log=True, bound=lambda steps: lai_robbins(means, steps)
+    )
+    assert figure.axes[0].get_xscale() == "log"
+    line = lines_of(figure)["lower bound"]
+    np.testing.assert_allclose(line.get_ydata(), lai_robbins(means, line.get_xdata()))
+    assert len(line.get_xdata()) == 20
+    with raises_code("invalid-input"):
+        curves(directory, configuration=one, bound=np.ones(60))
+
+
+def test_the_command_draws_a_file_for_each_configuration(directory):
+    def command(*options):
+        return CliRunner().invoke(main, ["plot", str(directory), *options])
+
+    options = ["--policies", "rcp-submax,random", "--measure", "reward", "--ribbon", "range"]
+    done = command(*options, "--log", "--latex", "--format", "svg")
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (directory / "figures").iterdir()}
+    assert names == {"column-arms=2-reward.svg", "column-arms=4-reward.svg"}
+    wrong = command("--only", "arms=3", "--log")
+    assert wrong.exit_code != 0
+    assert "2, 4" in wrong.output
+
+
+# Figures of off-policy estimates: forest plots, and errors where the truth is known
+
+FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0, 45.0, 0.0)
+NAN, INFINITY = float("nan"), float("inf")
+TRUTH = 0.4
+
+
+def estimate(policy, estimator, value, *cautions, low=None, high=None):
+    ends = ConfidenceInterval(
+        value - 0.1 if low is None else low, value + 0.1 if high is None else high
+    )
+    return Estimate(policy, estimator, value, ends, None, FOUND, cautions)
+
+
+def write(folder, *estimates):
+    """Some estimates, behind that of the policy that wrote the log."""
+    first = estimate("logging policy", "mean", 0.5)
+    write_estimates(folder, Comparison([first, *estimates], [], 0.95))
+    return folder
+
+
+@pytest.fixture
+def forest(tmp_path, drawn):
+    def draw(*estimates):
+        draw_forest(write(tmp_path, *estimates))
+        return drawn["forest.png"].axes[0]
+
+    return draw
+
+
+def marks(axes):
+    """The marks of estimates by their names."""
+    names = {
+        float(tick): one.get_text()
+        for tick, one in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    }
+    lines = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    return {names[float(line.get_ydata()[0])]: line for line in lines}
+
+
+def test_doubtful_numbers_have_hollow_marks_and_a_line_in_the_legend(forest):
+    axes = forest(estimate("one", "ips", 0.6), estimate("one", "dr", 0.7, "a warning"))
+    found = marks(axes)
+    assert {name: float(line.get_xdata()[0]) for name, line in found.items()} == {
+        "ips": 0.6,
+        "dr": 0.7,
+    }
+    hollow = {name: line.get_markerfacecolor() == "white" for name, line in found.items()}
+    assert hollow == {"ips": False, "dr": True}
+    assert len(axes.figure.legends[0].get_texts()) == 2
+    axes = forest(estimate("one", "ips", 0.6))
+    assert len(axes.figure.legends[0].get_texts()) == 1
+
+
+def test_policies_are_headings_of_their_estimates(forest):
+    axes = forest(
+        estimate("one", "ips", 0.6), estimate("one", "dr", 0.61), estimate("two", "ips", 0.7)
+    )
+    labels = [one.get_text() for one in axes.get_yticklabels()]
+    assert labels == ["one", "ips", "dr", "two", "ips"]
+
+
+def test_every_estimator_has_a_colour_of_its_own_and_keeps_it(forest):
+    names = [*off_policy_estimators(), '{"kind": "clipped"}', '{"kind": "replay"}']
+    every = marks(forest(*(estimate("one", name, 0.6) for name in names)))
+    colours = {name: line.get_color() for name, line in every.items()}
+    assert list(colours) == names
+    assert len(set(colours.values())) == len(names)
+    for name in ("ips", "dr"):
+        both = marks(forest(estimate("one", "a table", 0.5), estimate("one", name, 0.6)))
+        assert both[name].get_color() == colours[name]
+    # There may be more tables than colours.
+    assert len(marks(forest(*(estimate("one", f"table {n}", 0.6) for n in range(30))))) == 30
+
+
+def test_intervals_are_drawn_from_end_to_end(forest):
+    axes = forest(estimate("one", "ips", 0.6, low=0.2, high=0.7))
+    ends = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
+    assert (0.2, 0.7) in ends
+
+
+def test_unknown_numbers_and_names_with_signs_of_mathematics_are_drawn(tmp_path):
+    """Rendered, because only then such a name could be read as a formula."""
+    folder = write(
+        tmp_path,
+        estimate('{"kind": "$HOME/my_{policy$.py"}', "snips", NAN, "no weight"),
+        estimate("one", "dm", 0.6, low=-INFINITY, high=INFINITY),
+    )
+    paths = draw_forest(folder)
+    assert [path.name for path in paths] == ["forest.png", "forest.pdf"]
+    assert all(path.stat().st_size > 1000 for path in paths)
+
+
+@pytest.fixture
+def offline(tmp_path, drawn):
+    """The figure of rows (file, policy, estimator, value), each the estimate of a replica."""
+
+    def draw(rows):
+        with (tmp_path / ESTIMATES).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["file", "policy", "estimator", "value", "truth"])
+            writer.writerows([*row, TRUTH] for row in rows)
+        assert [path.name for path in draw_offline(tmp_path)] == ["offline.png", "offline.pdf"]
+        return [axes for axes in drawn["offline.png"].axes if axes.axison]
+
+    return draw
+
+
+def test_a_bar_goes_from_the_tenth_to_the_ninetieth_percentile_of_the_errors(offline):
+    values = np.random.default_rng(3).normal(0.5, 0.1, 21)
+    (axes,) = offline([("iris", "linucb", "ips", value) for value in values])
+    (bar,) = axes.containers
+    line, _, (ends,) = bar.lines
+    low, middle, high = np.quantile(values - TRUTH, [0.1, 0.5, 0.9])
+    assert line.get_ydata() == pytest.approx([middle])
+    assert ends.get_segments()[0][:, 1] == pytest.approx([low, high])
+
+
+def test_there_is_a_panel_for_each_configuration_and_a_mark_for_each_policy(offline):
+    panels = offline(
+        (file, policy, estimator, 0.5)
+        for file in ("iris", "wine", "digits")
+        for policy in ("random", "linucb")
+        for estimator in ("ips", "dr")
+    )
+    assert [axes.get_title() for axes in panels] == ["iris", "wine", "digits"]
+    assert [bar.get_label() for bar in panels[0].containers] == ["random", "linucb"]
+    assert [one.get_text() for one in panels[0].get_xticklabels()] == ["ips", "dr"]
+
+
+# Figures
+
+
+@pytest.fixture(scope="module")
+def long_traces():
+    return {
+        name: simulate(
+            Bernoulli(4), make_policy(name), observations=300, delay=BatchedRewards(20), replicas=9
+        )
+        for name in ("random", "rcp-submax", "thompson-1-1")
+    }
+
+
+@pytest.mark.parametrize("measure", ["regret", "reward"])
+def test_curves_show_mean_and_range(long_traces, measure):
+    figure = curves(long_traces, measure=measure, title="four arms")
+    (axes,) = figure.axes
+    assert axes.get_title() == "four arms"
+    assert "9 replicas" in axes.get_ylabel()
+    assert [line.get_label() for line in axes.lines] == list(long_traces)
+    for line, ribbon, trace in zip(axes.lines, axes.collections, long_traces.values(), strict=True):
+        final = getattr(trace, f"final_{measure}")
+        assert line.get_ydata()[-1] == pytest.approx(final.mean())
+        low, high = np.quantile(final, [0.025, 0.975])
+        heights = ribbon.get_paths()[0].vertices
+        at_end = heights[heights[:, 0] == 300][:, 1]
+        assert at_end.min() == pytest.approx(low)
+        assert at_end.max() == pytest.approx(high)
+
+
+def test_many_curves_have_no_ribbons_and_random_choice_does_not_set_the_scale(long_traces):
+    many = {f"own-{number}": long_traces["rcp-submax"] for number in range(6)}
+    (axes,) = curves({"random": long_traces["random"], **many}).axes
+    assert not axes.collections
+    highest = long_traces["rcp-submax"].accumulated_regret.mean(axis=0).max()
+    assert axes.get_ylim()[1] == pytest.approx(1.05 * highest)
+
+
+def test_what_cannot_be_drawn_is_refused(long_traces):
+    with raises_code("invalid-input", "measure"):
+        curves(long_traces, measure="regrets")
+    with raises_code("invalid-input"):
+        curves({})
+
+
+# Sweep figures
+
+OWN = """
+observations = 40
+replicas = 3
+measure = "reward"
+policies = ["random", "linucb"]
+reference = { shift = 0 }
+[environment]
+kind = "contextual"
+arms = 2
+dimension = 3
+shift = [0, -2]
+[delay]
+kind = "batched-rewards"
+size = 10
+"""
+
+
+@pytest.fixture(scope="module")
+def sweep_folder(tmp_path_factory):
+    return run_study(parse(OWN, "own"), tmp_path_factory.mktemp("sweep"))
+
+
+def test_a_panel_for_each_configuration_and_all_side_by_side(sweep_folder):
+    figures = sweep_figures(sweep_folder)
+    names = [
+        "panel-shift=0",
+        "panel-shift=-2",
+        "varying-shift",
+        "all-configurations",
+    ]
+    # An experiment that is measured by reward has its regret as well.
+    assert [figure.name for figure in figures if figure.measure == "reward"] == names
+    regret = [figure.name for figure in figures if figure.measure == "regret"]
+    assert regret == [f"{name}-regret" for name in names]
+
+
+def test_the_measure_of_the_experiment_is_drawn(sweep_folder, drawn):
+    first = sweep_figures(sweep_folder)[0]
+    assert len(draw_sweep_figure(sweep_folder, first)) == 2
+    figure = drawn[f"{first.name}.png"]
+    (axes,) = figure.axes
+    assert "3 replicas" in axes.get_ylabel()
+    rows = pq.read_table(sweep_folder / "results.parquet").to_pylist()
+    for line in axes.lines:
+        last = [
+            row["reward_mean"]
+            for row in rows
+            if (row["shift"], row["policy"], row["step"]) == (0, line.get_label(), 40)
+        ]
+        assert [line.get_ydata()[-1]] == pytest.approx(last)

@@ -1,0 +1,420 @@
+import csv
+import io
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from refusals import raises_code
+from rich.console import Console
+
+from submax import BatchedRewards, Bernoulli, make_policy, simulate
+from submax.cli.tables import print_sweep
+from submax.simulation.experiment import cells, parse
+from submax.simulation.results import (
+    CURVES,
+    CellResult,
+    CellStore,
+    Curve,
+    ResultTable,
+    Seconds,
+    write_table,
+)
+from submax.simulation.runner import (
+    SINGLE_THREAD,
+    FinishedCell,
+    Meter,
+    count,
+    dask_executor,
+    install,
+    local_executor,
+    run_cell,
+    run_study,
+    sweep,
+    write_results,
+)
+
+
+def result(number: int) -> CellResult:
+    values = np.arange(6.0).reshape(2, 3) + number
+    return CellResult(
+        np.arange(1, 4),
+        Curve.of(values),
+        Curve.of(-values),
+        values[:, -1],
+        -values[:, -1],
+        values[:, -1] / 10,
+        Seconds(0.5),
+    )
+
+
+def same(one: CellResult, other: CellResult) -> bool:
+    flat = [np.hstack([np.ravel(part) for part in cell]) for cell in (one, other)]
+    return bool(np.array_equal(*flat))
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "partial"])
+def test_damaged_cells_are_not_finished(tmp_path, damage):
+    store = CellStore(tmp_path, CURVES)
+    assert not store.finished("a")
+    store.write("a", result(3))
+    assert same(store.read("a"), result(3))
+    assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
+    path = tmp_path / "a.npz"
+    whole = path.read_bytes()
+    if damage == "partial":
+        path.rename(tmp_path / "a.partial")
+    else:
+        path.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"")
+    assert not store.finished("a")
+
+
+def test_every_task_runs_once_and_stored_ones_not_at_all(tmp_path):
+    store, lock, ran, heard = CellStore(tmp_path, CURVES), threading.Lock(), [], []
+
+    def run(task: int) -> CellResult:
+        with lock:
+            ran.append(task)
+        return result(task)
+
+    tasks = {str(number): number for number in range(20)}
+    for number in (3, 7):
+        store.write(str(number), result(100 + number))
+    with ThreadPoolExecutor(4) as executor:
+        sweep(tasks, run, store, executor, lambda key, _: heard.append(key))
+    rest = set(range(20)) - {3, 7}
+    assert sorted(ran) == sorted(rest)
+    assert sorted(map(int, heard)) == sorted(rest)
+    assert same(store.read("3"), result(103))
+    assert all(same(store.read(str(number)), result(number)) for number in rest)
+
+
+def test_error_in_one_task_keeps_the_others_and_cancels_the_rest(tmp_path):
+    store, ran = CellStore(tmp_path, CURVES), []
+
+    def run(task: int) -> CellResult:
+        ran.append(task)
+        if task == 2:
+            raise RuntimeError("broken cell")
+        time.sleep(0.005)
+        return result(task)
+
+    tasks = {str(number): number for number in range(1000)}
+    with ThreadPoolExecutor(1) as executor, pytest.raises(RuntimeError):
+        sweep(tasks, run, store, executor, lambda key, _: None)
+    assert store.finished("0")
+    assert not store.finished("2")
+    assert len(ran) < 1000
+
+
+def test_cells_under_way_are_stored_when_a_sweep_is_interrupted(tmp_path):
+    begun, release = threading.Event(), threading.Event()
+
+    def run(number: int) -> CellResult:
+        if number == 1:
+            begun.set()
+            release.wait(60)
+        else:
+            # A cell that no thread has taken up yet would be left out, rightly.
+            begun.wait(60)
+        return result(number)
+
+    def interrupt(key: str, found: CellResult) -> None:
+        release.set()
+        raise KeyboardInterrupt
+
+    store = CellStore(tmp_path, CURVES)
+    with ThreadPoolExecutor(2) as executor, pytest.raises(KeyboardInterrupt):
+        sweep({"0": 0, "1": 1}, run, store, executor, interrupt)
+    assert store.finished("0")
+    assert store.finished("1")
+
+
+def test_the_late_slope_is_the_regret_per_decision_in_the_last_tenth(seed):
+    trace = simulate(
+        Bernoulli(4),
+        make_policy("rcp-submax"),
+        observations=200,
+        replicas=3,
+        delay=BatchedRewards(20),
+        seed=seed,
+    )
+    late = (trace.steps >= 180).nonzero()[0]
+    regret = trace.accumulated_regret[:, late]
+    slope = (regret[:, -1] - regret[:, 0]) / (trace.steps[late[-1]] - trace.steps[late[0]])
+    assert trace.steps[late[0]] == 180
+    np.testing.assert_allclose(CellResult.of(trace, Seconds(0.0)).late_slope, slope)
+    single = simulate(Bernoulli(4), make_policy("random"), observations=1, replicas=3)
+    np.testing.assert_array_equal(CellResult.of(single, Seconds(0.0)).late_slope, np.zeros(3))
+
+
+def test_interruption_leaves_what_is_done(tmp_path):
+    store = CellStore(tmp_path, CURVES)
+
+    def run(task: int) -> CellResult:
+        time.sleep(0.005)
+        return result(task)
+
+    def stop(key: str, _: CellResult) -> None:
+        raise KeyboardInterrupt
+
+    tasks = {str(number): number for number in range(1000)}
+    with ThreadPoolExecutor(1) as executor, pytest.raises(KeyboardInterrupt):
+        sweep(tasks, run, store, executor, stop)
+    done = [key for key in tasks if store.finished(key)]
+    assert 1 <= len(done) < 1000
+
+
+# Sweeps as a Python call, in parts and with several processes on one folder
+
+FILE = """
+observations = 40
+replicas = 3
+points = 5
+policies = ["random", "ucb1", "rcp-submax"]
+[environment]
+kind = "bernoulli"
+arms = [2, 3]
+"""
+
+
+def results(folder):
+    return pq.read_table(folder / "results.parquet").to_pylist()
+
+
+def _run_part(file, out, part, both_ready):
+    both_ready.wait(60)
+    run_study(file, out, part=part)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return run_study(parse(FILE, "tiny"), tmp_path_factory.mktemp("whole"))
+
+
+def test_an_executor_changes_nothing(whole, tmp_path):
+    keys = []
+    with ThreadPoolExecutor(2) as executor:
+        folder = run_study(
+            parse(FILE, "tiny"),
+            tmp_path,
+            executor=executor,
+            finished=lambda key, result: keys.append(key),
+        )
+    assert len(keys) == 6
+    assert results(folder) == results(whole)
+
+
+def test_two_processes_share_the_work_in_one_folder(whole, tmp_path):
+    file = tmp_path / "tiny.toml"
+    file.write_text(FILE, encoding="utf-8")
+    context = multiprocessing.get_context("spawn")
+    both_ready, out = context.Barrier(2), tmp_path / "out"
+    other = context.Process(target=_run_part, args=(file, out, (0, 2), both_ready))
+    other.start()
+    _run_part(file, out, (1, 2), both_ready)
+    other.join()
+    assert other.exitcode == 0
+    cells = list((tmp_path / "out" / "tiny" / "cells").iterdir())
+    assert len(cells) == 6
+    ran = []
+    folder = run_study(file, tmp_path / "out", finished=lambda key, result: ran.append(key))
+    assert ran == []
+    assert results(folder) == results(whole)
+
+
+def test_wrong_parts_and_experiments_are_refused(tmp_path):
+    with raises_code("invalid-input", "part"):
+        run_study(parse(FILE, "tiny"), tmp_path, part=(2, 2))
+    with raises_code("invalid-input"):
+        run_study("illustration", tmp_path)
+
+
+# Executors
+
+
+@pytest.fixture
+def meter():
+    installed = Meter()
+    install(installed)
+    yield installed
+    install(None)
+
+
+def test_workers_have_one_thread_and_the_users_own_flags_and_count_on_one_meter(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=here")
+    meter = Meter()
+    with local_executor(2, meter) as executor:
+        seen = {name: executor.submit(os.getenv, name).result() for name in SINGLE_THREAD}
+        for future in [executor.submit(count, 10, 1) for _ in range(20)]:
+            future.result()
+    flags = f"--xla_dump_to=here {SINGLE_THREAD['XLA_FLAGS']}"
+    assert seen == {**SINGLE_THREAD, "XLA_FLAGS": flags}
+    assert SINGLE_THREAD["OMP_NUM_THREADS"] == "1"
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+    assert os.environ["XLA_FLAGS"] == "--xla_dump_to=here"
+    assert (meter.decisions, meter.updates) == (200, 20)
+
+
+def test_nothing_is_lost_where_many_count_at_once(meter):
+    with ThreadPoolExecutor(8) as executor:
+        list(executor.map(lambda _: count(3, 1), range(2000)))
+    assert (meter.decisions, meter.updates) == (6000, 2000)
+
+
+def test_no_jobs_are_refused():
+    with raises_code("invalid-input", "jobs"), local_executor(0):
+        pass
+
+
+def test_missing_dask_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with raises_code("missing-extra"), dask_executor("tcp://127.0.0.1:1"):
+        pass
+
+
+# Fallbacks
+
+BATCH, REPLICAS = 60, 4
+
+# Beside so much smoothing no count makes a difference: all levels have one conditioned policy, and
+# what is left of their difference by rejection is nothing. That a replica sees but one level among
+# the first 60 rewards has a chance below 1e-15.
+OWN = """
+observations = 150
+replicas = 4
+policies = [
+    "random",
+  {name = "alike", kind = "reward-conditioned", max_enumerated_actions = 1, estimator = "$smooth"},
+    { name = "listed", kind = "reward-conditioned", estimator = "$smooth" },
+]
+[environment]
+kind = "bernoulli"
+arms = 3
+alpha = 500
+beta = 500
+[delay]
+kind = "batched-rewards"
+size = 60
+[define]
+smooth = { kind = "counting", smoothing = 1e18 }
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(seed):
+    every = cells(parse(OWN, "own").changed(seed=seed))
+    return {cell.policy_name: FinishedCell(cell, run_cell(cell)) for cell in every}
+
+
+def test_decisions_that_fall_back_are_counted(finished):
+    taken = {name: one.result.fallbacks for name, one in finished.items()}
+    assert taken == {"random": 0, "alike": (150 - BATCH) * REPLICAS, "listed": 0}
+
+
+def test_the_count_is_stored(finished, tmp_path):
+    store = CellStore(tmp_path, CURVES)
+    for cell, result in finished.values():
+        store.write(cell.key, result)
+        assert store.read(cell.key).fallbacks == result.fallbacks
+
+
+def test_the_summary_says_how_many(finished, tmp_path):
+    write_results(tmp_path, list(finished.values()))
+    with (tmp_path / "summary.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["policy"]: row["fallbacks"] for row in csv.DictReader(file)}
+    assert rows == {"random": "0", "alike": "360", "listed": "0"}
+    text = io.StringIO()
+    print_sweep(parse(OWN, "own"), tmp_path, Console(file=text))
+    (line,) = [line for line in text.getvalue().splitlines() if "360" in line]
+    assert "alike" in line
+
+
+# The tables of a result folder
+
+
+@pytest.fixture
+def parts(seed):
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "arms": arms,
+            "beta": beta,
+            "shape": "2x3",
+            "sparse": False,
+            "policy": name,
+            "replica": np.arange(3),
+            "regret": np.append(rng.normal(size=2), np.nan),
+        }
+        for arms, beta in ((3, 1), (5, 0.5))
+        for name in ("ucb1", "7")
+    ]
+
+
+def test_rows_are_found_by_labels_and_by_policy(parts, tmp_path):
+    write_table(tmp_path, "finals", parts)
+    table = ResultTable.read(tmp_path, "finals")
+    assert table.labels == ["arms", "beta", "shape", "sparse"]
+    assert table.distinct("arms", "beta") == [(3, 1.0), (5, 0.5)]
+    chosen = table.where({"arms": 5, "sparse": False}).by_policy()
+    assert list(chosen) == ["ucb1", "7"]
+    np.testing.assert_array_equal(chosen["7"]["regret"], parts[3]["regret"])
+    assert [len(rows["arms"]) for rows in table.groups("arms", "policy").values()] == [3] * 4
+
+
+def test_a_parquet_file_without_pyarrow_and_a_missing_file_are_refused(
+    parts, tmp_path, monkeypatch
+):
+    with raises_code("invalid-input"):
+        ResultTable.read(tmp_path, "finals")
+    write_table(tmp_path, "finals", parts)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with raises_code("missing-extra"):
+        ResultTable.read(tmp_path, "finals")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(3, -1.5, True, "täglich", None, np.int64(4), np.float64("nan")),
+        np.array([1.0, np.nan]),
+        np.array([1, 2], np.uint8),
+        np.array(["2026-11-01", "2026-11-02"], "datetime64[D]"),
+        np.array(["a", None], object),
+        np.array([True, False]),
+        np.arange(8.0)[::4],
+    ],
+    ids=repr,
+)
+def test_columns_have_the_types_and_values_of_pyarrow(values, tmp_path):
+    write_table(tmp_path, "finals", [{"step": np.arange(2), "value": values}])
+    column = pq.read_table(tmp_path / "finals.parquet")["value"]
+    many = isinstance(values, np.ndarray)
+    expected = pa.array(values) if many else pa.repeat(pa.scalar(values), 2)
+    assert column.type == expected.type
+    # As texts, since no number is equal to NaN.
+    assert repr(column.to_pylist()) == repr(expected.to_pylist())
+
+
+@pytest.mark.parametrize("values", [np.arange(2), np.ones((3, 2)), np.ones(4, np.bool_)], ids=repr)
+def test_columns_that_do_not_fit_the_rows_are_refused_and_nothing_is_left(values, tmp_path):
+    with pytest.raises(pa.ArrowInvalid):
+        write_table(tmp_path, "finals", [{"step": np.arange(3), "regret": values}])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_without_rows_changes_no_type(tmp_path):
+    parts = [{"arms": arms, "is_new": True, "regret": np.ones(arms)} for arms in (2, 0)]
+    write_table(tmp_path, "finals", parts)
+    table = ResultTable.read(tmp_path, "finals")
+    assert table["arms"].tolist() == [2, 2]
+    assert [table[name].dtype for name in table.names] == [np.int64, np.bool_, np.float64]

@@ -1,0 +1,269 @@
+"""Strategies of one line, by hand and by their limits."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from refusals import raises_code
+from scipy.optimize import minimize
+
+from submax import Table
+from submax.strategies import (
+    Advantage,
+    Clipped,
+    Iterated,
+    Optimistic,
+    Optimized,
+    SubMax,
+    Target,
+    Tilted,
+)
+from submax.strategies.weighted import bounds
+from submax.testing.strategies import random_table
+
+
+def test_it_is_the_row_of_the_highest_level(small_table):
+    assert np.allclose(Optimistic().probabilities(small_table), [0.2, 0.4, 0.4])
+
+
+def test_levels_between_do_not_count():
+    rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7]])
+    table = Table(rows, np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.5]), np.zeros(3))
+    assert np.allclose(Optimistic().probabilities(table), [0.3, 0.7])
+
+
+def test_submax_by_hand(small_table):
+    # (−0.4, 0.1, 0.3) clipped and divided by 0.4
+    assert np.allclose(SubMax().probabilities(small_table), [0.0, 0.25, 0.75])
+
+
+def test_it_is_uniform_where_both_rows_agree(small_table):
+    same = small_table._replace(probabilities=np.array([[0.6, 0.3, 0.1]] * 2))
+    assert np.allclose(SubMax().probabilities(same), 1 / 3)
+
+
+def test_clipped_by_hand(small_table):
+    # 2 p₁ − p₀ = (−0.2, 0.5, 0.7)
+    assert np.allclose(Clipped(2.0).probabilities(small_table), [0.0, 5 / 12, 7 / 12])
+    # (p₀ + p₁) / 2
+    assert np.allclose(Clipped(0.5).probabilities(small_table), [0.4, 0.35, 0.25])
+    assert np.allclose(Clipped(0.0).probabilities(small_table), [0.6, 0.3, 0.1])
+
+
+@given(data=st.data())
+def test_at_the_highest_bound_it_is_optimized_and_clips_nothing(tables, data):
+    table = data.draw(tables)
+    low, high = table.probabilities
+    highest = float(bounds(low, high).highest)
+    assert np.allclose(
+        Clipped(highest).probabilities(table), Optimized().probabilities(table), atol=1e-9
+    )
+    assert np.min((1 - highest) * low + highest * high) > -1e-12
+
+
+def test_target_by_hand(small_table):
+    # 0.25 p₀ + 0.75 p₁
+    found = Target((0.25, 0.75)).probabilities(small_table)
+    assert np.allclose(found, [0.3, 0.375, 0.325])
+    rows = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]])
+    table = Table(rows, np.array([0.0, 1.0, 2.0]), np.full(3, 1 / 3), np.zeros(3))
+    assert np.allclose(Target((0.2, 0.3, 0.5)).probabilities(table), [0.45, 0.55])
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [(), (0.5, 0.4), (1.5, -0.5), (float("nan"), 1.0), (True, False), ("0.5", "0.5"), (None, 1)],
+)
+def test_a_bad_distribution_is_refused(distribution):
+    with raises_code("invalid-input"):
+        Target(distribution)
+
+
+@pytest.fixture
+def tilted_table(seed):
+    rng = np.random.default_rng(seed)
+    return Table(
+        probabilities=rng.dirichlet(np.ones(5), size=4),
+        levels=np.sort(rng.normal(size=4)),
+        prior=rng.dirichlet(np.ones(4)),
+        values=np.full(4, np.nan),
+    )
+
+
+def test_it_is_the_nearest_distribution_with_its_mean(tilted_table):
+    """No change that keeps sum and mean lowers the divergence: it is a minimum, and convex."""
+    weights = Tilted(0.7).weights(tilted_table)
+    limits = [
+        {"type": "eq", "fun": lambda w: w.sum() - 1},
+        {"type": "eq", "fun": lambda w: (w - weights) @ tilted_table.levels},
+    ]
+    best = minimize(
+        lambda w: float(np.sum(w * np.log(np.maximum(w, 1e-12) / tilted_table.prior))),
+        np.full(4, 0.25),
+        bounds=[(1e-12, 1)] * 4,
+        constraints=limits,
+    )
+    divergence = float(np.sum(weights * np.log(weights / tilted_table.prior)))
+    assert divergence <= best.fun + 1e-6
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_its_ends_are_the_optimistic_and_the_logging_policy(tilted_table):
+    for temperature, same in ((1e-6, Optimistic()), (1e9, Target("observed"))):
+        found = Tilted(temperature).probabilities(tilted_table)
+        np.testing.assert_allclose(found, same.probabilities(tilted_table), atol=1e-6)
+
+
+def test_a_level_that_was_never_observed_has_no_weight(tilted_table):
+    unseen = tilted_table._replace(prior=np.array([0.5, 0.3, 0.2, 0.0]))
+    assert Tilted(0.01).weights(unseen)[3] == 0
+    assert np.isfinite(Tilted(1e-9).weights(unseen)).all()
+
+
+def test_the_unit_of_rewards_does_not_matter(tilted_table):
+    larger = tilted_table._replace(levels=1000 * tilted_table.levels + 5)
+    np.testing.assert_allclose(Tilted(0.3).weights(larger), Tilted(0.3).weights(tilted_table))
+
+
+# Advantage
+
+NO_VALUES = np.full(3, np.nan)
+
+
+def joint_table(shares, chances, levels):
+    """The table of a logging policy p(a) and chances p(l | a), by Bayes: ``[A]``, ``[A, L]``."""
+    joint = shares[:, None] * chances
+    prior = joint.sum(axis=0)
+    return Table(
+        probabilities=(joint / np.where(prior > 0, prior, 1.0)).T + (prior == 0)[:, None],
+        levels=np.array(levels),
+        prior=prior,
+        values=np.full(len(prior), np.nan),
+    )
+
+
+def test_the_weights_by_hand():
+    table = Table(
+        probabilities=np.array([[0.2, 0.8], [0.8, 0.2], [0.4, 0.6]]),
+        levels=np.array([1.0, 2.0, 6.0]),
+        prior=np.array([0.5, 0.25, 0.25]),
+        values=NO_VALUES,
+    )
+    # The mean reward is 2.5.
+    assert Advantage().weights(table).tolist() == [-0.75, -0.125, 0.875]
+    # 0.35 − 0.15 − 0.1 = 0.1 and 0.525 − 0.6 − 0.025 = −0.1
+    np.testing.assert_allclose(Advantage().probabilities(table), [1.0, 0.0], atol=1e-12)
+
+
+def test_with_two_levels_it_is_submax_on_many_tables(seed):
+    table = random_table((500,), 6, np.random.default_rng(seed))
+    table = table._replace(levels=np.broadcast_to([-3.0, 7.0], (500, 2)))
+    np.testing.assert_allclose(
+        Advantage().probabilities(table), SubMax().probabilities(table), rtol=0, atol=1e-12
+    )
+
+
+def test_the_mixture_is_the_advantage_under_the_logging_policy(seed):
+    rng, levels = np.random.default_rng(seed), (-1.0, 0.0, 2.0, 10.0)
+    for _ in range(50):
+        shares, chances = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(4), size=5)
+        table = joint_table(shares, chances, levels)
+        mixed = Advantage().weights(table) @ table.probabilities
+        value = [sum(chances[a, one] * levels[one] for one in range(4)) for a in range(5)]
+        mean = sum(shares[a] * value[a] for a in range(5))
+        gain = np.array([shares[a] * (value[a] - mean) for a in range(5)])
+        np.testing.assert_allclose(mixed, gain, rtol=0, atol=1e-12)
+        policy = np.maximum(gain, 0) / np.maximum(gain, 0).sum()
+        np.testing.assert_allclose(Advantage().probabilities(table), policy, rtol=0, atol=1e-9)
+
+
+def test_a_level_that_was_never_observed_has_no_advantage(seed):
+    rng = np.random.default_rng(seed)
+    shares, chances = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4), size=4)
+    chances[:, [1, 3]] = 0.0
+    chances /= chances.sum(axis=1, keepdims=True)
+    table = joint_table(shares, chances, (1.0, 2.0, 3.0, 4.0))
+    weights = Advantage().weights(table)
+    assert weights[1] == weights[3] == 0
+    gain = np.maximum(shares * (chances @ table.levels - table.prior @ table.levels), 0)
+    np.testing.assert_allclose(
+        Advantage().probabilities(table), gain / gain.sum(), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("levels", [(1.0, 5.0), (1000.0, 1001.0)], ids=str)
+def test_it_is_uniform_where_all_rows_agree(levels, seed):
+    rng = np.random.default_rng(seed)
+    good = rng.beta(1.0, 20.0, size=(1000, 1))
+    rows = rng.dirichlet(np.ones(4), size=(1000, 1)).repeat(2, axis=1)
+    prior = np.concatenate([1 - good, good], axis=1)
+    table = Table(rows, np.broadcast_to(levels, (1000, 2)), prior, np.full((1000, 2), np.nan))
+    assert np.array_equal(Advantage().probabilities(table), np.full((1000, 4), 0.25))
+
+
+# Iterated
+
+
+def slow(table, depth):
+    size = table.probabilities.shape[-1]
+    policy, value = [], []
+    for action in range(size):
+        column = [table.prior[level] * row[action] for level, row in enumerate(table.probabilities)]
+        policy.append(sum(column))
+        earned = sum(level * part for level, part in zip(table.levels, column, strict=True))
+        value.append(earned / sum(column) if sum(column) > 0 else 0.0)
+    for _ in range(depth):
+        mean = sum(p * v for p, v in zip(policy, value, strict=True))
+        mass = [p * max(v - mean, 0.0) for p, v in zip(policy, value, strict=True)]
+        if sum(mass) > 1e-12:
+            policy = [m / sum(mass) for m in mass]
+    return np.array(policy)
+
+
+def test_two_steps_by_hand():
+    logging, value = np.full(5, 0.2), np.array([0.1, 0.2, 0.3, 0.6, 0.8])
+    mean = 0.4
+    rows = np.stack([logging * (1 - value) / (1 - mean), logging * value / mean])
+    table = Table(rows, np.array([0.0, 1.0]), np.array([0.6, 0.4]), np.zeros(2))
+    # Advantages 0.2 and 0.4 give (1/3, 2/3); their mean is 11/15, and only the last is above.
+    assert np.allclose(Iterated(1).probabilities(table), [0, 0, 0, 1 / 3, 2 / 3])
+    assert np.allclose(Iterated(2).probabilities(table), [0, 0, 0, 0, 1])
+    assert np.allclose(Iterated(5).probabilities(table), [0, 0, 0, 0, 1])
+
+
+@given(data=st.data(), depth=st.integers(1, 4))
+def test_it_follows_the_recursion(joint_tables, data, depth):
+    table, _, value = data.draw(joint_tables)
+    assume(np.ptp(value) > 0)
+    assert np.allclose(Iterated(depth).probabilities(table), slow(table, depth), atol=1e-7)
+
+
+@given(data=st.data())
+def test_one_step_is_submax_on_any_table_of_two_levels(tables, data):
+    # π₀ (v − v̄) = prior₀ prior₁ (p₁ − p₀) whatever the rows: π₀ is their mixture.
+    table = data.draw(tables)
+    assume(np.any(table.probabilities[1] > table.probabilities[0] + 1e-9))
+    expected = SubMax().probabilities(table)
+    assert np.allclose(Iterated(1).probabilities(table), expected, atol=1e-7)
+
+
+@given(data=st.data(), depth=st.integers(1, 3), shift=st.integers(-3, 3))
+def test_a_shift_of_all_rewards_changes_nothing(joint_tables, data, depth, shift):
+    table, _, value = data.draw(joint_tables)
+    assume(np.ptp(value) > 0)
+    moved = table._replace(levels=table.levels + shift)
+    expected = Iterated(depth).probabilities(table)
+    assert np.allclose(Iterated(depth).probabilities(moved), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("lowest", [0.0, -0.3, -1.0, 7.0])
+def test_where_no_action_is_better_it_keeps_what_was_played(lowest, seed):
+    rng = np.random.default_rng(seed)
+    row = rng.dirichlet(np.ones(5), size=100)[:, None, :]
+    table = Table(
+        probabilities=np.repeat(row, 2, axis=1),
+        levels=np.array([lowest, lowest + 1.0]),
+        prior=np.tile([0.7, 0.3], (100, 1)),
+        values=np.zeros((100, 2)),
+    )
+    assert np.allclose(Iterated(3).probabilities(table), row[:, 0])
