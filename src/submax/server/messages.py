@@ -427,10 +427,6 @@ class SignedIn(msgspec.Struct, frozen=True):
     scopes: list[str]
 
 
-FIELDS: Any = known_type(dict[str, msgspec.Raw])
-"""A body of which only the names of its fields are read."""
-
-
 class Decoder:
     """Decodes JSON into a message of one type; wrong bodies raise an ``InputError``."""
 
@@ -445,7 +441,8 @@ class Decoder:
             message = self._decoder.decode(body)
         except msgspec.ValidationError as error:
             with contextlib.suppress(msgspec.DecodeError):
-                for word in msgspec.json.decode(body, type=FIELDS):
+                fields = msgspec.json.decode(body, type=known_type(dict[str, msgspec.Raw]))
+                for word in fields:
                     one_of("field", word[:60], self._fields)
             raise InputError(f"the body does not fit: {error}; see /openapi.json") from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
