@@ -43,7 +43,7 @@ def evidence_of():
             expected=rng.normal(1.0, 1.0, rows),
             slot_weight=rng.gamma(1.0, 1.0, (rows, SLOTS)),
             group_weight=rng.gamma(1.0, 1.0, rows),
-            trajectory=trajectory_weights(weight, np.arange(rows) // SESSION_ROWS),
+            sessions=trajectory_weights(weight, np.arange(rows) // SESSION_ROWS),
         )
 
     return make

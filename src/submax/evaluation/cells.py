@@ -5,9 +5,10 @@ import json
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
+from submax.core.summary import counted
 from submax.schema.names import LONGEST_NAME, short_repr
 
 NO_DEFAULT = "no default is declared"
@@ -28,6 +30,8 @@ HINTS = {
     "name it as the time: --column time={0}.",
 }
 """What a value that is not a number looks like, and what to do then."""
+MOST_LINES = 1_000_000
+"""Rows whose line is found; nobody opens a longer file in an editor, and it would take seconds."""
 MOST_PROBLEMS = 12
 """Problems that a message lists, so that it fits on a screen."""
 
@@ -48,18 +52,17 @@ def hint_about(column: str, values: Iterable[str]) -> str | None:
 class FileRows(NamedTuple):
     """The rows of one file of a log: the number of its ``first`` one, and the ``name`` of the file.
 
-    The name is empty if there is one file alone. ``first_line`` finds the line of the first row,
-    as an editor counts; None if rows are not lines.
+    The name is empty if there is one file alone. ``lines`` yields the line at which each row
+    begins, as an editor counts; None if rows are not lines of text.
     """
 
     first: int
     name: str
-    first_line: Callable[[], int | None]
+    lines: Callable[[], Iterator[int]] | None
 
 
-@dataclass(frozen=True)
-class RowProblem:
-    """A column and a reason for which ``count`` rows cannot be used.
+class RowProblem(NamedTuple):
+    """A column and a reason for which ``rows`` cannot be used.
 
     ``row``, counted from 1, and ``value`` are those of the first of these rows. ``other`` is the
     row in which a repeated id occurred before; the sentence ends with it.
@@ -67,7 +70,7 @@ class RowProblem:
 
     column: str
     reason: str
-    count: int
+    rows: int
     row: int
     value: str
     other: int | None = None
@@ -86,7 +89,6 @@ class BadRows:
         self.rows = 0
         self.files: list[FileRows] = []
         self._problems: dict[tuple[str, str], RowProblem] = {}
-        self._first_lines: dict[str, int | None] = {}
 
     @property
     def count(self) -> int:
@@ -105,12 +107,12 @@ class BadRows:
             place = int(np.argmax(bad))
             text = "the value" if value(place) is None else short_repr(value(place))
             before = RowProblem(column, reason, 0, first_row + place, text)
-        self._problems[column, reason] = replace(before, count=before.count + count)
+        self._problems[column, reason] = before._replace(rows=before.rows + count)
 
     def note_repeats(self, column: str, count: int, row: int, before: int) -> None:
-        """Count rows whose id occurred before.
+        """Count rows whose id occurred before; ``row`` is the first of them, ``before`` the other.
 
-        ``row`` is the first of them, and ``before`` the row in which its id first occurred.
+        An id that repeats is most often that of a user.
         """
         reason = "occurred before, in"
         self._problems[column, reason] = RowProblem(column, reason, count, row, "the id", before)
@@ -120,47 +122,45 @@ class BadRows:
         """Return a sentence for each problem, at most ``MOST_PROBLEMS``."""
         sentences = []
         for one in self._problems.values():
-            rows = "1 row" if one.count == 1 else f"{one.count} rows"
             other = "" if one.other is None else f" {self.row(one.other)}"
             sentences.append(
                 f"column {one.column!r}, {self.row(one.row)}: {one.value} {one.reason}{other} "
-                f"({rows})"
+                f"({counted(one.rows, 'row')})"
             )
         if self.lines:
-            lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
             where = self._in_file(self.lines[0])
+            lines = counted(len(self.lines), "line")
             sentences.append(f"{where} has another number of values than the header ({lines})")
         left_out = len(sentences) - MOST_PROBLEMS
         more = [f"... and {left_out} other problems"] if left_out > 0 else []
         return [*sentences[:MOST_PROBLEMS], *more]
 
-    def refuse(self, name: str, rows: int) -> None:
-        """Raise an error that lists all problems, if there are any."""
-        if self.count:
-            raise InputError(
-                f"{self.count} of {rows + len(self.lines)} rows of {name} cannot be used:\n  "
-                + "\n  ".join(self.sentences())
-                + "\n".join(["", *self._advice(self.count == rows + len(self.lines))])
-            )
+    def refuse(self, name: str, rows: int, parameter: str | None = None) -> None:
+        """Raise an error that lists all problems, if there are any.
 
-    def _advice(self, every: bool) -> Iterator[str]:
-        skip = "" if every else ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
-        yield f"Correct these rows{skip}."
+        Rows can be left out of a log, not of the table that is the value of another ``parameter``.
+        """
+        if not self.count:
+            return
+        every = rows + len(self.lines)
+        skip = ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
+        advice = [f"Correct these rows{skip if self.count < every and parameter is None else ''}."]
         problems = self._problems.values()
         hints = [hint_about(one.column, [one.value]) for one in problems]
-        yield from dict.fromkeys(hint for hint in hints if hint is not None)
+        advice += dict.fromkeys(hint for hint in hints if hint is not None)
         if any(one.reason.endswith(NO_DEFAULT) for one in problems):
-            yield (
+            advice.append(
                 "You can declare a default for missing values: --declare FILE.toml with [context] "
                 'and country = {values = ["fr", "de"], default = "fr"}, age = {default = 40}.'
             )
-        # An id that repeats is most often that of a user.
-        for problem in problems:
-            if problem.other is not None:
-                yield (
-                    f"If {problem.column!r} is the id of a user and not of a row, say that the log "
-                    "has no id: --column id= (columns={'id': None})."
-                )
+        advice += [
+            f"If {one.column!r} is the id of a user and not of a row, say that the log has no id: "
+            "--column id= (columns={'id': None})."
+            for one in problems
+            if one.other is not None
+        ]
+        found = [f"{self.count} of {every} rows of {name} cannot be used:", *self.sentences()]
+        raise InputError("\n".join(["\n  ".join(found), *advice]), parameter=parameter)
 
     def row(self, number: int) -> str:
         """Return where a row is: its number and line in its file, and which of several files.
@@ -177,11 +177,12 @@ class BadRows:
         file = next((one for one in reversed(self.files) if one.first <= number), None)
         if file is None:
             return f"row {number}"
-        if file.name not in self._first_lines:
-            self._first_lines[file.name] = file.first_line()
-        number, first = number - file.first + 1, self._first_lines[file.name]
-        line = "" if first is None else f" (line {number + first - 1})"
-        return f"row {number}{line}{f' of {file.name}' if file.name else ''}"
+        number -= file.first - 1
+        line = None
+        if file.lines is not None and number <= MOST_LINES:
+            line = next(islice(file.lines(), number - 1, None), None)
+        where = f"row {number}" if line is None else f"row {number} (line {line})"
+        return f"{where} of {file.name}" if file.name else where
 
 
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -447,13 +448,6 @@ def read_counts(batch: CheckedBatch, column: str) -> Floats:
     return count
 
 
-def read_successes(batch: CheckedBatch, column: str, count: Floats) -> Floats:
-    """Return how many decisions of each row had the reward 1; the others had the reward 0."""
-    successes = read_counts(batch, column)
-    batch.note(column, "is above the number of decisions of its row", successes > count)
-    return successes
-
-
 def with_rewards(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the columns with a row for each reward, 0 and 1, of rows that count successes.
 
@@ -476,34 +470,27 @@ class WordCount:
     """Counts, batch by batch, the cells of a column that are words and those that are numbers."""
 
     def __init__(self) -> None:
-        self._words = self._numbers = 0
-        self._example = ""
+        self._counts: Counter[str | None] = Counter()
 
     def add(self, column: Any) -> None:
         """Count the cells of the next batch, a pyarrow array."""
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            self._numbers += len(column)
+            self._counts[None] += len(column)
             return
         cells = column.drop_null()
-        words = cells.filter(
-            pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(cells)), pa.array(list(TRUTH)))
-        )
-        self._words += len(words)
-        self._numbers += len(cells) - len(words)
-        if len(words) and not self._example:
-            self._example = words[0].as_py()
+        plain = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
+        words = cells.filter(pc.is_in(plain, pa.array(list(TRUTH))))
+        self._counts.update(words.to_pylist())
+        self._counts[None] += len(cells) - len(words)
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield a sentence if the column has words, alone or among numbers."""
-        if self._words and not self._numbers:
+        numbers, words = self._counts[None], [one for one in self._counts if one is not None]
+        if words and not numbers:
             yield f"column {name!r}: yes and true were read as 1, no and false as 0"
-        if self._words and self._numbers:
-            which = (
-                f"one value is the word {self._example!r}"
-                if self._words == 1
-                else f"{self._words} values are words such as {self._example!r}"
-            )
+        elif words:
             yield (
-                f"column {name!r}: {which} among numbers; yes and true were read as 1, no and "
-                "false as 0: check where they are from"
+                f"column {name!r} has {counted(self._counts.total() - numbers, 'word')} such as "
+                f"{words[0]!r} among numbers; yes and true were read as 1, no and false as 0: "
+                "check where they are from"
             )

@@ -1,9 +1,11 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,10 +18,9 @@ from submax.evaluation.diagnostics import LogSums, Overlap, log_cautions
 from submax.evaluation.estimates import (
     DECISION,
     MOST_NAMED,
-    ComparisonOptions,
     Difference,
     Estimate,
-    EstimatorSet,
+    Options,
     SliceEstimate,
     applicable_estimators,
     chosen_estimators,
@@ -35,9 +36,9 @@ from submax.evaluation.evaluator import (
     check_slices,
     slices_of,
 )
-from submax.evaluation.intervals import INTERVALS, ConfidenceInterval
+from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.log import By, Log, Reward, data_frame, order_notes
-from submax.evaluation.overview import Overview
+from submax.evaluation.overview import Overview, field_facts
 from submax.evaluation.sums import mean
 from submax.evaluation.targets import (
     ALWAYS,
@@ -241,17 +242,18 @@ class Evaluation:
         self,
         log: Log,
         candidates: Mapping[str, Any],
-        options: ComparisonOptions,
+        options: Options,
         progress: Progress | None,
     ) -> None:
-        self._candidates, self._options, self._progress = candidates, options, progress
+        self._candidates, self.options, self._progress = candidates, options, progress
         self.log, self.first, self._numbers = split_of(
             log, candidates, options.share, options.by, options.seed
         )
         self._learned = log_decisions(self.log, self.first)
         self.main = self._evaluated(~self.first)
         rest, logged = self.main.log, self.main.logged
-        self.estimators = options.estimators or applicable_estimators(logged.log)
+        estimators = options.estimators or applicable_estimators(logged.log)
+        self.options = msgspec.structs.replace(options, estimators=estimators)
         self.notes = [*(rest if self.main.is_long else logged.log).notes]
         self.notes += logged.model_choice.notes()
         if rest.cluster is not None:
@@ -275,7 +277,7 @@ class Evaluation:
         self._targets: dict[str, Any] = {LOGGING_POLICY: None}
 
     def _evaluated(self, which: Booleans) -> EvaluatedRows:
-        options, rows = self._options, self.log.rows(which)
+        options, rows = self.options, self.log.rows(which)
         numbers: Integers | int = int(which.argmax())
         if self._numbers is not None or not which[numbers : numbers + len(rows)].all():
             numbers = np.flatnonzero(which)
@@ -292,7 +294,7 @@ class Evaluation:
         if name not in self._targets:
             if self._progress is not None:
                 self._progress(name, len(self._targets) - 1, len(self._candidates))
-            seed = self._options.seed
+            seed = self.options.seed
             self._targets[name] = learned_target(self._candidates[name], self.log, self.first, seed)
             rows = int(self.first.sum())
             self.notes += policy_notes(name, self._candidates[name], self._targets[name], rows)
@@ -304,15 +306,12 @@ class Evaluation:
         These are the rows used for all policies, unless it learned before from some of them.
         """
         candidate = self._candidates[name]
-        if learns(candidate) or self._options.apart:
+        if learns(candidate) or self.options.apart:
             return self.main, False
         learned = candidate.base if isinstance(candidate, TargetPolicy) else candidate
         unseen = None if learned is None else unseen_rows(self.log, learned)
         if unseen is None and learned is not None:
-            self.notes.append(
-                f"{name} was learned from another log: whether it learned from some of these rows "
-                "is not known"
-            )
+            self.notes.append(NOT_KNOWN.format(name))
         if unseen is None or np.array_equal(unseen, ~self.first):
             return self.main, False
         if not unseen.any():
@@ -329,6 +328,10 @@ def log_decisions(log: Log, which: Booleans) -> int:
     return int(which.sum()) if log.count is None else round(float(log.count @ which))
 
 
+NOT_KNOWN = (
+    "{} was learned from another log: whether it learned from some of these rows is not known"
+)
+"""The note about a policy whose rows cannot be recognized."""
 BEST = "best"
 """The baseline that is chosen from the estimates: the policy with the highest recommended one."""
 
@@ -356,31 +359,6 @@ def best_baseline(estimates: Sequence[Estimate]) -> str:
     return max(values, key=lambda name: values[name])
 
 
-def best_note(
-    best: str, estimates: Sequence[Estimate], differences: Sequence[Difference], level: float
-) -> str:
-    """Return which policies can be the best one, by differences whose intervals hold together.
-
-    The true best policy is missing from the list only if its difference from one of the k − 1
-    others is clearly negative and should not be. Each has the chance (1 − level) / (k − 1), also if
-    the data choose which one it is compared with.
-    """
-    policies = [one for one in estimates if one.recommended and one.policy != LOGGING_POLICY]
-    worse = {one.policy for one in differences if one.recommended and one.interval.high < 0}
-    left = [one.policy for one in policies if one.policy not in {*worse, best}]
-    sure = f"with {100 * level:g} % confidence, all comparisons together"
-    if any(one.cautions for one in policies):
-        sure += " (but see the warnings)"
-    if not left:
-        return f"the best policy is {best}, {sure}"
-    if len(left) == len(policies) - 1 > MOST_NAMED:
-        return (
-            f"this log cannot tell which of the {len(policies)} policies is best, {sure}; {best} "
-            "has the highest estimate"
-        )
-    return f"the best policy is {best} or one of {some_names(left)}, {sure}"
-
-
 def answer_of(found: "Comparison") -> str:
     """Return what a comparison says in one or two sentences.
 
@@ -391,7 +369,7 @@ def answer_of(found: "Comparison") -> str:
     """
     logged, *others = found.recommended()
     known = sorted((one for one in others if one.value == one.value), key=lambda one: -one.value)
-    log_earned = f"The log earned {_with_interval(logged, logged.interval)} per {found.unit}"
+    log_earned = f"The log earned {logged} per {found.unit}"
     if not known:
         return f"{log_earned}; no other value could be computed."
     best = known[0]
@@ -405,7 +383,7 @@ def answer_of(found: "Comparison") -> str:
         # Paired differences from the best policy, which hold together, say more.
         not_worse = {one.policy for one in paired if one.interval.high >= 0} | {best.policy}
         possible = [one.policy for one in known if one.policy in not_worse]
-    value = _with_interval(best, ends[best.policy])
+    value = best.within(ends[best.policy])
     if len(known) == 1:
         first = f"{best.policy} would have earned {value}"
     elif len(possible) == 1:
@@ -418,49 +396,28 @@ def answer_of(found: "Comparison") -> str:
     if len(known) > 1:
         first += f" (intervals of all policies hold together at {100 * found.level:g} %)"
     if ends[best.policy].low > logged.interval.high:
-        log_earned = f"That is more than the log earned, {_with_interval(logged, logged.interval)}"
+        log_earned = f"That is more than the log earned, {logged}"
     warned = " See the warnings." if best.cautions else ""
     return f"{first}. {log_earned}.{warned}"
-
-
-def _with_interval(one: Estimate, interval: ConfidenceInterval) -> str:
-    return f"{number(one.value)} [{number(interval.low)}, {number(interval.high)}]"
 
 
 MOST_NOTES = 3
 """Notes that are part of the text; the others are in the ``notes`` of the comparison."""
 
 
-def comparison_summary(
-    estimates: Sequence[Estimate], notes: Sequence[str], level: float, unit: str
+def summary_of(
+    comparisons: Mapping[str, "Comparison"], sentences: Sequence[str], first: Sequence[str] = ()
 ) -> Summary:
-    """Return a table with the logging policy first, then the other policies by their value."""
-    policies = list(dict.fromkeys(one.policy for one in estimates))
-    chosen = [one for one in estimates if one.recommended]
-    chosen = chosen[:1] + sorted(chosen[1:], key=lambda one: -_sortable(one.value))
-    sentences = [
-        f"Comparison of {counted(len(policies) - 1, 'policy').replace('policys', 'policies')} "
-        f"with the logging policy: reward per {unit}, {100 * level:g} % intervals",
-        *notes[:MOST_NOTES],
-    ]
-    if len(chosen) < len(estimates):
-        sentences.append(
-            f"the recommended estimate of each policy; all {len(estimates)} estimates: see rows()"
-        )
-    if any(one.cautions for one in chosen):
-        sentences.append("! marks a value with warnings: see rows() for the sentences")
-    columns = ["policy", "estimator", "value", "low", "high", "!"]
-    return Summary(sentences, columns, [_row(one) for one in chosen], texts=2)
-
-
-def _row(one: Estimate) -> list[str]:
-    interval = one.interval
-    numbers = [number(value) for value in (one.value, interval.low, interval.high)]
-    return [one.policy, one.estimator, *numbers, "!" if one.cautions else ""]
-
-
-def _sortable(value: float) -> float:
-    return value if value == value else float("-inf")
+    """Return a table of the recommended estimates, the logging policy first, then by value."""
+    cells = []
+    for label, found in comparisons.items():
+        by_policy = {one.policy: one for one in found.recommended()}
+        for one in (by_policy[name] for name in (found.policies()[0], *found.ranked())):
+            numbers = [number(value) for value in (one.value, *one.interval)]
+            mark = "!" if one.cautions else ""
+            cells.append([*[label] * len(first), one.policy, one.estimator, *numbers, mark])
+    columns = [*first, "policy", "estimator", "value", "low", "high", "!"]
+    return Summary(sentences, columns, cells, texts=2 + len(first))
 
 
 class Comparison(NamedTuple):
@@ -487,6 +444,13 @@ class Comparison(NamedTuple):
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
         return list(dict.fromkeys(one.policy for one in self.estimates))
+
+    def ranked(self) -> list[str]:
+        """Return the names of the policies but that of the log, the highest estimate first."""
+        others = self.recommended()[1:]
+        # Values that are not a number come last.
+        others.sort(key=lambda one: (math.isnan(one.value), -one.value))
+        return [one.policy for one in others]
 
     def estimators(self) -> list[str]:
         """Return the labels of the estimators, that of the logging policy first."""
@@ -548,10 +512,27 @@ class Comparison(NamedTuple):
         return mine[estimator]
 
     def __repr__(self) -> str:
-        return str(comparison_summary(self.estimates, self.notes, self.level, self.unit))
+        return str(self._summary())
 
     def _repr_html_(self) -> str:
-        return comparison_summary(self.estimates, self.notes, self.level, self.unit).html()
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        policies = counted(len(self.policies()) - 1, "policy").replace("policys", "policies")
+        sentences = [
+            f"Comparison of {policies} with the logging policy: reward per {self.unit}, "
+            f"{100 * self.level:g} % intervals",
+            *self.notes[:MOST_NOTES],
+        ]
+        chosen = self.recommended()
+        if len(chosen) < len(self.estimates):
+            sentences.append(
+                "the recommended estimate of each policy; all "
+                f"{len(self.estimates)} estimates: see rows()"
+            )
+        if any(one.cautions for one in chosen):
+            sentences.append("! marks a value with warnings: see rows() for the sentences")
+        return summary_of({"": self}, sentences)
 
     def recommended(self) -> list[Estimate]:
         """Return the recommended estimate of each policy, the logging policy first."""
@@ -604,8 +585,8 @@ def compare(
 
     The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
     With ``baseline="best"`` it is the policy with the highest estimate, the intervals of all
-    differences hold together, and a note says which policies can be the best one; policies are
-    evaluated twice for that.
+    differences hold together, and the ``answer`` says which policies can be the best one; policies
+    are evaluated twice for that.
 
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
@@ -641,49 +622,48 @@ def compare(
     candidates = {name: checked(one, log) for name, one in given.items()}
     one_of("baseline", baseline, [LOGGING_POLICY, BEST, *candidates])
     chosen = chosen_estimators(estimators, log.schema, log.session is not None)
-    options = ComparisonOptions(
-        chosen, interval, level, share, by, seed, apart, reward_model, slices
+    options = Options(
+        estimators=chosen,
+        interval=interval,
+        level=level,
+        share=share,
+        by=by,
+        seed=seed,
+        apart=apart,
+        reward_model=reward_model,
+        baseline=baseline,
+        slices=slices,
+        bounds=log.problem.scale.bounds,
+        policies=len(candidates),
     )
-    if baseline != BEST or BEST in candidates:
-        return _compared(log, candidates, options, baseline, progress=progress)
-    check_several([*candidates])
-    first = _compared(log, candidates, options, LOGGING_POLICY, progress=progress)
-    best = best_baseline(first.estimates)
-    found = _compared(log, candidates, options, best, len(candidates) - 1, progress)
-    note = best_note(best, found.estimates, found.differences, level)
-    return found._replace(notes=[*found.notes, note])
+    if baseline == BEST and BEST not in candidates:
+        check_several([*candidates])
+        of_log = msgspec.structs.replace(options, baseline=LOGGING_POLICY)
+        best = best_baseline(_compared(log, candidates, of_log, progress).estimates)
+        together = len(candidates) - 1
+        options = msgspec.structs.replace(options, baseline=best, together=together)
+    return _compared(log, candidates, options, progress)
 
 
 def _compared(
-    log: Log,
-    candidates: Mapping[str, Any],
-    options: ComparisonOptions,
-    baseline: str,
-    together: int = 1,
-    progress: Progress | None = None,
+    log: Log, candidates: Mapping[str, Any], options: Options, progress: Progress | None
 ) -> Comparison:
-    """Return the comparison with one baseline; ``together`` differences hold together."""
+    """Return the comparison with one baseline."""
     evaluation = Evaluation(log, candidates, options, progress)
-    estimator_set = EstimatorSet(
-        evaluation.estimators,
-        options.interval,
-        options.level,
-        options.seed,
-        log.problem.scale.bounds,
-        together,
-        len(candidates),
-    )
-    main = evaluation.main
+    options, main, baseline = evaluation.options, evaluation.main, options.baseline
     rows = {name: evaluation.own_rows(name) for name in candidates}
     of_baseline = main if baseline == LOGGING_POLICY else rows[baseline][0]
-    by_policy: dict[str, PolicyResult] = {}
+    estimates: dict[str, list[Estimate]] = {}
+    differences: dict[str, list[Difference]] = {}
+    slices: dict[str, list[SliceEstimate]] = {}
+    overlap: dict[str, Overlap] = {}
     overview: Overview | None = None
     # Policies that learned before from some rows may be evaluated on others.
     for batches in dict.fromkeys([main, *(one for one, _ in rows.values())]):
         names = [name for name in candidates if rows[name][0] is batches]
         sample = batches.logged.log
         setup = Setup(
-            evaluation.estimators,
+            options.estimators,
             baseline if batches is of_baseline else LOGGING_POLICY,
             slices_of(sample, options.slices),
             options.interval,
@@ -694,50 +674,45 @@ def _compared(
         sums, found = batches.evaluated(asked, evaluation.target, setup)
         choices = sums.facts(sample)
         cautions = list(log_cautions(sums, choices, batches.logged))
+        if batches is main:
+            overview = Overview(
+                rows=sums.decisions,
+                learned_rows=int(evaluation.first.sum()),
+                reward_kind=str(sample.schema.rewards["kind"]),
+                rewards=(float(sums.ends[0]), sums.mean_reward, float(sums.ends[-1])),
+                propensities=sums.propensities,
+                estimated=round(sums.estimated),
+                choices=choices,
+                fields=field_facts(sample),
+                settings=options.settings(candidates, main.logged.model_choice.name),
+                digest=log.fingerprint,
+            )
         for name, of_policy in found:
             if name == LOGGING_POLICY:
-                estimates = [estimator_set.logging_policy(of_policy, sums)]
+                estimates[name] = [options.logging_policy(of_policy, sums)]
             else:
-                own = of_policy.cautions(
-                    sums, batches.logged, batches.logged.never_taken(), rows[name][1]
-                )
-                estimates = estimator_set.estimates(name, of_policy, [*own, *cautions])
+                untaken = batches.logged.never_taken()
+                own = of_policy.cautions(sums, batches.logged, untaken, rows[name][1])
+                estimates[name] = options.estimates(name, of_policy, [*own, *cautions])
                 evaluation.notes += eligibility_notes(name, evaluation.target(name), sums)
-            best = next(one for one in estimates if one.recommended)
-            slices = estimator_set.slices(best, of_policy)
-            differences = list[Difference]()
+                overlap[name] = of_policy.overlap
+            best = next(one for one in estimates[name] if one.recommended)
+            slices[name] = options.slice_estimates(best, of_policy)
             if batches is of_baseline and name not in (baseline, LOGGING_POLICY):
-                differences = estimator_set.differences(estimates, of_policy, baseline)
-            by_policy[name] = PolicyResult(estimates, differences, slices, of_policy.overlap)
-        if batches is main:
-            settings = options.settings(
-                candidates, evaluation.estimators, main.logged.model_choice.name, baseline
-            )
-            learned = int(evaluation.first.sum())
-            overview = Overview.of(sums, choices, sample, learned, settings, log.fingerprint)
+                differences[name] = options.differences(estimates[name], of_policy)
     order = [LOGGING_POLICY, *candidates]
-    results = [by_policy[name] for name in order]
     if overview is not None:
         overview = overview._replace(
-            overlap={name: by_policy[name].overlap for name in candidates},
-            slices=[one for result in results for one in result.slices],
+            overlap={name: overlap[name] for name in candidates},
+            slices=[one for name in order for one in slices[name]],
         )
     return Comparison(
-        [one for result in results for one in result.estimates],
+        [one for name in order for one in estimates[name]],
         evaluation.notes,
         options.level,
-        [one for result in results for one in result.differences],
+        [one for name in order for one in differences.get(name, ())],
         overview,
     )
-
-
-class PolicyResult(NamedTuple):
-    """What was found out about one policy."""
-
-    estimates: list[Estimate]
-    differences: list[Difference]
-    slices: list[SliceEstimate]
-    overlap: Overlap
 
 
 def eligibility_notes(name: str, target: Any, log: LogSums) -> Iterator[str]:
@@ -779,22 +754,9 @@ class RewardComparisons(NamedTuple):
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        """Return a table of the recommended estimates, a line for each reward and policy."""
-        cells = [
-            [
-                reward,
-                one.policy,
-                one.estimator,
-                *map(number, (one.value, *one.interval)),
-                "!" if one.cautions else "",
-            ]
-            for reward, found in self.comparisons.items()
-            for one in found.recommended()
-        ]
         level = next(iter(self.comparisons.values())).level
         sentences = [f"Comparison by {len(self.comparisons)} rewards, {100 * level:g} % intervals"]
-        columns = ["reward", "policy", "estimator", "value", "low", "high", "!"]
-        return Summary([*sentences, *self.notes[:3]], columns, cells, texts=3)
+        return summary_of(self.comparisons, [*sentences, *self.notes[:MOST_NOTES]], ["reward"])
 
 
 def compare_rewards(
@@ -844,45 +806,14 @@ def compare_rewards(
         )
     given = with_every_action(named(policies), log.schema)
     candidates = {name: checked(one, logs[learning]) for name, one in given.items()}
-    part = _evaluated_part(logs[learning], candidates, share, by, seed)
-    if part.learned_from:
-        part.notes.append(
-            f"policies learned from the reward {learning!r} of {part.learned_from} rows, and were "
-            "evaluated on others"
-        )
-    comparisons = {
-        name: compare(part.log.with_reward(one), part.targets, seed=seed, apart=True, **options)
-        for name, one in rewards.items()
-    }
-    return RewardComparisons(comparisons, part.notes)
-
-
-class _EvaluatedPart(NamedTuple):
-    """The rows to evaluate on, policies that have learned, and from how many rows they did."""
-
-    log: Log
-    targets: dict[str, Any]
-    learned_from: int
-    notes: list[str]
-
-
-def _evaluated_part(
-    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
-) -> _EvaluatedPart:
-    """Let policies learn, and return the rows from which none of them has learned."""
-    log, first, numbers = split_of(log, candidates, share, by, seed)
-    targets = {name: learned_target(one, log, first, seed) for name, one in candidates.items()}
+    part, first, numbers = split_of(logs[learning], candidates, share, by, seed)
+    targets = {name: learned_target(one, part, first, seed) for name, one in candidates.items()}
     unseen, notes = ~first, list[str]()
     for name, candidate in candidates.items():
         if isinstance(candidate, TrainedPolicy):
-            known = unseen_rows(log, candidate)
-            if known is None:
-                notes.append(
-                    f"{name} was learned from another log: whether it learned from some of these "
-                    "rows is not known"
-                )
-            else:
-                unseen &= known
+            known = unseen_rows(part, candidate)
+            unseen &= True if known is None else known
+            notes += [NOT_KNOWN.format(name)] * (known is None)
     if not unseen.any():
         raise InputError(
             "the policies have learned from all rows of this log, and rows that none of them has "
@@ -890,9 +821,17 @@ def _evaluated_part(
             parameter="policies",
         )
     kept = np.flatnonzero(unseen) if numbers is None else numbers[unseen]
-    targets = {
-        name: one.of_rows(kept) if isinstance(one, GivenProbabilities) else one
-        for name, one in targets.items()
+    for name, one in targets.items():
+        if isinstance(one, GivenProbabilities):
+            targets[name] = one.of_rows(kept)
+    if first.any():
+        notes.append(
+            f"policies learned from the reward {learning!r} of {part.rows(first).decisions} rows, "
+            "and were evaluated on others"
+        )
+    rest = part.rows(unseen)
+    comparisons = {
+        name: compare(rest.with_reward(one), targets, seed=seed, apart=True, **options)
+        for name, one in rewards.items()
     }
-    learned_from = log.rows(first).decisions if first.any() else 0
-    return _EvaluatedPart(log.rows(unseen), targets, learned_from, notes)
+    return RewardComparisons(comparisons, notes)

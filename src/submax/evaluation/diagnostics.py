@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from operator import add
+from typing import Any, NamedTuple, Self
 
+import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.estimators import OffPolicyEstimator
-from submax.evaluation.evidence import LoggedEvidence, PolicyEvidence
+from submax.evaluation.estimators import Evidence, OffPolicyEstimator
+from submax.evaluation.evidence import LoggedEvidence
 from submax.evaluation.intervals import normal_quantile
 from submax.evaluation.log import Log
-from submax.evaluation.sums import Moments, TermSums, mean, total
+from submax.evaluation.sums import Additive, Moments, Range, TermSums, mean, total
 from submax.schema.actions import ChoiceIndices
 
 
@@ -80,19 +83,21 @@ class Diagnostics(NamedTuple):
         return WeightSums.of(weight, reward, np.unique(reward)).diagnostics()
 
 
-class WeightSums(NamedTuple):
+class WeightSums(Additive, frozen=True):
     """Sums over weights w, which are measured from 1.
 
     ``off`` is Σ c (w − 1), ``square`` is Σ c (w − 1)², ``size`` is Σ c |w|, and ``by_reward`` the
-    part of ``size`` of the rows with each of the ``rewards``. Weights that were added up over slots
-    may be negative: all but the mean are then those of the absolute values.
+    part of ``size`` of the rows with each of the ``rewards``; ``sizes`` is the range of |w|.
+    Weights that were added up over slots may be negative: all but the mean are then those of |w|.
     """
+
+    shared = ("rewards",)
 
     decisions: float
     off: float
     square: float
     size: float
-    largest: float
+    sizes: Range
     rewards: Floats
     by_reward: Floats
 
@@ -119,20 +124,9 @@ class WeightSums(NamedTuple):
             float(counted.sum()),
             float(counted @ distance),
             float(sized.sum()),
-            float(size.max()),
+            Range.of(size),
             kinds,
             by_reward,
-        )
-
-    def __add__(self, other: "WeightSums") -> "WeightSums":  # type: ignore[override]  # no tuple
-        return WeightSums(
-            self.decisions + other.decisions,
-            self.off + other.off,
-            self.square + other.square,
-            self.size + other.size,
-            max(self.largest, other.largest),
-            self.rewards,
-            self.by_reward + other.by_reward,
         )
 
     def diagnostics(self, unsupported: float = 0.0, scale: float = 1.0) -> Diagnostics:
@@ -146,8 +140,8 @@ class WeightSums(NamedTuple):
         return Diagnostics(
             rows=round(count),
             effective=effective,
-            largest=scale * self.largest,
-            largest_share=self.largest / self.size if self.size > 0 else 0.0,
+            largest=scale * self.sizes.high,
+            largest_share=self.sizes.high / self.size if self.size > 0 else 0.0,
             mean_weight=scale * (1 + off / count),
             mean_error=scale * float(np.sqrt(variance / count)),
             unsupported=unsupported,
@@ -220,12 +214,11 @@ class ChoiceFacts(NamedTuple):
         }
 
 
-class SetSums(NamedTuple):
+class SetSums(Additive, frozen=True):
     """The decisions with one set of eligible choices, and the range of their propensities."""
 
     decisions: float
-    low: float
-    high: float
+    propensities: Range
 
 
 EXTREMES = 2
@@ -234,7 +227,7 @@ MOST_DISTINCT = 3
 """Different rewards that are remembered: whether there are more than two matters."""
 
 
-class LogSums(NamedTuple):
+class LogSums(Additive, frozen=True):
     """Sums over the evaluated rows of a log.
 
     ``choices`` has for each slot, for each of its choices, ``[choices, 4]``: the decisions that
@@ -242,6 +235,8 @@ class LogSums(NamedTuple):
     ``by_set`` are the sets of eligible choices. ``rewards`` are the moments of the rewards minus
     ``centre``, ``ends`` the lowest and the highest rewards, and ``distinct`` some of them.
     """
+
+    shared = ("centre", "ends", "distinct")
 
     choices: list[Floats]
     by_set: dict[ChoiceIndices, SetSums]
@@ -262,7 +257,7 @@ class LogSums(NamedTuple):
         np.minimum.at(low, sets, log.propensity)
         np.maximum.at(high, sets, log.propensity)
         by_set = {
-            one: SetSums(float(decisions[place]), float(low[place]), float(high[place]))
+            one: SetSums(float(decisions[place]), Range(float(low[place]), float(high[place])))
             for place, one in enumerate(log.eligible_sets)
             if decisions[place] > 0
         }
@@ -289,25 +284,12 @@ class LogSums(NamedTuple):
             0 if log.raised is None else int(np.count_nonzero(log.raised > 1)),
         )
 
-    def __add__(self, other: "LogSums") -> "LogSums":  # type: ignore[override]  # not of tuples
-        by_set = dict(self.by_set)
-        for one, more in other.by_set.items():
-            before = by_set.get(one, SetSums(0.0, np.inf, 0.0))
-            by_set[one] = SetSums(
-                before.decisions + more.decisions,
-                min(before.low, more.low),
-                max(before.high, more.high),
-            )
-        return LogSums(
-            [one + two for one, two in zip(self.choices, other.choices, strict=True)],
-            by_set,
-            self.rewards + other.rewards,
-            self.centre,
-            _extremes(np.concatenate([self.ends, other.ends]), None),
-            frozenset(sorted(self.distinct | other.distinct)[:MOST_DISTINCT]),
-            self.propensity + other.propensity,
-            self.estimated + other.estimated,
-            self.raised + other.raised,
+    def __add__(self, other: Self) -> Self:
+        # The extremes of both are neither added nor shared.
+        return msgspec.structs.replace(
+            super().__add__(other),
+            ends=_extremes(np.concatenate([self.ends, other.ends]), None),
+            distinct=frozenset(sorted(self.distinct | other.distinct)[:MOST_DISTINCT]),
         )
 
     @property
@@ -323,14 +305,14 @@ class LogSums(NamedTuple):
     @property
     def propensities(self) -> tuple[float, float, float]:
         """The lowest, the mean and the highest propensity."""
-        lows, highs = zip(*((one.low, one.high) for one in self.by_set.values()), strict=True)
-        return min(lows), self.propensity / self.rewards.decisions, max(highs)
+        low, high = reduce(add, (one.propensities for one in self.by_set.values()))
+        return low, self.propensity / self.rewards.decisions, high
 
     @property
     def is_uniform(self) -> bool:
         """Whether rows with the same eligible choices have about the same propensity."""
-        sets = self.by_set.values()
-        return not any(one.high > (1 + UNIFORM_TOLERANCE) * one.low for one in sets)
+        ranges = [one.propensities for one in self.by_set.values()]
+        return not any(one.high > (1 + UNIFORM_TOLERANCE) * one.low for one in ranges)
 
     def facts(self, log: Log) -> list[ChoiceFacts]:
         """Return the facts about every choice, the most frequent choice of each slot first.
@@ -361,7 +343,9 @@ class LogSums(NamedTuple):
         for eligible, one in self.by_set.items():
             if index in eligible[slot]:
                 among += one.decisions
-                largest = max(largest, 1 / (one.low * _containing(eligible, slot, log)))
+                largest = max(
+                    largest, 1 / (one.propensities.low * _containing(eligible, slot, log))
+                )
         among = max(among, 1.0)
         _, _, total, square = self.choices[slot][index]
         ratio = float(total / among)
@@ -562,7 +546,7 @@ EDGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 has no end."""
 
 
-class Overlap(NamedTuple):
+class Overlap(Additive, frozen=True):
     """``rows`` and the sum of weights, ``weight``, in each interval of weights.
 
     The first interval is the weight 0; the next one is from above 0 to ``EDGES[1]``, and so on; the
@@ -586,12 +570,6 @@ class Overlap(NamedTuple):
         counted = weight if count is None else count * weight
         return cls(rows.tolist(), np.bincount(place, counted, minlength=places).tolist())
 
-    def joined(self, other: "Overlap") -> "Overlap":
-        """Return the distribution over the rows of both."""
-        rows = [one + more for one, more in zip(self.rows, other.rows, strict=True)]
-        weight = [one + more for one, more in zip(self.weight, other.weight, strict=True)]
-        return Overlap(rows, weight)
-
     @staticmethod
     def labels() -> list[str]:
         """Return the names of the intervals."""
@@ -599,26 +577,26 @@ class Overlap(NamedTuple):
         return ["0", *between, f"above {EDGES[-1]:g}"]
 
 
-class PolicySums(NamedTuple):
+class PolicySums(Additive, frozen=True):
     """Sums about a policy over its evaluated rows, and for each estimator those of its terms.
 
     ``moments`` are those of the importance weights w minus 1 and of w (r − q̂), with the reward r
     and the predicted reward q̂. ``lost`` are Σ l and Σ l² of l = w (c − 1), where c is the factor
     by which an estimated propensity was raised to its floor. ``weights`` are w times the sampling
     weight, whose sum is ``kept``; ``slots``, ``groups`` and ``sessions`` are the weights of each of
-    these. ``largest_error`` is the largest |r − q̂|. ``slices`` are the sums over the rows of each
+    these. ``errors`` is the range of |r − q̂|. ``slices`` are the sums over the rows of each
     slice.
     """
 
     moments: Moments
-    lost: tuple[float, float]
+    lost: Floats
     weights: WeightSums
     kept: float
     slots: WeightSums | None
     groups: WeightSums | None
     sessions: WeightSums | None
     unsupported: float
-    largest_error: float
+    errors: Range
     overlap: Overlap
     estimates: dict[str, TermSums]
     slices: dict[Any, "PolicySums"]
@@ -626,7 +604,7 @@ class PolicySums(NamedTuple):
     @classmethod
     def of(
         cls,
-        about: PolicyEvidence,
+        about: Evidence,
         rewards: Floats,
         estimates: dict[str, TermSums],
         slices: dict[Any, "PolicySums"],
@@ -636,56 +614,36 @@ class PolicySums(NamedTuple):
 
         ``log`` are the rows themselves, of which sessions and raised propensities are needed.
         """
-        evidence, sampling = about.evidence, about.sampling_weight
-        weight, count = evidence.weight, evidence.counts
-        decisions, error = total(weight, count), evidence.reward - evidence.predicted
-        lost, slots, groups, sessions = (0.0, 0.0), None, None, None
+        weight, count, sampling = about.weight, about.counts, about.sampling_weight
+        decisions, error = total(weight, count), about.reward - about.predicted
+        lost, slots, groups, sessions = np.zeros(2), None, None, None
         if log is not None and log.raised is not None:
             off = weight * (log.raised - 1)
             counted = off if count is None else count * off
-            lost = float(counted.sum()), float(counted @ off)
-        if evidence.slot_weight is not None:
-            added = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
+            lost = np.array([counted.sum(), counted @ off])
+        if about.slot_weight is not None:
+            added = 1 - about.slot_weight.shape[1] + about.slot_weight.sum(axis=1)
             slots = WeightSums.of(added, count=count)
-        if evidence.group_weight is not None:
-            groups = WeightSums.of(evidence.group_weight, count=count)
-        if evidence.trajectory is not None and log is not None and log.session is not None:
+        if about.group_weight is not None:
+            groups = WeightSums.of(about.group_weight, count=count)
+        if about.sessions is not None and log is not None and log.session is not None:
             # Rows of one session have nearly the same weight: sessions count, not rows.
-            through = np.bincount(log.session, evidence.trajectory.through)
+            through = np.bincount(log.session, about.sessions[:, 1])
             sessions = WeightSums.of(through.astype(np.float64))
         return cls(
             Moments.of([weight - 1, weight * error], len(weight), count),
             lost,
             WeightSums.of(
-                weight if sampling is None else weight * sampling, evidence.reward, rewards, count
+                weight if sampling is None else weight * sampling, about.reward, rewards, count
             ),
             decisions if sampling is None else decisions * mean(sampling, count),
             slots,
             groups,
             sessions,
-            decisions * mean(about.unsupported, count),
-            float(np.abs(error).max()),
+            0.0 if about.unsupported is None else decisions * mean(about.unsupported, count),
+            Range.of(np.abs(error)),
             Overlap.of(weight, count),
             estimates,
-            slices,
-        )
-
-    def __add__(self, other: "PolicySums") -> "PolicySums":  # type: ignore[override]  # no tuple
-        slices = dict(self.slices)
-        for key, one in other.slices.items():
-            slices[key] = slices[key] + one if key in slices else one
-        return PolicySums(
-            self.moments + other.moments,
-            (self.lost[0] + other.lost[0], self.lost[1] + other.lost[1]),
-            self.weights + other.weights,
-            self.kept + other.kept,
-            _added(self.slots, other.slots),
-            _added(self.groups, other.groups),
-            _added(self.sessions, other.sessions),
-            self.unsupported + other.unsupported,
-            max(self.largest_error, other.largest_error),
-            self.overlap.joined(other.overlap),
-            {label: one + other.estimates[label] for label, one in self.estimates.items()},
             slices,
         )
 
@@ -757,23 +715,19 @@ class PolicySums(NamedTuple):
         if not log.raised:
             return
         count = self.moments.decisions
-        lost, square = self.lost[0] / count, self.lost[1] / count
+        lost, square = (float(one) / count for one in self.lost)
         if not lost > 0:
             return
         error = np.sqrt(max(square - lost**2, 0.0) / max(count - 1, 1))
         share = lost + normal_quantile(FLOOR_LEVEL) * float(error)
         low, high = logged.log.problem.scale.bounds or (float(log.ends[0]), float(log.ends[-1]))
-        largest = max(abs(low), abs(high), high - low, self.largest_error)
+        largest = max(abs(low), abs(high), high - low, self.errors.high)
         yield Caution(
             "propensities",
             f"{log.raised} estimated propensities were raised to a floor, which leaves out "
             f"{lost:.2%} of the decisions of the policy: the bias is at most "
             f"{min(share, 1.0) * largest:.2g}",
         )
-
-
-def _added(one: WeightSums | None, other: WeightSums | None) -> WeightSums | None:
-    return None if one is None or other is None else one + other
 
 
 def _about_slots(logged: LoggedEvidence) -> Iterator[Caution]:

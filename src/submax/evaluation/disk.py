@@ -15,6 +15,8 @@ from submax.core.arrays import Booleans, Integers
 
 PIECE_ROWS = 1 << 17
 """Rows that are in memory together. The number does not change any result beyond rounding."""
+SPARSE_ROWS = 1 << 13
+"""Rows that are taken together from anywhere in a column on disk."""
 IN_MEMORY = 1 << 19
 """Rows that are taken from a log on disk into memory; more are written to another file."""
 
@@ -39,14 +41,21 @@ class TemporaryFolder:
         return np.memmap(self.new_file(), dtype, "w+", shape=shape)
 
 
-def pieces(rows: int) -> Iterator[slice]:
+def pieces(rows: int, step: int = PIECE_ROWS) -> Iterator[slice]:
     """Yield slices of rows that are in memory together.
 
     >>> list(pieces(3))
     [slice(0, 3, None)]
     """
-    for first in range(0, rows, PIECE_ROWS):
-        yield slice(first, min(first + PIECE_ROWS, rows))
+    for first in range(0, rows, step):
+        yield slice(first, min(first + step, rows))
+
+
+def in_pieces(column: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield the rows of a column, and give back the memory of those that were used."""
+    for rows in pieces(len(column)):
+        yield column[rows]
+        release([column])
 
 
 def release(columns: Iterable[Any]) -> None:
@@ -64,10 +73,12 @@ def taken(
     if folder is None or isinstance(which, slice):
         return column[which]
     number = np.flatnonzero(which) if which.dtype == bool else which
-    if len(number) <= IN_MEMORY:
-        return np.array(column[number])
-    found = folder.column(column.dtype, (len(number), *column.shape[1:]))
-    for rows in pieces(len(number)):
+    shape = (len(number), *column.shape[1:])
+    small = len(number) <= IN_MEMORY
+    found = np.empty(shape, column.dtype) if small else folder.column(column.dtype, shape)
+    # A few rows that are far apart touch all pages of a column between them.
+    step = SPARSE_ROWS if small else PIECE_ROWS
+    for rows in pieces(len(number), step):
         found[rows] = column[number[rows]]
         release([column, found])
     return found

@@ -4,10 +4,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from submax.core.checks import positive
 from submax.core.errors import InputError
+from submax.core.summary import number
 from submax.evaluation.diagnostics import (
     Caution,
     Diagnostics,
@@ -62,6 +64,13 @@ class Estimate(NamedTuple):
     cautions: tuple[str, ...]
     recommended: bool = False
     joint: ConfidenceInterval | None = None
+
+    def __str__(self) -> str:
+        return self.within(self.interval)
+
+    def within(self, interval: ConfidenceInterval) -> str:
+        """Return the value with an interval, in words."""
+        return f"{number(self.value)} [{number(interval.low)}, {number(interval.high)}]"
 
     def rows_needed(self, half_width: float) -> float:
         """Return how many rows a log like this one needs for an interval of this half-width.
@@ -178,24 +187,12 @@ def chosen_estimators(
     kinds = [one.short for one in made]
     labelled: dict[str, OffPolicyEstimator] = {}
     for one in made:
-        if one.uses_slots and not has_slots(schema):
-            raise InputError(
-                f"the estimator {one.short} needs a log of several slots without real-valued "
-                "parts, and this log has none: leave the estimator out",
-                parameter="estimators",
-            )
-        if one.uses_groups and group_index(schema) is None:
-            raise InputError(
-                f"the estimator {one.short} needs actions of which some have the same features, "
-                "and this log has none: give action_features, or leave the estimator out",
-                parameter="estimators",
-            )
-        if one.uses_sessions and not has_sessions:
-            raise InputError(
-                f"the estimator {one.short} needs a log with sessions, and this log has none: name "
-                "the column, --column session=NAME, or leave the estimator out",
-                parameter="estimators",
-            )
+        applies = (
+            (has_slots(schema) or not one.uses_slots)
+            and (group_index(schema) is not None or not one.uses_groups)
+            and (has_sessions or not one.uses_sessions)
+        )
+        one.required(np.zeros(0) if applies else None)
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
             raise InputError(
@@ -215,39 +212,6 @@ def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     if np.ptp(log.propensity) < SAME_PROPENSITY:
         more.append("replay")
     return {name: make_off_policy(name) for name in (*USUAL, *more)}
-
-
-class ComparisonOptions(NamedTuple):
-    """The arguments of ``compare`` after they were checked, but for the log and the policies.
-
-    ``estimators`` are those that the caller chose; if there are none, all that apply are used.
-    """
-
-    estimators: dict[str, OffPolicyEstimator]
-    interval: str
-    level: float
-    share: float
-    by: By
-    seed: int
-    apart: bool
-    reward_model: Any
-    slices: Sequence[str]
-
-    def settings(
-        self, policies: Iterable[str], estimators: Iterable[str], reward_model: str, baseline: str
-    ) -> dict[str, Any]:
-        """Return what a report says about the comparison, by name."""
-        return {
-            "policies": ", ".join(policies),
-            "estimators": ", ".join(estimators),
-            "reward model": reward_model,
-            "interval": self.interval,
-            "level": self.level,
-            "share": self.share,
-            "by": self.by,
-            "seed": self.seed,
-            "baseline": baseline,
-        }
 
 
 class Difference(NamedTuple):
@@ -337,22 +301,38 @@ def differences_of(
     ]
 
 
-class EstimatorSet(NamedTuple):
-    """Off-policy estimators by label, and the kind and level of their confidence intervals.
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of ``compare`` after they were checked, but for the log and the policies.
 
-    ``seed`` is that of the bootstrap, and ``bounds`` are those of a reward. The intervals of
-    ``together`` differences hold together at the level, because each has the level
+    ``estimators`` are those that apply to the log, by label. ``bounds`` are those of a reward. The
+    intervals of ``together`` differences hold together at the level, because each has the level
     1 − (1 − level) / together (Bonferroni); so do the joint intervals of the ``policies`` that are
     compared.
     """
 
     estimators: dict[str, OffPolicyEstimator]
-    interval: str
-    level: float
-    seed: int
-    bounds: Bounds
+    interval: str = "gamma"
+    level: float = 0.95
+    share: float = 0.5
+    by: By = "time"
+    seed: int = 0
+    apart: bool = False
+    reward_model: Any = None
+    baseline: str = LOGGING_POLICY
+    slices: Sequence[str] = ()
+    bounds: Bounds = None
     together: int = 1
     policies: int = 1
+
+    def settings(self, policies: Iterable[str], reward_model: str) -> dict[str, Any]:
+        """Return what a report says about the comparison, by name."""
+        names = ("interval", "level", "share", "by", "seed", "baseline")
+        return {
+            "policies": some_names([*policies]),
+            "estimators": ", ".join(self.estimators),
+            "reward model": reward_model,
+            **{name: getattr(self, name) for name in names},
+        }
 
     @property
     def level_of_differences(self) -> float:
@@ -385,7 +365,7 @@ class EstimatorSet(NamedTuple):
             one._replace(recommended=True, joint=joint) if one is best else one for one in found
         ]
 
-    def slices(self, whole: Estimate, sums: PolicySums) -> list[SliceEstimate]:
+    def slice_estimates(self, whole: Estimate, sums: PolicySums) -> list[SliceEstimate]:
         """Return the estimates for the rows of each slice, by the estimator of the ``whole``."""
         found = []
         for cut, some in sums.slices.items():
@@ -404,9 +384,7 @@ class EstimatorSet(NamedTuple):
             found.append(SliceEstimate(cut.column, cut.value, estimate))
         return found
 
-    def differences(
-        self, estimates: Sequence[Estimate], sums: PolicySums, baseline: str
-    ) -> list[Difference]:
+    def differences(self, estimates: Sequence[Estimate], sums: PolicySums) -> list[Difference]:
         """Return the difference of a policy from the baseline by each estimator.
 
         Both were evaluated on the same rows. The logging policy has one estimate, its mean, from
@@ -416,7 +394,9 @@ class EstimatorSet(NamedTuple):
         summed = [one.difference() for one in sums.estimates.values()]
         found = differences_of(summed, self.interval, level, self.seed, self.bounds)
         return [
-            Difference(one.policy, baseline, one.estimator, *numbers, rows, level, one.recommended)
+            Difference(
+                one.policy, self.baseline, one.estimator, *numbers, rows, level, one.recommended
+            )
             for one, numbers in zip(estimates, found, strict=True)
         ]
 
@@ -424,7 +404,7 @@ class EstimatorSet(NamedTuple):
         """Return the interval that holds together with those of all other policies."""
         if self.policies == 1:
             return None
-        each = self._replace(level=1 - (1 - self.level) / self.policies)
+        each = msgspec.structs.replace(self, level=1 - (1 - self.level) / self.policies)
         ((_, interval, _),) = each.bounded([summed])
         return interval
 

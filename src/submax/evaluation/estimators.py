@@ -12,7 +12,6 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.registry import Registry
-from submax.evaluation.log import TrajectoryWeights
 from submax.evaluation.sums import Terms, error_of_mean, mean, quantiles, some, total, variance
 
 
@@ -26,7 +25,11 @@ class Evidence(NamedTuple):
     ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
     have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
     ``counts`` is the number of equal decisions that each row stands for; None if it is one. In a
-    log of sessions ``trajectory`` are the products of weights within each session.
+    log of sessions ``sessions [n, 3]`` are the products of weights before each step, through it,
+    and over the whole session. ``unsupported`` is the probability, in the context of each row, that
+    π takes a choice which none of the evaluated rows took. ``sampling_weight`` is how many rows a
+    row stands for, if the log is a sample, and ``covariates [n, C]`` were measured before the
+    decisions.
     """
 
     reward: Floats
@@ -38,7 +41,10 @@ class Evidence(NamedTuple):
     bounds: tuple[float, float] | None = None
     group_weight: Floats | None = None
     counts: Floats | None = None
-    trajectory: TrajectoryWeights | None = None
+    sessions: Floats | None = None
+    unsupported: Floats | None = None
+    sampling_weight: Floats | None = None
+    covariates: Floats | None = None
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -67,28 +73,17 @@ class Evidence(NamedTuple):
             for name, values in self._asdict().items()
             if isinstance(values, np.ndarray)
         }
-        sessions = self.trajectory
-        if sessions is not None:
-            sessions = TrajectoryWeights(*(values[mask] for values in sessions))
-        return self._replace(**arrays, trajectory=sessions)
+        return self._replace(**arrays)
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
         """Return the evidence of several parts of a log as one, in the order given."""
-        slots = [part.slot_weight for part in parts if part.slot_weight is not None]
-        counts = [part.counts for part in parts if part.counts is not None]
-        groups = [part.group_weight for part in parts if part.group_weight is not None]
-        return cls(
-            reward=np.concatenate([part.reward for part in parts]),
-            weight=np.concatenate([part.weight for part in parts]),
-            probability=np.concatenate([part.probability for part in parts]),
-            predicted=np.concatenate([part.predicted for part in parts]),
-            expected=np.concatenate([part.expected for part in parts]),
-            slot_weight=np.concatenate(slots) if slots else None,
-            bounds=parts[0].bounds,
-            group_weight=np.concatenate(groups) if groups else None,
-            counts=np.concatenate(counts) if counts else None,
-        )
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name, values in parts[0]._asdict().items()
+            if isinstance(values, np.ndarray)
+        }
+        return parts[0]._replace(**arrays)
 
 
 class OffPolicyEstimator(ABC):
@@ -109,6 +104,25 @@ class OffPolicyEstimator(ABC):
     uses_groups: ClassVar[bool] = False
     uses_sessions: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> str:
+        """What a log must have, in words; empty if the estimator applies to every log."""
+        if self.uses_slots:
+            return "a log of several slots without real-valued parts"
+        if self.uses_groups:
+            return "plain actions of which some have the same features (action_features)"
+        return "a log with sessions (--column session=NAME)" if self.uses_sessions else ""
+
+    def required(self, weights: Floats | None) -> Floats:
+        """Return weights that the estimator needs; refuse a log that has none."""
+        if weights is None:
+            raise InputError(
+                f"the estimator {self.short} needs {self.needs}, and this log is none: leave the "
+                "estimator out, or use another one, such as dr",
+                parameter="estimators",
+            )
+        return weights
 
     def tuned(self, evidence: Evidence) -> Self:
         """Return the estimator with the parameters that it chooses from the evidence."""
@@ -487,13 +501,7 @@ class MarginalizedInversePropensity(OffPolicyEstimator):
     uses_groups: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        weight = evidence.group_weight
-        if weight is None:
-            raise InputError(
-                "the estimator mips needs a log of plain actions of which some have the same "
-                "features, and this log has no such actions: describe the actions "
-                "(action_features), or use another estimator, such as dr"
-            )
+        weight = self.required(evidence.group_weight)
         return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
 
 
@@ -515,12 +523,8 @@ class PseudoInverse(OffPolicyEstimator):
     uses_slots: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        if evidence.slot_weight is None:
-            raise InputError(
-                "the pseudo-inverse needs a log of several slots, and this log has plain arms: "
-                "use another estimator, such as dr"
-            )
-        weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
+        slots = self.required(evidence.slot_weight)
+        weight = 1 - slots.shape[1] + slots.sum(axis=1)
         return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
 
 
@@ -540,13 +544,8 @@ class Trajectory(OffPolicyEstimator):
     uses_sessions: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        weights = evidence.trajectory
-        if weights is None:
-            raise InputError(
-                "the estimator trajectory needs a log with sessions, and this log has none: name "
-                "the column, --column session=NAME, or leave the estimator out"
-            )
-        return Terms(weights.whole * evidence.reward, weights.whole, counts=evidence.counts)
+        _, _, whole = self.required(evidence.sessions).T
+        return Terms(whole * evidence.reward, whole, counts=evidence.counts)
 
 
 @dataclass(frozen=True)
@@ -567,13 +566,8 @@ class PerDecision(OffPolicyEstimator):
     uses_sessions: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        weights = evidence.trajectory
-        if weights is None:
-            raise InputError(
-                "the estimator per-decision needs a log with sessions, and this log has none: name "
-                "the column, --column session=NAME, or leave the estimator out"
-            )
-        return Terms(weights.through * evidence.reward, weights.before, counts=evidence.counts)
+        before, through, _ = self.required(evidence.sessions).T
+        return Terms(through * evidence.reward, before, counts=evidence.counts)
 
 
 _CLASSES: dict[str, type[OffPolicyEstimator]] = {

@@ -21,8 +21,8 @@ from submax.core.errors import InputError, one_line
 from submax.core.summary import listed, number
 from submax.evaluation.diagnostics import LogSums, PolicySums
 from submax.evaluation.disk import pieces
-from submax.evaluation.estimators import OffPolicyEstimator, make_off_policy
-from submax.evaluation.evidence import LogFacts, LoggedEvidence, PolicyEvidence, TunedEstimator
+from submax.evaluation.estimators import Evidence, OffPolicyEstimator, make_off_policy
+from submax.evaluation.evidence import LogFacts, LoggedEvidence, TunedEstimator
 from submax.evaluation.intervals import BLOCKS, NEED_BLOCKS
 from submax.evaluation.log import FOLD_SEED, Log, renumbered, uniform_of
 from submax.evaluation.propensities import (
@@ -32,7 +32,7 @@ from submax.evaluation.propensities import (
     with_products_of_slots,
 )
 from submax.evaluation.reward_models import FOLDS
-from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
+from submax.evaluation.sums import NO_UNITS, Additive, Terms, TermSums, Units
 from submax.schema.context import Category
 from submax.simulation.runner import dask_executor, local_executor
 
@@ -155,14 +155,14 @@ class PolicyPlan(NamedTuple):
     @classmethod
     def of(
         cls, target: Any, rows: LoggedEvidence, decisions: float, setup: Setup
-    ) -> tuple["PolicyPlan", PolicyEvidence]:
+    ) -> tuple["PolicyPlan", Evidence]:
         """Return the plan that is chosen on some ``rows``, and what they say about the policy.
 
         Thresholds are chosen as for ``decisions`` such decisions.
         """
         about = evidence_about(rows, target)
         estimators = setup.estimators if target is not None else {MEAN: make_off_policy("ips")}
-        scaled = about._replace(evidence=_scaled(about.evidence, decisions))
+        scaled = _scaled(about, decisions)
         tuned = {label: TunedEstimator.of(one, scaled) for label, one in estimators.items()}
         slices = {}
         for cut in setup.cuts:
@@ -172,7 +172,7 @@ class PolicyPlan(NamedTuple):
         return cls(target, tuned, slices), about
 
 
-def _scaled(evidence: Any, decisions: float) -> Any:
+def _scaled(evidence: Evidence, decisions: float) -> Evidence:
     """Return the evidence of a sample with counts that add up to those of all rows."""
     rows = len(evidence.reward)
     known = rows if evidence.counts is None else float(evidence.counts.sum())
@@ -182,7 +182,7 @@ def _scaled(evidence: Any, decisions: float) -> Any:
     return evidence._replace(counts=counts * (decisions / known))
 
 
-def evidence_about(rows: LoggedEvidence, target: Any) -> PolicyEvidence:
+def evidence_about(rows: LoggedEvidence, target: Any) -> Evidence:
     """Return what rows say about a policy that has learned, or about the logging policy (None)."""
     return rows.about_logging_policy() if target is None else rows.about(target)
 
@@ -198,7 +198,7 @@ class Batch(NamedTuple):
         plan: PolicyPlan,
         base: Mapping[str, Terms],
         setup: Setup,
-        about: PolicyEvidence | None = None,
+        about: Evidence | None = None,
     ) -> PolicySums:
         """Return the sums about a policy; ``base`` are the terms of the baseline."""
         about = about or evidence_about(self.rows, plan.target)
@@ -215,14 +215,14 @@ class Batch(NamedTuple):
                 slices[cut] = self._of_slice(about.rows(mask), mask, tuned, setup)
         return PolicySums.of(about, setup.rewards, estimates, slices, self.rows.log)
 
-    def terms(self, plan: PolicyPlan, about: PolicyEvidence | None = None) -> dict[str, Terms]:
+    def terms(self, plan: PolicyPlan, about: Evidence | None = None) -> dict[str, Terms]:
         """Return the terms of a policy by each estimator."""
         about = about or evidence_about(self.rows, plan.target)
         return {label: one.terms(about) for label, one in plan.tuned.items()}
 
     def _of_slice(
         self,
-        about: PolicyEvidence,
+        about: Evidence,
         mask: Booleans,
         tuned: Mapping[str, TunedEstimator],
         setup: Setup,
@@ -241,8 +241,13 @@ Targets = Callable[[str], Any]
 """Returns the policy of a name after it has learned; None for the logging policy."""
 Progress = Callable[[str, int, int], None]
 """Called before each step with what is done, how many steps are done, and how many there are."""
-BatchSums = tuple[LogSums, dict[str, PolicySums]]
-"""The sums about the log, and about each policy."""
+
+
+class BatchSums(Additive, frozen=True):
+    """The sums about the log, and about each policy."""
+
+    log: LogSums
+    policies: dict[str, PolicySums]
 
 
 class Groups(NamedTuple):
@@ -327,17 +332,12 @@ def evaluate_rows(first: int, last: int, work: Work) -> BatchSums:
         for name, one in work.policies.items():
             known = about if one is baseline else None
             found[name] = batch.sums(one, base, work.setup, known)
-        both = LogSums.of(batch.rows.log, work.setup.centre), found
-        total = both if total is None else added(total, both)
+        both = BatchSums(LogSums.of(batch.rows.log, work.setup.centre), found)
+        total = both if total is None else total + both
         work.log.release()
     if total is None:
         raise ValueError("there are no rows to evaluate")
     return total
-
-
-def added(one: BatchSums, other: BatchSums) -> BatchSums:
-    """Return the sums over the rows of both."""
-    return one[0] + other[0], {name: sums + other[1][name] for name, sums in one[1].items()}
 
 
 class EvaluatedRows:
@@ -419,8 +419,8 @@ class EvaluatedRows:
             name: PolicyPlan.of(targets(name), self._tuning, decisions, setup)[0]
             for name in dict.fromkeys([setup.baseline, *names])
         }
-        sums, found = self._summed(policies, setup)
-        return sums, ((name, found[name]) for name in names)
+        found = self._summed(policies, setup)
+        return found.log, ((name, found.policies[name]) for name in names)
 
     def _one_by_one(
         self, names: Iterable[str], targets: Targets, setup: Setup
@@ -433,7 +433,7 @@ class EvaluatedRows:
             units = Units(np.arange(count) // length, -(-count // length), single=length == 1)
         batch = Batch(self.logged, units)
 
-        def planned(name: str) -> tuple[PolicyPlan, PolicyEvidence]:
+        def planned(name: str) -> tuple[PolicyPlan, Evidence]:
             return PolicyPlan.of(targets(name), self.logged, log.decisions, setup)
 
         known = {setup.baseline: planned(setup.baseline)}
@@ -472,7 +472,7 @@ class EvaluatedRows:
             for done, found in enumerate(run(evaluate_rows, tasks)):
                 if self._progress is not None:
                     self._progress("part", done, len(tasks))
-                total = found if total is None else added(total, found)
+                total = found if total is None else total + found
         if total is None:
             raise ValueError("there are no rows to evaluate")
         return total

@@ -21,7 +21,7 @@ from submax.evaluation.reward_models import (
     folds_of,
     polynomial_features,
 )
-from submax.evaluation.sums import Adjustment, Terms, sampled, some
+from submax.evaluation.sums import Adjustment, Terms, sampled
 from submax.evaluation.targets import TargetPolicy, check_same_schema
 from submax.schema.model import reindexed
 from submax.schema.rows import Columns
@@ -152,34 +152,6 @@ def action_groups(log: Log, seed: int) -> ActionGroups | None:
     return None if index is None else ActionGroups(log, index, seed)
 
 
-class PolicyEvidence(NamedTuple):
-    """The ``evidence`` of the evaluated rows about one policy, and its ``unsupported`` share.
-
-    ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
-    choice which none of the evaluated rows took. ``sampling_weight [n]`` is how many rows a row
-    stands for, if the log is a sample. ``covariates [n, C]`` were measured before the decisions, if
-    there are any.
-    """
-
-    evidence: Evidence
-    unsupported: Floats
-    sampling_weight: Floats | None = None
-    covariates: Floats | None = None
-
-    def terms(self, estimator: OffPolicyEstimator) -> Terms:
-        """Return the terms of an estimator that is tuned to these rows."""
-        return TunedEstimator.of(estimator, self).terms(self)
-
-    def rows(self, mask: Booleans) -> "PolicyEvidence":
-        """Return the evidence of some of the rows."""
-        return PolicyEvidence(
-            self.evidence.rows(mask),
-            self.unsupported[mask],
-            some(self.sampling_weight, mask),
-            None if self.covariates is None else self.covariates[mask],
-        )
-
-
 class TunedEstimator(NamedTuple):
     """An estimator with all that it chooses from the data, by which batches are summed up.
 
@@ -192,10 +164,10 @@ class TunedEstimator(NamedTuple):
     plain: Adjustment | None = None
 
     @classmethod
-    def of(cls, estimator: OffPolicyEstimator, about: PolicyEvidence) -> "TunedEstimator":
+    def of(cls, estimator: OffPolicyEstimator, about: Evidence) -> "TunedEstimator":
         """Return an estimator that is tuned to the evidence about a policy."""
-        found = cls(estimator.tuned(about.evidence))
-        covariates, weight = about.covariates, about.evidence.weight
+        found = cls(estimator.tuned(about))
+        covariates, weight = about.covariates, about.weight
         if covariates is None or not estimator.uses_weights or estimator.short == "replay":
             return found
         terms, sampling = found.terms(about), about.sampling_weight
@@ -205,12 +177,12 @@ class TunedEstimator(NamedTuple):
             plain=None if plain is None else Adjustment.of(plain, weight, covariates, sampling),
         )
 
-    def terms(self, about: PolicyEvidence) -> Terms:
+    def terms(self, about: Evidence) -> Terms:
         """Return the terms of some rows; those of the whole log if the rows are a sample of it."""
-        found, sampling = self.estimator.terms(about.evidence), about.sampling_weight
+        found, sampling = self.estimator.terms(about), about.sampling_weight
         if sampling is not None:
             found = sampled(found, sampling)
-        covariates, weight = about.covariates, about.evidence.weight
+        covariates, weight = about.covariates, about.weight
         if self.adjustment is None or covariates is None:
             return found
         plain = found.without_threshold
@@ -218,6 +190,11 @@ class TunedEstimator(NamedTuple):
             plain = self.plain.adjusted(plain, weight, covariates, sampling)
             found = found._replace(without_threshold=plain)
         return self.adjustment.adjusted(found, weight, covariates, sampling)
+
+
+def tuned_terms(estimator: OffPolicyEstimator, about: Evidence) -> Terms:
+    """Return the terms of an estimator that is tuned to these rows."""
+    return TunedEstimator.of(estimator, about).terms(about)
 
 
 MOST_LISTED = 4096
@@ -295,7 +272,7 @@ class LoggedEvidence:
     def _set_rows(self, log: Log, numbers: Integers) -> None:
         if log.count is not None and log.cluster is None and log.fold is None:
             log, _, number = divided_by_fold(log, FOLDS, numbers if self._by_number else None)
-            numbers = numbers[number]
+            numbers = numbers if number is None else numbers[number]
         self.log, self.numbers = log, numbers
         self._parts: dict[tuple[int, int], PartModels] = {}
 
@@ -317,7 +294,7 @@ class LoggedEvidence:
             part.__dict__.pop(cached, None)
         return part
 
-    def about(self, learned: TrainedPolicy | TargetPolicy) -> PolicyEvidence:
+    def about(self, learned: TrainedPolicy | TargetPolicy) -> Evidence:
         """Return the evidence about a learned policy, or about a policy of another kind."""
         if isinstance(learned, TrainedPolicy):
             check_same_schema(learned, self.log)
@@ -333,34 +310,27 @@ class LoggedEvidence:
             parts = [self._by_drawing(learned, *rows) for rows in self._rows()]
         else:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
-        evidence = Evidence.joined([part.evidence for part in parts])
+        found = Evidence.joined(parts)
         if self.log.session is not None:
-            products = trajectory_weights(evidence.weight, self.log.session)
-            evidence = evidence._replace(trajectory=products)
-        unsupported = np.concatenate([part.unsupported for part in parts])
-        return self._about_policy(evidence, unsupported)
+            found = found._replace(sessions=trajectory_weights(found.weight, self.log.session))
+        return self._with_columns(found)
 
-    def about_logging_policy(self) -> PolicyEvidence:
+    def about_logging_policy(self) -> Evidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
         log = self.log
         predicted = np.concatenate([self._models(*part).predicted for part in self._rows()])
         ones = np.ones(len(log))
         slots = None if self.slot_propensity is None else np.ones(log.action.shape)
-        evidence = Evidence(
-            reward=log.reward,
-            weight=ones,
-            probability=log.propensity,
-            predicted=predicted,
-            expected=predicted,
-            slot_weight=slots,
-            bounds=self.bounds,
-            counts=log.count,
+        return self._with_columns(
+            Evidence(log.reward, ones, log.propensity, predicted, predicted, slots, self.bounds)
         )
-        return self._about_policy(evidence, np.zeros(len(log)))
 
-    def _about_policy(self, evidence: Evidence, unsupported: Floats) -> PolicyEvidence:
+    def _with_columns(self, found: Evidence) -> Evidence:
+        """Return the evidence with what is the same for every policy."""
         log = self.log
-        return PolicyEvidence(evidence, unsupported, log.sampling_weight, log.covariates)
+        return found._replace(
+            counts=log.count, sampling_weight=log.sampling_weight, covariates=log.covariates
+        )
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""
@@ -405,7 +375,7 @@ class LoggedEvidence:
 
     def _by_listing(
         self, learned: TrainedPolicy | TargetPolicy, part: Columns, rows: slice
-    ) -> PolicyEvidence:
+    ) -> Evidence:
         """Return the evidence of a part from the probabilities of all joint actions."""
         if isinstance(learned, TrainedPolicy):
             table = self._learned_table(learned, part, rows)
@@ -426,7 +396,7 @@ class LoggedEvidence:
         if self.groups is None:
             return found
         group_weight = self.groups.probability(table, index) / self._group_propensity[rows]
-        return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
+        return found._replace(group_weight=group_weight)
 
     def _learned_table(self, learned: TrainedPolicy, part: Columns, rows: slice) -> Floats:
         """Return the probabilities ``[n, M]``; in each row the policy decides among its set."""
@@ -440,7 +410,7 @@ class LoggedEvidence:
             table[same] = learned.probabilities(part.context[same], sets[number])
         return table
 
-    def _by_drawing(self, learned: TrainedPolicy, part: Columns, rows: slice) -> PolicyEvidence:
+    def _by_drawing(self, learned: TrainedPolicy, part: Columns, rows: slice) -> Evidence:
         """Return the evidence of a part from the density of its actions and from drawn actions.
 
         The draws give the expected reward, and the probability of each slot's choice.
@@ -484,9 +454,9 @@ class LoggedEvidence:
         expected: Floats,
         slot_probability: Floats,
         unsupported: Floats,
-    ) -> PolicyEvidence:
+    ) -> Evidence:
         slots = self.slot_propensity
-        evidence = Evidence(
+        return Evidence(
             reward=part.reward,
             weight=probability / self.log.propensity[rows],
             probability=probability,
@@ -494,9 +464,8 @@ class LoggedEvidence:
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
             bounds=self.bounds,
-            counts=None if self.log.count is None else self.log.count[rows],
+            unsupported=unsupported,
         )
-        return PolicyEvidence(evidence, unsupported)
 
     @cached_property
     def _group_propensity(self) -> Floats:

@@ -19,7 +19,7 @@ from submax.evaluation.comparison import Comparison, compare, named
 from submax.evaluation.estimates import Difference
 from submax.evaluation.estimators import make_off_policy
 from submax.evaluation.evaluator import Progress
-from submax.evaluation.evidence import LoggedEvidence
+from submax.evaluation.evidence import LoggedEvidence, tuned_terms
 from submax.evaluation.log import By, DividedLog, Log, data_frame, divided
 from submax.evaluation.sums import NO_UNITS, Terms, TermSums, Units
 from submax.evaluation.targets import (
@@ -301,7 +301,9 @@ def learn_best(
     step = -(-len(part) // MOST_CHOOSING_ROWS)
     thinned = part if step == 1 else part.rows(np.arange(0, len(part), step))
     choosing, reporting = thinned.split(CHOOSING_SHARE, by, seed)
-    race, learned = raced(divided(choosing, QUARTERS, by, seed), given, seed, progress)
+    race, learned = raced(
+        divided(choosing, [1 / QUARTERS] * QUARTERS, by, seed), given, seed, progress
+    )
     report = compare(reporting, learned, level=level, seed=seed, apart=True)
     winner = race.best()
     best = learn_one(log, given[winner], **options)
@@ -327,7 +329,7 @@ def raced(
         learned = _learned(others, {name: given[name] for name in contenders}, seed, progress)
         rows = log.log.rows(log.part == held_out).with_estimated_propensities(seed)
         logged = LoggedEvidence(rows, seed)
-        terms = {name: logged.about(one).terms(estimator) for name, one in learned.items()}
+        terms = {name: tuned_terms(estimator, logged.about(one)) for name, one in learned.items()}
         race = race._replace(folds=(*race.folds, FoldOfRace(terms, rows.cluster)))
         first, contenders = first or learned, race.contenders()
         if len(contenders) == 1:
@@ -524,7 +526,7 @@ def tune(
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
         learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
-        value = logged.about(learned).terms(value_estimator).value
+        value = tuned_terms(value_estimator, logged.about(learned)).value
         if math.isnan(value):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:

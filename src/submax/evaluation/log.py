@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, overload
 
 import msgspec
@@ -42,20 +43,6 @@ def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
     return pd.DataFrame(rows)
 
 
-def random_clusters(cluster: Integers, count: int, seed: int) -> Booleans:
-    """Return random clusters that together have about ``count`` rows, as a mask of rows."""
-    sizes = np.bincount(cluster)
-    if len(sizes) < 2:
-        raise InputError(
-            "all rows are of one cluster, which cannot be split at random: split by time, or name "
-            "a column with several clusters"
-        )
-    order = np.random.default_rng(seed).permutation(len(sizes))
-    rows = np.cumsum(sizes[order])
-    taken = min(int(np.searchsorted(rows, count)) + 1, len(sizes) - 1)
-    return np.isin(cluster, order[:taken])
-
-
 def renumbered(cluster: Integers) -> Integers:
     """Return the numbers of clusters without gaps, in the same order."""
     found: Integers = np.unique(cluster, return_inverse=True)[1].ravel()
@@ -83,23 +70,6 @@ def check_split(share: float, by: By, seed: int, decisions: int) -> None:
         )
 
 
-def chosen_rows(rows: int, cluster: Integers | None, share: float, by: By, seed: int) -> Booleans:
-    """Return which of the rows are in the first part; both parts have at least one row.
-
-    Random parts consist of whole clusters, if there are any.
-    """
-    check_split(share, by, seed, rows)
-    count = min(max(round(share * rows), 1), rows - 1)
-    first = np.zeros(rows, dtype=bool)
-    if by == "time":
-        first[:count] = True
-    elif cluster is None:
-        first[np.random.default_rng(seed).permutation(rows)[:count]] = True
-    else:
-        first = random_clusters(cluster, count, seed)
-    return first
-
-
 MOST_EXPANDED = 20_000_000
 """Decisions to which a log is expanded at most, to learn from it: their columns take a few GB."""
 
@@ -107,35 +77,66 @@ MOST_EXPANDED = 20_000_000
 class DividedLog(NamedTuple):
     """A log whose decisions are divided into parts; ``part [n]`` is the part of each row.
 
-    ``number [n]`` is the number of the row, in the log that was divided, from which a row is.
+    ``number [n]`` is the number of the row, in the log that was divided, from which a row is; None
+    if no row was divided.
     """
 
     log: "Log"
     part: NDArray[np.int8]
-    number: Integers
+    number: Integers | None = None
 
 
-def divided_by_split(log: "Log", share: float, by: By, seed: int) -> DividedLog:
-    """Return the rows of the first part (0) of a split, and those of the rest (1).
+def divided(log: "Log", shares: Sequence[float], by: By, seed: int) -> DividedLog:
+    """Return the log with each decision in one of several parts with these ``shares`` of them.
 
-    Decisions are split, not rows: a row that stands for 1000 decisions can have 480 of them in the
-    first part and 520 in the rest. Clusters are kept whole in a random split.
+    Parts by time are consecutive; the others are random. A session is in one part, and so is a
+    cluster if parts are random. Otherwise decisions are divided and not rows: a row that stands for
+    1000 decisions can have 480 of them in the first part and 520 in the rest.
     """
-    count = _counts(log)
-    check_split(share, by, seed, log.decisions)
-    if by == "random" and log.cluster is not None:
-        first = chosen_rows(len(log), log.cluster, share, by, seed)
-        return DividedLog(log, np.where(first, 0, 1).astype(np.int8), np.arange(len(log)))
-    wanted = min(max(round(share * count.sum()), 1), round(count.sum()) - 1)
-    if by == "time":
-        before = np.cumsum(count) - count
-        taken = np.clip(wanted - before, 0, count)
-    else:
-        rng = np.random.default_rng(seed)
-        taken = rng.multivariate_hypergeometric(
-            count.astype(np.int64), wanted, method="marginals"
-        ).astype(np.float64)
-    return divided_counts(log, np.stack([taken, count - taken]))
+    check_split(shares[0], by, seed, log.decisions)
+    rng, by_count = np.random.default_rng(seed), log.count is not None
+    by_count = by_count and (by == "time" or log.cluster is None)
+    total = log.decisions if by_count else len(log)
+    ends = np.clip(np.round(np.cumsum(shares)[:-1] * total), 1, total - 1)
+    if by_count:
+        left, parts = _counts(log), list[Floats]()
+        before = np.cumsum(left) - left
+        for begin, end in pairwise([0.0, *ends]):
+            if by == "time":
+                parts.append(np.clip(end - before, 0, _counts(log)) - sum(parts))
+            else:
+                many = left.astype(np.int64), int(end - begin)
+                drawn = rng.multivariate_hypergeometric(*many, method="marginals")
+                parts.append(drawn.astype(np.float64))
+            left = left - parts[-1]
+        return divided_counts(log, np.stack([*parts, left]))
+    sizes = np.diff([0, *ends, total]).astype(np.int64)
+    part = np.repeat(np.arange(len(shares), dtype=np.int8), sizes)
+    if by == "random" and log.cluster is None:
+        part[rng.permutation(len(log))] = part.copy()
+    elif by == "random" and log.cluster is not None:
+        sizes = np.bincount(log.cluster)
+        if len(sizes) < 2:
+            raise InputError(
+                "all rows are of one cluster, which cannot be split at random: split by time, or "
+                "name a column with several clusters"
+            )
+        order = rng.permutation(len(sizes))
+        of_cluster = np.empty(len(sizes), dtype=np.int8)
+        first = np.cumsum(sizes[order]) - sizes[order]
+        of_cluster[order] = np.searchsorted(ends, first, side="right")
+        # The last part has a cluster, however large the others are.
+        of_cluster[order[-1]] = len(ends)
+        part = of_cluster[log.cluster]
+    if log.session is not None:
+        # A session is in the part of its first row.
+        part = part[np.unique(log.session, return_index=True)[1]][log.session]
+        if len(np.unique(part)) < len(shares):
+            raise InputError(
+                "all rows would be on one side of the split, because sessions are not divided: "
+                "give another share, or a log of more sessions"
+            )
+    return DividedLog(log, part)
 
 
 def order_notes(log: "Log", first: Booleans, by: By) -> Iterator[str]:
@@ -225,20 +226,12 @@ def divided_counts(log: "Log", counts: Floats) -> DividedLog:
     return DividedLog(replace(log.rows(number), count=counts.T.ravel()[kept]), part, number)
 
 
-class TrajectoryWeights(NamedTuple):
-    """Products of the weights within sessions, each ``[n]``.
+def trajectory_weights(weight: Floats, session: Integers) -> Floats:
+    """Return the products of weights within each session, ``[n, 3]``; rows are in order of time.
 
-    With w_t the weight of the decision at step t of a session of T steps, ``before`` is
-    Π_s<t w_s, ``through`` is Π_s≤t w_s, and ``whole`` is Π_s≤T w_s.
+    With w_t the weight of the decision at step t of a session of T steps, these are Π_s<t w_s,
+    Π_s≤t w_s, and Π_s≤T w_s.
     """
-
-    before: Floats
-    through: Floats
-    whole: Floats
-
-
-def trajectory_weights(weight: Floats, session: Integers) -> TrajectoryWeights:
-    """Return the products of weights within each session; rows are in the order of time."""
     order = np.argsort(session, kind="stable")
     sizes = np.bincount(session)
     starts = np.cumsum(sizes) - sizes
@@ -252,19 +245,7 @@ def trajectory_weights(weight: Floats, session: Integers) -> TrajectoryWeights:
     whole = np.repeat(through[starts + sizes - 1], sizes)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    return TrajectoryWeights(before[back], through[back], whole[back])
-
-
-def whole_sessions(first: Booleans, session: Integers) -> Booleans:
-    """Return a split in which each session is on the side of its first row."""
-    _, beginning = np.unique(session, return_index=True)
-    found = first[beginning][session]
-    if found.all() or not found.any():
-        raise InputError(
-            "all rows would be on one side of the split, because sessions are not divided: give "
-            "another share, or a log of more sessions"
-        )
-    return found
+    return np.stack([before, through, whole], axis=1)[back]
 
 
 def _as_slice(which: Booleans | Integers) -> Booleans | Integers | slice:
@@ -311,93 +292,48 @@ class EncodedParts(Sequence[Columns]):
         )
 
 
-def log_columns(
-    schema: Schema,
-    context: NDArray[np.float32],
-    action: NDArray[Any],
-    reward: Floats,
-    propensity: Floats,
-    count: Floats | None = None,
-) -> dict[str, NDArray[Any]]:
-    """Return columns that ``Log.read`` finds by their names; the arguments are fields of a log."""
-    columns: dict[str, NDArray[Any]] = {}
-    menu = schema.menu
-    for place, slot in enumerate(menu.slots):
-        names = np.array([choice.name for choice in slot.choices], dtype=object)
-        label = "action" if menu.plain else f"action_{slot.name}"
-        columns[label] = names[action[:, place].astype(np.int64)]
-    for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
-        columns[f"action_{interval.name}"] = action[:, place].astype(np.float64)
-    columns["reward"] = reward
-    if not np.isnan(propensity).all():
-        columns["propensity"] = propensity
-    if count is not None:
-        columns["count"] = count
-    for place, (name, field) in enumerate(
-        zip(schema.context.names, schema.context.fields, strict=True)
-    ):
-        values: NDArray[Any] = context[:, place]
-        if isinstance(field, Category):
-            values = np.array(field.values, dtype=object)[values.astype(np.int64)]
-        columns[f"context_{name}"] = values
-    return columns
-
-
 MOST_NOTES = 3
 """Notes that are part of the text; all of them are in the ``notes`` of the log."""
 
 
-def log_summary(
-    schema: Schema,
-    action: NDArray[Any],
-    reward: Floats,
-    propensity: Floats,
-    estimated: Booleans,
-    notes: Sequence[str],
-    count: Floats | None = None,
-) -> Summary:
+def log_summary(log: "Log") -> Summary:
     """Return a table of the actions with counts, shares and mean rewards, below a few sentences.
 
-    The arguments are the fields of a ``Log``. The sentences are about rows, context, rewards and
-    propensities.
+    The sentences are about rows, context, rewards and propensities.
     """
-    menu = schema.menu
-    fields = listed(schema.context.names) or "no context"
+    menu, reward, count = log.schema.menu, log.reward, log.count
+    fields = listed(log.schema.context.names) or "no context"
     average = number(mean(reward, count) if len(reward) else None)
     error = number(standard_error_of_mean(reward, count) if len(reward) > 1 else None, 2)
     stands = "" if count is None else f" that stand for {int(count.sum()):,} decisions"
     sentences = [
         f"Log of {counted(len(reward), 'row')}{stands}; context: {fields}",
-        f"{schema.rewards['kind']} rewards, mean {average} ± {error} (standard error)",
-        _propensity_sentence(propensity, estimated),
-        *notes[:MOST_NOTES],
+        f"{log.schema.rewards['kind']} rewards, mean {average} ± {error} (standard error)",
+        _propensity_sentence(log.propensity, log.estimated),
+        *log.notes[:MOST_NOTES],
     ]
     columns = ["rows", "share", "mean reward", "± s.e."]
     if menu.plain:
-        cells = _choice_cells(_choice_names(schema, 0), action[:, 0], reward, count)
-        return Summary(sentences, ["action", *columns], cells)
+        return Summary(sentences, ["action", *columns], _choice_cells(log, 0))
     parts = len(menu.slots) + len(menu.ranges)
     lines_per_part = max(1, (LINES - len(sentences) - 2) // parts)
     rows, more = [], 0
     for place, slot in enumerate(menu.slots):
-        cells = _choice_cells(_choice_names(schema, place), action[:, place], reward, count)
+        cells = _choice_cells(log, place)
         rows += [[slot.name, *row] for row in cells[:lines_per_part]]
         more += len(cells[lines_per_part:])
     for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
-        rows.append([interval.name, *_value_cells(action[:, place].astype(np.float64))])
+        values = log.action[:, place].astype(np.float64)
+        ends = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
+        rows.append([interval.name, ends, f"{len(values):,}", "–", "–", "–"])
     return Summary(sentences, ["slot", "choice", *columns], rows, texts=2, more=more)
 
 
-def _choice_names(schema: Schema, slot: int) -> list[str]:
-    return [choice.name for choice in schema.menu.slots[slot].choices]
-
-
-def _choice_cells(
-    names: list[str], action: NDArray[Any], reward: Floats, count: Floats | None
-) -> list[list[str]]:
+def _choice_cells(log: "Log", slot: int) -> list[list[str]]:
     """Return a line of cells for each choice of a slot, the most frequent choice first."""
-    chosen = action.astype(np.int64)
-    weight = np.ones(len(reward)) if count is None else count
+    chosen, reward = log.action[:, slot].astype(np.int64), log.reward
+    names = [choice.name for choice in log.schema.menu.slots[slot].choices]
+    weight = np.ones(len(reward)) if log.count is None else log.count
     counts = np.bincount(chosen, weight, minlength=len(names))
     sums = np.bincount(chosen, weight * reward, minlength=len(names))
     squares = np.bincount(chosen, weight * reward**2, minlength=len(names))
@@ -409,17 +345,9 @@ def _choice_cells(
         if taken > 1:
             spread = max(squares[place] - sums[place] ** 2 / taken, 0.0)
             error = float(np.sqrt(spread / (taken - 1) / taken))
-        share = percentage(taken / float(weight.sum()) if len(reward) else None)
+        share = percentage(taken / float(weight.sum()))
         rows.append([names[place], f"{taken:,}", share, number(average), number(error, 2)])
     return rows
-
-
-def _value_cells(values: Floats) -> list[str]:
-    """Return a line of cells for a real-valued part of the action."""
-    if not len(values):
-        return ["–", "0", "–", "–", "–"]
-    distribution = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
-    return [distribution, f"{len(values):,}", "–", "–", "–"]
 
 
 def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
@@ -435,38 +363,6 @@ def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
 
 Reward = str | Mapping[str, float]
 """One of the rewards of a log by name, or the weights of their sum, {'click': 1, 'buy': 20}."""
-
-
-def with_reward(log: "Log", reward: Reward) -> "Log":
-    """Return the log with one of its rewards, or with a weighted sum of them, as the reward."""
-    if log.outcomes is None:
-        raise InputError(
-            f"the reward {reward!r} is asked for, and this log has one column of rewards; several "
-            "are allowed: read the log with columns={'reward': ['click', 'buy']}",
-            parameter="reward",
-        )
-    weights = {reward: 1.0} if isinstance(reward, str) else dict(reward)
-    if not weights:
-        raise InputError(
-            "the combination of rewards is empty, and needs at least one of "
-            f"{', '.join(log.outcome_names)}: give weights such as {{'{log.outcome_names[0]}': 1}}",
-            parameter="reward",
-        )
-    for name, weight in weights.items():
-        one_of("reward", str(name), log.outcome_names)
-        finite(f"the weight of the reward {name!r}", weight)
-    places = [log.outcome_names.index(name) for name in weights]
-    numbers = np.array(list(weights.values()), dtype=np.float64)
-    values = np.zeros(len(log)) if log.disk is None else log.disk.folder.column(float, (len(log),))
-    binary = parts_binary = True
-    for rows in pieces(len(log)):
-        parts = log.outcomes[rows][:, places]
-        values[rows] = parts @ numbers
-        parts_binary = parts_binary and bool(np.isin(parts, (0, 1)).all())
-        binary = binary and bool(np.isin(values[rows], (0, 1)).all())
-        release([log.outcomes, values])
-    schema = msgspec.structs.replace(log.schema, rewards=_scale(numbers, binary, parts_binary))
-    return replace(log, reward=values, schema=schema)
 
 
 def _scale(numbers: Floats, binary: bool, parts_binary: bool) -> dict[str, Any]:
@@ -651,28 +547,30 @@ class Log:
 
     def to_pandas(self) -> Any:
         """Return a data frame with columns that ``Log.read`` finds by their names."""
-        return data_frame(
-            log_columns(
-                self.schema, self.context, self.action, self.reward, self.propensity, self.count
-            )
-        )
+        columns: dict[str, NDArray[Any]] = {}
+        menu, fields = self.schema.menu, self.schema.context
+        for place, slot in enumerate(menu.slots):
+            names = np.array([choice.name for choice in slot.choices], dtype=object)
+            label = "action" if menu.plain else f"action_{slot.name}"
+            columns[label] = names[self.action[:, place].astype(np.int64)]
+        for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
+            columns[f"action_{interval.name}"] = self.action[:, place].astype(np.float64)
+        columns["reward"] = self.reward
+        if not np.isnan(self.propensity).all():
+            columns["propensity"] = self.propensity
+        if self.count is not None:
+            columns["count"] = self.count
+        for name, field, values in zip(fields.names, fields.fields, self.context.T, strict=True):
+            if isinstance(field, Category):
+                values = np.array(field.values, dtype=object)[values.astype(np.int64)]
+            columns[f"context_{name}"] = values
+        return data_frame(columns)
 
     def __repr__(self) -> str:
-        return str(self._summary())
+        return str(log_summary(self))
 
     def _repr_html_(self) -> str:
-        return self._summary().html()
-
-    def _summary(self) -> Summary:
-        return log_summary(
-            self.schema,
-            self.action,
-            self.reward,
-            self.propensity,
-            self.estimated,
-            self.notes,
-            self.count,
-        )
+        return log_summary(self).html()
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -755,23 +653,49 @@ class Log:
         >>> log.with_reward({"click": 1, "buy": 20}).reward.tolist()
         [1.0, 21.0]
         """
-        return with_reward(self, reward)
+        if self.outcomes is None:
+            raise InputError(
+                f"the reward {reward!r} is asked for, and this log has one column of rewards; "
+                "several are allowed: read the log with columns={'reward': ['click', 'buy']}",
+                parameter="reward",
+            )
+        weights = {reward: 1.0} if isinstance(reward, str) else dict(reward)
+        if not weights:
+            raise InputError(
+                "the combination of rewards is empty, and needs at least one of "
+                f"{', '.join(self.outcome_names)}: give weights such as "
+                f"{{'{self.outcome_names[0]}': 1}}",
+                parameter="reward",
+            )
+        for name, weight in weights.items():
+            one_of("reward", str(name), self.outcome_names)
+            finite(f"the weight of the reward {name!r}", weight)
+        places = [self.outcome_names.index(name) for name in weights]
+        numbers, shape = np.array(list(weights.values()), dtype=np.float64), (len(self),)
+        values = np.zeros(shape) if self.disk is None else self.disk.folder.column(float, shape)
+        binary = parts_binary = True
+        for rows in pieces(len(self)):
+            parts = self.outcomes[rows][:, places]
+            values[rows] = parts @ numbers
+            parts_binary = parts_binary and bool(np.isin(parts, (0, 1)).all())
+            binary = binary and bool(np.isin(values[rows], (0, 1)).all())
+            release([self.outcomes, values])
+        scale = _scale(numbers, binary, parts_binary)
+        schema = msgspec.structs.replace(self.schema, rewards=scale)
+        return replace(self, reward=values, schema=schema)
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
         """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
-        if self.count is not None:
-            divided = divided_by_split(self, share, by, seed)
-            return divided.log.rows(divided.part == 0), divided.log.rows(divided.part == 1)
-        first = self.chosen(share, by, seed)
-        return self.rows(first), self.rows(~first)
+        parts = divided(self, [share, 1 - share], by, seed)
+        return parts.log.rows(parts.part == 0), parts.log.rows(parts.part == 1)
 
     def chosen(self, share: float, by: By, seed: int) -> Booleans:
-        """Return which rows a split puts into its first log, ``[N]``.
+        """Return which rows a split puts into its first log, ``[N]``, if it divides no row.
 
         Both logs of the split have at least one row.
         """
-        first = chosen_rows(len(self), self.cluster, share, by, seed)
-        return first if self.session is None else whole_sessions(first, self.session)
+        first: Booleans = divided(self, [share, 1 - share], by, seed).part == 0
+        return first
 
     def with_estimated_propensities(self, seed: int = 0) -> "Log":
         """Return the log with unknown propensities filled in, and notes that say how many.
@@ -781,36 +705,3 @@ class Log:
         model is fitted if there are very many.
         """
         return with_estimated_propensities(self, seed)
-
-
-def divided(log: Log, parts: int, by: By, seed: int) -> DividedLog:
-    """Return the log with each decision in one of several ``parts``, numbered from 0.
-
-    Parts by time are consecutive; the others are random. A session is in one part, and so is a
-    cluster if parts are random. Equal decisions of one row can be in different parts.
-    """
-    rng = np.random.default_rng(seed)
-    if log.count is not None and (by == "time" or log.cluster is None):
-        if by == "time":
-            ends = log.decisions * np.arange(parts + 1) / parts
-            before = np.cumsum(log.count) - log.count
-            taken = np.diff(np.clip(np.round(ends)[:, None] - before, 0, log.count), axis=0)
-        else:
-            chances = np.full(parts, 1 / parts)
-            taken = rng.multinomial(log.count.astype(np.int64), chances).T.astype(np.float64)
-        return divided_counts(log, taken)
-    rows = np.arange(len(log))
-    if by == "time":
-        place = rows if log.session is None else _first_rows(log.session)
-        part = place * parts // len(log)
-    else:
-        unit = rows if log.cluster is None else log.cluster
-        units = int(unit.max()) + 1
-        part = (rng.permutation(units) * parts // units)[unit]
-    return DividedLog(log, part.astype(np.int8), rows)
-
-
-def _first_rows(session: Integers) -> Integers:
-    """Return the number of the first row of the session of each row."""
-    first: Integers = np.unique(session, return_index=True)[1][session]
-    return first

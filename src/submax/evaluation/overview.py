@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.summary import listed, number, percentage
-from submax.evaluation.diagnostics import ChoiceFacts, LogSums, Overlap
+from submax.evaluation.diagnostics import ChoiceFacts, Overlap
 from submax.evaluation.estimates import SliceEstimate
 from submax.evaluation.log import Log
 from submax.schema.context import Category
@@ -61,30 +61,3 @@ class Overview(NamedTuple):
     digest: str
     overlap: Mapping[str, Overlap] = {}
     slices: Sequence[SliceEstimate] = ()
-
-    @classmethod
-    def of(
-        cls,
-        sums: LogSums,
-        choices: Sequence[ChoiceFacts],
-        sample: Log,
-        learned_rows: int,
-        settings: Mapping[str, Any],
-        digest: str,
-    ) -> "Overview":
-        """Return the overview of the evaluated rows of a log, without policies.
-
-        The fields of the context are described by a ``sample`` of the rows.
-        """
-        return cls(
-            rows=sums.decisions,
-            learned_rows=learned_rows,
-            reward_kind=str(sample.schema.rewards["kind"]),
-            rewards=(float(sums.ends[0]), sums.mean_reward, float(sums.ends[-1])),
-            propensities=sums.propensities,
-            estimated=round(sums.estimated),
-            choices=choices,
-            fields=field_facts(sample),
-            settings=settings,
-            digest=digest,
-        )

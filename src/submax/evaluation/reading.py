@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -22,9 +21,7 @@ from submax.evaluation.cells import (
     CheckedBatch,
     WordCount,
     as_name,
-    numbers,
     read_counts,
-    read_successes,
     times,
     with_rewards,
 )
@@ -37,11 +34,10 @@ from submax.evaluation.columns import (
     find_columns,
     role_of_similar,
 )
-from submax.evaluation.disk import ColumnWriter, TemporaryFolder, pieces, release, taken
+from submax.evaluation.disk import ColumnWriter, TemporaryFolder, in_pieces, pieces, release, taken
 from submax.evaluation.sources import PLAIN, Source, TextFormat, open_source
 from submax.schema.actions import ARMS, MOST_CHOICES, ActionSpec, Slot, described, of_slot
 from submax.schema.context import ContextSchema
-from submax.schema.names import short_repr
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
@@ -131,10 +127,6 @@ def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray
     return array
 
 
-DESCRIBED_ACTION, SLOT, CHOICE = "action", "slot", "choice"
-"""Columns that say which choice a row describes: ``action``, or ``slot`` and ``choice``."""
-
-
 def read_action_features(given: Any) -> Mapping[str, Any]:
     """Return the features of choices by name, in the form that ``submax.open`` accepts.
 
@@ -144,7 +136,7 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     source, bad = open_source(given), BadRows()
-    keys = [DESCRIBED_ACTION] if DESCRIBED_ACTION in source.columns else [SLOT, CHOICE]
+    keys = ["action"] if "action" in source.columns else ["slot", "choice"]
     features = [name for name in source.columns if name not in keys]
     if not features or not set(keys) <= set(source.columns):
         raise _bad_features(
@@ -152,51 +144,42 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
             f"{', '.join(source.columns)[:200]}, and must have a column 'action', or the columns "
             "'slot' and 'choice', and a column for each feature: add or rename columns"
         )
-    batches = list(source.batches(source.columns, bad))
-    bad.refuse(source.name, sum(batch.num_rows for batch in batches) + len(bad.lines))
-    if not any(batch.num_rows for batch in batches):
+    found: dict[str, dict[str, Any]] = {}
+    row = 0
+    for batch in source.batches(source.columns, bad):
+        checked = CheckedBatch(batch, bad, row + 1, np.ones(batch.num_rows, dtype=bool))
+        columns = {name: _feature(checked, name, name in source.numeric) for name in features}
+        names = [list(map(as_name, batch.column(key).to_pylist())) for key in keys]
+        bad.rows += int(np.count_nonzero(checked.bad))
+        for place, key in enumerate(zip(*names, strict=True)):
+            row += 1
+            choices = found.setdefault(str(key[0]) if len(key) > 1 else ARMS, {})
+            if None in key or key[-1] in choices:
+                raise _bad_features(
+                    f"row {row} of the action features has the name {'/'.join(map(str, key))!r}, "
+                    "which is empty or that of an earlier row; a row for each choice is allowed: "
+                    "correct or remove the row"
+                )
+            cells = {name: column[place] for name, column in columns.items()}
+            choices[key[-1]] = {name: cell for name, cell in cells.items() if cell is not None}
+    bad.refuse(source.name, row, "action_features")
+    if not row:
         raise _bad_features(
             f"the table of action features in {source.name} has no rows: add a row for each action"
         )
-    table = pa.Table.from_batches(batches)
-    names = zip(*(map(as_name, table.column(key).to_pylist()) for key in keys), strict=True)
-    columns = {name: _cells(table, name, name in source.numeric) for name in features}
-    found: dict[str, dict[str, Any]] = {}
-    for row, key in enumerate(names):
-        if None in key:
-            raise _bad_features(
-                f"row {row + 1} of the action features does not name a choice: add the name, or "
-                "leave the row out"
-            )
-        slot, choice = key if len(key) > 1 else (ARMS, *key)
-        choices = found.setdefault(str(slot), {})
-        if choice in choices:
-            raise _bad_features(
-                f"row {row + 1} of the action features describes {choice!r}{of_slot(str(slot))}, "
-                "which an earlier row describes: leave one of the two rows out"
-            )
-        cells = {name: column[row] for name, column in columns.items()}
-        choices[choice] = {name: cell for name, cell in cells.items() if cell is not None}
-    return found[ARMS] if keys == [DESCRIBED_ACTION] else found
+    return found[ARMS] if len(keys) == 1 else found
 
 
 def _bad_features(sentence: str) -> InputError:
     return InputError(sentence, parameter="action_features")
 
 
-def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
+def _feature(batch: CheckedBatch, name: str, numeric: bool) -> list[float | str | None]:
     """Return the numbers or texts of a column; None for empty cells."""
-    column = table.column(name).combine_chunks()
     if not numeric:
-        return [as_name(value) for value in column.to_pylist()]
-    read = numbers(column)
-    if read.wrong.any():
-        row = int(np.argmax(read.wrong))
-        raise _bad_features(
-            f"the action feature {name!r} is {short_repr(column[row].as_py())} in row {row + 1} "
-            "and a number in others: give finite numbers to all choices, or texts to all"
-        )
-    return [None if np.isnan(value) else float(value) for value in read.values]
+        return [as_name(value) for value in batch.column(name).to_pylist()]
+    values = batch.numbers_or(name, np.nan)
+    return [None if np.isnan(value) else float(value) for value in values]
 
 
 def described_menu(menu: ActionSpec, features: Mapping[str, Any]) -> tuple[ActionSpec, list[str]]:
@@ -243,49 +226,32 @@ def without_repeats(
     _take(columns, np.flatnonzero(~repeated), folder)
 
 
-class IdOrder:
-    """Finds out, batch by batch, whether integer ids ever decrease."""
-
-    def __init__(self) -> None:
-        self._last: int | None = None
-        self._count, self._row = 0, 0
-
-    def add(self, number: Integers, row: Integers) -> None:
-        """Add the ids of the next batch, and the numbers of their rows."""
-        if number.size == 0:
-            return
-        before = number[0] if self._last is None else self._last
-        smaller = np.flatnonzero(number < np.append(before, number[:-1]))
-        if smaller.size and self._count == 0:
-            self._row = int(row[smaller[0]])
-        self._count += smaller.size
-        self._last = number[-1]
-
-    def notes(self, name: str | None, bad: BadRows) -> Iterator[str]:
-        """Yield a sentence if any id was smaller than the one before."""
-        if self._count:
-            yield (
-                f"the ids in {name!r} are not in increasing order ({bad.row(self._row)} is below "
-                f"the row before; number of such rows: {self._count}); the rows were not sorted, "
-                "since there is no column of times"
-            )
-
-
 def in_order(
     columns: Table, names: ColumnNames, bad: BadRows, folder: TemporaryFolder | None
 ) -> Iterator[str]:
-    """Sort the rows by time, in place, and yield a sentence if they were not sorted."""
-    row, time = columns.pop("row", None), columns.pop("time", None)
-    if time is not None and row is not None:
-        earlier = np.flatnonzero(time[1:] < time[:-1])
-        if earlier.size:
-            first = bad.row(int(row[earlier[0] + 1]))
+    """Sort the rows by time, in place, and yield a sentence if they were not sorted.
+
+    Without times the rows stay as they are, and ids that are integers should increase.
+    """
+    row, time, number = (columns.pop(name, None) for name in ("row", "time", "number"))
+    order = number if time is None else time
+    if row is None or order is None:
+        return
+    earlier = np.flatnonzero(order[1:] < order[:-1])
+    if earlier.size:
+        first, rows = bad.row(int(row[earlier[0] + 1])), f"number of such rows: {earlier.size}"
+        if time is None:
+            yield (
+                f"the ids in {names.id!r} are not in increasing order ({first} is below the row "
+                f"before; {rows}); the rows were not sorted, since there is no column of times"
+            )
+        else:
             yield (
                 f"the rows were not in the order of {names.time!r} ({first} is earlier than the "
-                f"row before; number of such rows: {earlier.size}), and were sorted"
+                f"row before; {rows}), and were sorted"
             )
             _take(columns, np.argsort(time, kind="stable"), folder)
-        release([row, time])
+    release([row, order])
 
 
 def numbered(ids: Integers) -> Integers:
@@ -393,7 +359,7 @@ class _LogReader:
         self._context = ContextColumns(names, context, source.numeric)
         slot_columns = [names.slot_propensities.get(slot) for slot in self._actions.slots]
         self._slot_columns = [] if None in slot_columns else slot_columns
-        self._id_order: IdOrder | None = IdOrder()
+        self._numbered = names.id is not None and names.time is None
         self._rows_read = 0
         self._reward_words = WordCount()
 
@@ -403,6 +369,8 @@ class _LogReader:
             if batch.num_rows:
                 self._add(batch)
         columns = self._columns.finished()
+        if not self._numbered:
+            columns.pop("number", None)
         without_repeats(columns, self._names, self._bad, self._folder)
         if not skip_bad_rows:
             self._bad.refuse(self._source.name, self._rows_read)
@@ -419,7 +387,6 @@ class _LogReader:
         kept = {**self._values(checked), **self._order(checked, first)}
         good = counted & ~checked.bad
         self._context.count_defaults(good)
-        self._check_id_order(checked, first, good)
         self._bad.rows += int(np.count_nonzero(checked.bad))
         self._columns.add({name: values[good] for name, values in kept.items()})
 
@@ -440,7 +407,9 @@ class _LogReader:
         if self._names.count is not None:
             found["count"] = read_counts(batch, self._names.count)
         if self._names.successes is not None:
-            found["successes"] = read_successes(batch, self._names.successes, found["count"])
+            found["successes"] = read_counts(batch, self._names.successes)
+            more = found["successes"] > found["count"]
+            batch.note(self._names.successes, "is above the number of decisions of its row", more)
             found["reward"] = np.zeros(batch.rows)
         else:
             found["reward"] = self._reward(batch, self._names.reward)
@@ -474,20 +443,13 @@ class _LogReader:
             found["time"] = batch.required_numbers(names.time, times, "is not a time")
         if names.id is not None:
             found["id"] = batch.identifiers(names.id)
+            if names.time is None:
+                number = batch.whole_numbers(names.id)
+                self._numbered = self._numbered and number is not None
+                found["number"] = found["id"] if number is None else number
         if found:
             found["row"] = np.arange(first, first + batch.rows, dtype=np.int32)
         return found
-
-    def _check_id_order(self, batch: CheckedBatch, first: int, good: Booleans) -> None:
-        """Check whether ids increase, if they are integers and there is no column of times."""
-        names = self._names
-        if self._id_order is None or names.id is None or names.time is not None:
-            return
-        number = batch.whole_numbers(names.id)
-        if number is None:
-            self._id_order = None
-        else:
-            self._id_order.add(number[good], first + np.flatnonzero(good))
 
     def _reward(self, batch: CheckedBatch, column: str) -> Floats:
         values = batch.required_numbers(column)
@@ -526,8 +488,6 @@ class _LogReader:
 
     def _finished(self, columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
         notes = [*self._notes(columns), *in_order(columns, self._names, self._bad, self._folder)]
-        if self._id_order is not None:
-            notes += self._id_order.notes(self._names.id, self._bad)
         menu, eligible_sets = self._actions.finished(columns["action"], columns["eligible_set"])
         notes += self._actions.notes(menu, columns["action"])
         if self._features is not None:
@@ -541,7 +501,7 @@ class _LogReader:
         elif "session" in columns:
             columns["cluster"] = columns["session"]
         reward, rows = columns["reward"], len(columns["reward"])
-        binary = all(np.isin(reward[part], (0, 1)).all() for part in pieces(rows))
+        binary = all(np.isin(part, (0, 1)).all() for part in in_pieces(reward))
         rewards = self._rewards or rewards_of("binary" if binary else "continuous")
         release(columns.values())
         return {
@@ -561,7 +521,7 @@ class _LogReader:
         for status, count in self._left_out.items():
             yield f"{count} decisions were left out because of their status: {status}"
         column = columns["propensity"]
-        missing = sum(np.count_nonzero(np.isnan(column[rows])) for rows in pieces(len(column)))
+        missing = sum(np.count_nonzero(np.isnan(part)) for part in in_pieces(column))
         if missing:
             yield f"{missing} of {len(column)} rows have no propensity"
         yield from self._reward_words.notes(self._names.reward)

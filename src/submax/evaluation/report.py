@@ -20,7 +20,6 @@ from submax.evaluation.estimates import (
     Estimate,
     rule_of,
 )
-from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.overview import Overview
 
 if TYPE_CHECKING:
@@ -83,6 +82,11 @@ class Warned(NamedTuple):
     serious: bool
 
 
+def capital(sentence: str) -> str:
+    """Return a sentence with a capital letter at its beginning."""
+    return sentence[0].upper() + sentence[1:]
+
+
 def warnings_of(estimates: Sequence[Estimate]) -> list[Warned]:
     """Return one warning of each kind, those of recommended estimates first."""
     by_sentence: dict[str, list[Estimate]] = {}
@@ -109,7 +113,7 @@ def _words(concerned: Sequence[Estimate], estimates: Sequence[Estimate]) -> str:
         every = [one.estimator for one in estimates if one.policy == policy]
         words.append(policy if len(mine) == len(every) else f"{policy} ({', '.join(mine)})")
     more = len(words) - MOST_NAMED
-    return "; ".join(words[:MOST_NAMED]) + (f"; {more} more policies" if more > 0 else "")
+    return ", ".join(words[:MOST_NAMED]) + (f" and {more} more policies" if more > 0 else "")
 
 
 TEMPLATES = "submax.evaluation"
@@ -157,7 +161,6 @@ def rendered(found: "Comparison", overview: Overview, command: str | None) -> st
     style = files(TEMPLATES).joinpath("templates", "report.css").read_text(encoding="utf-8")
     # The policy of the page allows this style sheet alone: no script, no image, no address.
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    rule = rule_of(found.estimators()[1:])
     return environment.get_template("report.html").render(
         found=found,
         by_decision=found.unit == DECISION,
@@ -172,7 +175,7 @@ def rendered(found: "Comparison", overview: Overview, command: str | None) -> st
         groups=_groups(found),
         most=MOST_NAMED,
         warnings=warnings_of(found.estimates),
-        rule=f"{rule[0].upper()}{rule[1:]}.",
+        rule=f"{capital(rule_of(found.estimators()[1:]))}.",
         weights=Overlap.labels(),
         calibrated=_calibrated(overview),
         slices=_slices(overview),
@@ -193,10 +196,9 @@ def _groups(found: "Comparison") -> list[list[str]]:
 
     The first ones are those with the highest recommended estimates.
     """
-    policies = [name for name in found.policies() if name != LOGGING_POLICY]
+    policies = found.policies()[1:]
     if len(policies) > MOST_NAMED:
-        values = {one.policy: one.value for one in found.recommended()}
-        policies.sort(key=lambda name: (math.isnan(values[name]), -values[name]))
+        policies = found.ranked()
     return [list(one) for one in _folds(policies, MOST_NAMED)]
 
 

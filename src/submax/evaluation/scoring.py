@@ -13,6 +13,7 @@ from submax.core.errors import InputError
 from submax.evaluation.cells import BadRows, CheckedBatch, eligible_names
 from submax.evaluation.columns import ColumnNames, ContextColumns, context_columns
 from submax.evaluation.sources import PLAIN, TextFormat, open_source
+from submax.evaluation.targets import action_names
 from submax.schema.actions import ChoiceIndices
 from submax.schema.trained_policy import TrainedPolicy
 
@@ -36,13 +37,7 @@ def scores(
     given = dict(columns or {})
     for role in given:
         one_of("column role", role, ROLES)
-    menu = learned.schema.menu
-    if len(menu.slots) != 1 or menu.ranges:
-        raise InputError(
-            "the policy has actions of several parts, and only plain actions are scored: decide "
-            "in Python, TrainedPolicy.probabilities",
-            parameter="policy",
-        )
+    action_names(learned.schema, "scoring")
     opened = open_source(source, text)
     single = {
         role: given.get(role, role if role in opened.columns else None)
@@ -97,7 +92,7 @@ def write_scores(
 
 
 def _scored(learned: TrainedPolicy, context: Any, eligible: Any, ids: Any) -> Any:
-    names = [choice.name for choice in learned.schema.menu.slots[0].choices]
+    names = action_names(learned.schema, "scoring")
     probability: Floats = np.empty((len(context), len(names)))
     if eligible is None:
         probability[:] = learned.probabilities(context)

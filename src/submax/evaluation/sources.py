@@ -7,6 +7,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import has_magic
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -14,7 +15,6 @@ import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 
 from submax.core.decoding import known_type
@@ -62,8 +62,8 @@ class Source(NamedTuple):
     """A log that can be read in batches.
 
     ``numeric`` are the columns that hold numbers, judged by the first rows. ``schema`` is the one
-    that the export of a bandit carries in its metadata; None for other logs. ``first_line`` finds
-    the line of the first row, as an editor counts; None if rows are not lines of a file.
+    that the export of a bandit carries in its metadata; None for other logs. ``lines`` yields the
+    line at which each row begins, as an editor counts; None if rows are not lines of a file.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Source(NamedTuple):
     numeric: set[str]
     batches: Callable[[list[str], BadRows], Iterator[Any]]
     schema: Schema | None = None
-    first_line: Callable[[], int | None] = lambda: None
+    lines: Callable[[], Iterator[int]] | None = None
 
 
 def open_source(source: Any, text: TextFormat = PLAIN) -> Source:
@@ -98,7 +98,7 @@ def open_source(source: Any, text: TextFormat = PLAIN) -> Source:
         for path in files:
             one = first if path == files[0] else open_file(path, text)
             named = str(path) if len(files) > 1 else ""
-            bad.files.append(FileRows(before + 1, named, one.first_line))
+            bad.files.append(FileRows(before + 1, named, one.lines))
             rows, of_file = 0, BadRows()
             try:
                 for batch in one.batches(columns, of_file):
@@ -265,17 +265,13 @@ def _from_json(path: Path) -> Source:
             yield batch.select(columns).filter(good)
 
     first = next(selected([*places], f" limit {SAMPLED_ROWS}"), None)
-    return Source(str(path), [*places], mostly_numbers(first), batches, None, _first_line(path, 1))
+    return Source(str(path), [*places], mostly_numbers(first), batches, None, lambda: _lines(path))
 
 
-def _first_line(path: Path, line: int) -> Callable[[], int | None]:
-    """Return a function that finds whether all lines are rows, and gives that of the first one."""
-
-    def find() -> int | None:
-        with open_binary(path) as file:
-            return line if all(one.strip() for one in file) else None
-
-    return find
+def _lines(path: Path) -> Iterator[int]:
+    """Yield the numbers of the lines that are not empty."""
+    with open_binary(path) as file:
+        yield from (number for number, line in enumerate(file, start=1) if line.strip())
 
 
 # CSV ---------------------------------------------------------------------------------------------
@@ -321,16 +317,14 @@ def _from_csv(path: Path, text: TextFormat) -> Source:
         f"compression='{compression}', ignore_errors=true, store_rejects=true)"
     )
 
+    def cell(name: str) -> str:
+        place = f"c{columns.index(name)}"
+        point = text.decimal == PLAIN.decimal
+        return place if point else f"regexp_replace({place}, {_quoted(DECIMAL_COMMA)}, '\\1.\\2')"
+
     def selected(wanted: list[str], connection: Any, limit: str = "") -> Iterator[Any]:
-        places = ", ".join(f"c{columns.index(name)}" for name in wanted) or "c0"
-        for batch in _queried(connection, f"select {places} from {file}{limit}", wanted):
-            if text.decimal != PLAIN.decimal:
-                arrays = [
-                    pc.replace_substring_regex(one, DECIMAL_COMMA, r"\1.\2")
-                    for one in batch.columns
-                ]
-                batch = pa.RecordBatch.from_arrays(arrays, names=wanted)
-            yield batch
+        cells = ", ".join(map(cell, wanted)) or "c0"
+        yield from _queried(connection, f"select {cells} from {file}{limit}", wanted)
 
     def batches(wanted: list[str], bad: BadRows) -> Iterator[Any]:
         connection = duckdb.connect()
@@ -339,11 +333,11 @@ def _from_csv(path: Path, text: TextFormat) -> Source:
         if rejected:
             bad.lines.extend(array("q", _rejected_rows(path, text.separator, rejected)))
 
+    def lines() -> Iterator[int]:
+        return (row.line for row in islice(_csv_rows(path, text.separator), 1, None))
+
     first = next(selected(columns, duckdb.connect(), f" limit {SAMPLED_ROWS}"), None)
-    numeric = mostly_numbers(first)
-    return Source(
-        str(path), columns, numeric, batches, None, _first_line_of_csv(path, text.separator)
-    )
+    return Source(str(path), columns, mostly_numbers(first), batches, None, lines)
 
 
 def _header(path: Path, text: TextFormat) -> tuple[list[str], int]:
@@ -391,17 +385,16 @@ def check_text(path: Path, data: bytes, line: int) -> None:
 
 
 class CsvRow(NamedTuple):
-    """The byte and the line at which a row begins, and those at which the next one does."""
+    """The line at which a row begins, and the line and byte at which the next one does."""
 
-    byte: int
     line: int
-    next_byte: int
     next_line: int
+    next_byte: int
 
 
 def _csv_rows(path: Path, separator: str) -> Iterator[CsvRow]:
     """Yield the rows of a CSV file, the header first; empty lines are no rows."""
-    place = begin = 0
+    place, begin = 0, 1
     with open_binary(path) as file:
 
         def lines() -> Iterator[str]:
@@ -410,11 +403,11 @@ def _csv_rows(path: Path, separator: str) -> Iterator[CsvRow]:
                 place += len(line)
                 yield line.decode(errors="replace").replace("\r\n", "\n")
 
-        reader, number = csv.reader(lines(), delimiter=separator), 1
+        reader = csv.reader(lines(), delimiter=separator)
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                yield CsvRow(begin, number, place, reader.line_num + 1)
-            begin, number = place, reader.line_num + 1
+                yield CsvRow(begin, reader.line_num + 1, place)
+            begin = reader.line_num + 1
 
 
 def _rejected_rows(path: Path, separator: str, rejected: Mapping[int, str]) -> list[int]:
@@ -422,15 +415,16 @@ def _rejected_rows(path: Path, separator: str, rejected: Mapping[int, str]) -> l
 
     Refuse a file whose bytes are not text, and one with a quote that is never closed.
     """
+    if "INVALID ENCODING" in rejected.values():
+        with open_binary(path) as file:
+            for line, data in enumerate(file, start=1):
+                check_text(path, data, line)
     found, waiting = list[int](), sorted(rejected, reverse=True)
-    number, last = 0, CsvRow(0, 1, 0, 1)
+    number, last = 0, CsvRow(1, 1, 0)
     try:
         for number, last in enumerate(_csv_rows(path, separator)):
             while waiting and waiting[-1] < last.next_byte:
-                if rejected[waiting.pop()] == "INVALID ENCODING":
-                    with open_binary(path) as file:
-                        file.seek(last.byte)
-                        check_text(path, file.read(last.next_byte - last.byte), last.line)
+                waiting.pop()
                 found.append(max(number, 1))
         is_open = bool(found) and found[-1] == number and last.next_line - last.line > 1
         line = last.line
@@ -443,16 +437,6 @@ def _rejected_rows(path: Path, separator: str, rejected: Mapping[int, str]) -> l
             "closed, so the rest of the file would be one value: close the quote, or remove it"
         )
     return found + [max(number, 1)] * len(waiting)
-
-
-def _first_line_of_csv(path: Path, separator: str) -> Callable[[], int | None]:
-    """Return a function that finds whether all lines are rows, and gives that of the first one."""
-
-    def find() -> int | None:
-        rows = enumerate(_csv_rows(path, separator), start=1)
-        return 2 if all(row.line == place == row.next_line - 1 for place, row in rows) else None
-
-    return find
 
 
 # Data frames and other tables --------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, permutations
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
+import msgspec
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
@@ -67,19 +68,50 @@ def quantiles(values: Floats, shares: Floats, count: Floats | None) -> Floats:
     return found
 
 
-Range = tuple[float, float]
-"""The smallest and the largest of some numbers."""
+class Range(NamedTuple):
+    """The smallest and the largest of some numbers; a sum is the range of both together."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Floats) -> "Range":
+        """Return the range of the numbers of an array."""
+        return cls(float(values.min()), float(values.max()))
+
+    def __add__(self, other: "Range") -> "Range":  # type: ignore[override]  # not of tuples
+        return Range(min(self.low, other.low), max(self.high, other.high))
 
 
-def wider(one: Range | None, other: Range | None) -> Range | None:
-    """Return the range of two ranges together; None if one of them is not known."""
+def joined(one: Any, other: Any) -> Any:
+    """Return the sums over the rows of both: of numbers, arrays, and tables of them."""
     if one is None or other is None:
         return None
-    return min(one[0], other[0]), max(one[1], other[1])
+    if isinstance(one, dict):
+        both = {key: joined(one[key], other[key]) for key in one.keys() & other.keys()}
+        return {**one, **other, **both}
+    if isinstance(one, list):
+        return [joined(*pair) for pair in zip(one, other, strict=True)]
+    return one + other
 
 
-def _range(values: Floats) -> Range:
-    return float(values.min()), float(values.max())
+class Additive(msgspec.Struct, frozen=True):
+    """Sums over the rows of a batch; those of two batches are added field by field.
+
+    Fields that are named in ``shared`` are the same in all batches.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ()
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            *(
+                getattr(self, name)
+                if name in self.shared
+                else joined(getattr(self, name), getattr(other, name))
+                for name in self.__struct_fields__
+            )
+        )
 
 
 class Terms(NamedTuple):
@@ -94,7 +126,7 @@ class Terms(NamedTuple):
 
     numerator: Floats
     denominator: Floats | None = None
-    reach: Range | None = None
+    reach: tuple[float, float] | None = None
     threshold: float | None = None
     without_threshold: "Terms | None" = None
     counts: Floats | None = None
@@ -217,7 +249,7 @@ ROUNDING = 1e-14
 """Relative error of a difference of sums."""
 
 
-class Moments(NamedTuple):
+class Moments(Additive, frozen=True):
     """Σ c, Σ c x, Σ c x xᵀ and Σ c x ⊗ x ⊗ x over the rows x of a table with K columns.
 
     From them follow the mean, the variance and the third cumulant of every linear combination of
@@ -254,14 +286,6 @@ class Moments(NamedTuple):
         place = np.where([one is None for one in columns], 0, numbers)
         third = sums[np.ix_(place, place, place)]
         return cls(float(sums[0, 0, 0]), sums[0, 0, place], sums[0][np.ix_(place, place)], third)
-
-    def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not of tuples
-        return Moments(
-            self.decisions + other.decisions,
-            self.first + other.first,
-            self.second + other.second,
-            self.third + other.third,
-        )
 
     def central(self, weights: Floats) -> tuple[float, float, float]:
         """Return mean, variance and third central moment of the combination Σ_k w_k x_k.
@@ -309,12 +333,14 @@ COLUMNS = 3
 """Columns of an estimate: u = y − c z, z and o, where c is a number near the value."""
 
 
-class Side(NamedTuple):
+class Side(Additive, frozen=True):
     """The ranges of the terms of an estimate, and which of its columns are not constant.
 
     ``reach`` is that of y / z, ``below`` that of z, ``offset`` that of o, and ``observed`` that of
     the terms of a mean.
     """
+
+    shared = ("ratio",)
 
     ratio: bool
     reach: Range | None
@@ -328,23 +354,14 @@ class Side(NamedTuple):
         y, z, o = terms.numerator, terms.denominator, terms.offset
         return cls(
             z is not None,
-            terms.reach,
-            (1.0, 1.0) if z is None else _range(z),
-            None if o is None else _range(o),
-            _range(y if o is None else y + o),
-        )
-
-    def joined(self, other: "Side") -> "Side":
-        """Return the ranges over the rows of both."""
-        return self._replace(
-            reach=wider(self.reach, other.reach),
-            below=wider(self.below, other.below) or self.below,
-            offset=wider(self.offset, other.offset),
-            observed=wider(self.observed, other.observed) or self.observed,
+            None if terms.reach is None else Range(*terms.reach),
+            Range(1.0, 1.0) if z is None else Range.of(z),
+            None if o is None else Range.of(o),
+            Range.of(y if o is None else y + o),
         )
 
 
-class TermSums(NamedTuple):
+class TermSums(Additive, frozen=True):
     """Sums over the columns of an estimate, and of the baseline from which it is subtracted.
 
     Terms are measured from the ``centre``, a number near the value, so sums lose no digits.
@@ -352,6 +369,8 @@ class TermSums(NamedTuple):
     sums of all columns and the decisions of each unit: of clusters (``clusters``), or of blocks of
     rows. ``plain`` are the sums of the terms without their ``threshold``.
     """
+
+    shared = ("centre", "clusters", "divisible", "threshold")
 
     moments: Moments
     centre: float
@@ -395,28 +414,12 @@ class TermSums(NamedTuple):
             centre,
             Side.of(terms),
             Side.of(other),
-            (0.0, 0.0) if baseline is None else _range(_plus(terms) - _plus(baseline)),
+            Range(0.0, 0.0) if baseline is None else Range.of(_plus(terms) - _plus(baseline)),
             table,
             units.clusters,
             units.single and counts is not None,
             terms.threshold,
             plain,
-        )
-
-    def __add__(self, other: "TermSums") -> "TermSums":  # type: ignore[override]  # not of tuples
-        table = self.table
-        if table is not None and other.table is not None:
-            table = table + other.table
-        plain = self.plain
-        if plain is not None and other.plain is not None:
-            plain = plain + other.plain
-        return self._replace(
-            moments=self.moments + other.moments,
-            mine=self.mine.joined(other.mine),
-            base=self.base.joined(other.base),
-            apart=wider(self.apart, other.apart) or self.apart,
-            table=table,
-            plain=plain,
         )
 
     def estimate(self) -> Summed:
@@ -436,7 +439,9 @@ class TermSums(NamedTuple):
     def difference(self) -> Summed:
         """Return the paired difference from the baseline and what its intervals depend on."""
         mine, base = self._reach(0), self._reach(COLUMNS)
-        reach = None if mine is None or base is None else (mine[0] - base[1], mine[1] - base[0])
+        reach = None
+        if mine is not None and base is not None:
+            reach = Range(mine.low - base.high, mine.high - base.low)
         value = self._value(0)[0] - self._value(COLUMNS)[0]
         weights = self._influence(0) - self._influence(COLUMNS)
         plain = None if self.plain is None else self.plain.difference()
@@ -467,17 +472,17 @@ class TermSums(NamedTuple):
         side = self.base if place else self.mine
         if side.reach is None:
             return None
-        more = side.offset or (0.0, 0.0)
+        more = side.offset or Range(0.0, 0.0)
         if not side.ratio:
-            return side.reach[0] + more[0], side.reach[1] + more[1]
+            return Range(side.reach.low + more.low, side.reach.high + more.high)
         value, below = self._value(place)
         _, _, o = self.moments.first[place : place + COLUMNS]
         value -= 0.0 if side.offset is None else float(o) / self.moments.decisions
         products = np.outer([*side.below, 0.0], [end - value for end in side.reach])
         below = max(below, SMALLEST_MEAN)
-        return (
-            value + float(products.min()) / below + more[0],
-            value + float(products.max()) / below + more[1],
+        return Range(
+            value + float(products.min()) / below + more.low,
+            value + float(products.max()) / below + more.high,
         )
 
     def _occupied(self) -> Floats:
@@ -566,7 +571,7 @@ def _clustered(rows: Summed, spread: float, sizes: Floats, deviation: Floats) ->
         error=float(np.sqrt(variance)) if clusters > 1 else float("inf"),
         third=float(np.sum(deviation**3)) / count**3,
         reach=reach,
-        observed=_range(terms),
+        observed=Range.of(terms),
         unseen=unseen,
         freedom=_freedom(sizes, free, effect),
         blocks=Blocks(terms, ones, np.zeros(clusters), ones, scale * deviation),

@@ -17,7 +17,7 @@ from submax.core.numerics import sharpened
 from submax.core.policy import Policy
 from submax.core.summary import listed
 from submax.evaluation.disk import IN_MEMORY
-from submax.evaluation.log import By, Log, data_frame, divided_by_split, expanded
+from submax.evaluation.log import By, Log, data_frame, divided, expanded
 from submax.evaluation.propensities import ChoiceModel, random_rows
 from submax.evaluation.reward_models import FoldModel, chosen_models
 from submax.models.training import Training, most_steps
@@ -27,6 +27,11 @@ from submax.policies.specification import table_of
 from submax.schema.context import Category
 from submax.schema.schema import Schema
 from submax.schema.trained_policy import MOST_ROWS, Provenance, TrainedPolicy
+
+
+def refused(sentence: str) -> InputError:
+    """Return the error about a policy that cannot be evaluated."""
+    return InputError(sentence, parameter="policies")
 
 
 class TargetPolicy(ABC):
@@ -79,10 +84,9 @@ def parsed_variant(text: str) -> tuple[str, float] | None:
     try:
         return policy, float(variant.removeprefix(TEMPERATURE))
     except ValueError:
-        raise InputError(
+        raise refused(
             f"the variant of {text!r} is {variant!r}; {GREEDY!r} and '{TEMPERATURE}0.5' are "
-            f"allowed: write {policy}{SIGN}{GREEDY}",
-            parameter="policies",
+            f"allowed: write {policy}{SIGN}{GREEDY}"
         ) from None
 
 
@@ -105,44 +109,44 @@ def checked_probabilities(given: Any, rows: int, schema: Schema, what: str) -> F
         return _of_choices(table, schema, what)
     size = joint_actions(schema)
     if table.shape != (rows, size):
-        raise InputError(
+        raise refused(
             f"{what} are of the shape {list(table.shape)}; [{rows}, {size}] is allowed, a row for "
             f"each decision and a column for each action ({_names(schema)}), or the name of one "
-            "action for each decision: give an array of this shape",
-            parameter="policies",
+            "action for each decision: give an array of this shape"
         )
     table = table.astype(np.float64)
     sums = table.sum(axis=1)
     bad = ~np.isfinite(sums) | (np.abs(sums - 1) > SUM_TOLERANCE) | (table < 0).any(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(
+        raise refused(
             f"{what}, row {row}: the probabilities are from {table[row].min():g} to "
             f"{table[row].max():g} and add up to {sums[row]:g} ({int(bad.sum())} such rows); "
-            "numbers of at least 0 that add up to 1 are allowed: divide each row by its sum",
-            parameter="policies",
+            "numbers of at least 0 that add up to 1 are allowed: divide each row by its sum"
         )
     result: Floats = table / sums[:, None]
     return result
 
 
-def _of_choices(chosen: Any, schema: Schema, what: str) -> Floats:
-    menu = schema.menu
-    if len(menu.slots) != 1:
-        raise InputError(
-            f"{what} are one action for each decision, and this log has {len(menu.slots)} slots; "
-            "probabilities of all joint actions are allowed: give an array [rows, joint actions]",
-            parameter="policies",
+def action_names(schema: Schema, what: str) -> list[str]:
+    """Return the names of plain actions; refuse slots and real-valued actions."""
+    if len(schema.menu.slots) != 1 or schema.menu.ranges:
+        raise refused(
+            f"{what} is for plain actions, and this log has several slots or real-valued actions; "
+            "a policy by name, or probabilities [rows, joint actions] are allowed: give one of them"
         )
-    names = [choice.name for choice in menu.slots[0].choices]
+    return [choice.name for choice in schema.menu.slots[0].choices]
+
+
+def _of_choices(chosen: Any, schema: Schema, what: str) -> Floats:
+    names = action_names(schema, what)
     index = {name: place for place, name in enumerate(names)}
     places = [index.get(str(one), -1) for one in chosen.tolist()]
     if -1 in places:
         row = places.index(-1)
-        raise InputError(
+        raise refused(
             f"{what}, row {row}: {str(chosen[row])!r} is not an action of the log; allowed: "
-            f"{listed(names)}: give one of them for each decision",
-            parameter="policies",
+            f"{listed(names)}: give one of them for each decision"
         )
     return np.eye(len(names))[places]
 
@@ -174,10 +178,9 @@ def check_same_schema(learned: TrainedPolicy, log: Log) -> None:
     """
     same_menu = learned.schema.menu.revived == log.schema.menu.revived
     if not same_menu or learned.schema.context != log.schema.context:
-        raise InputError(
+        raise refused(
             "the policy was learned for other actions or contexts than this log has: read the "
-            "log with its schema, Log.read(..., schema=learned.schema)",
-            parameter="policies",
+            "log with its schema, Log.read(..., schema=learned.schema)"
         )
 
 
@@ -191,12 +194,11 @@ class FixedAction(TargetPolicy):
     """π(a | x) = 1 for one action, given by its name."""
 
     def __init__(self, action: str, schema: Schema) -> None:
-        names = _choice_names(schema, f"{ALWAYS}{action}")
+        names = action_names(schema, f"{ALWAYS}{action}")
         if action not in names:
-            raise InputError(
+            raise refused(
                 f"the policy is {ALWAYS}{action}, and the actions of the log are {listed(names)}: "
-                f"name one of them, or {ALWAYS}{EVERY} for each{did_you_mean(action, names)}",
-                parameter="policies",
+                f"name one of them, or {ALWAYS}{EVERY} for each{did_you_mean(action, names)}"
             )
         self.name, self.place, self._size = f"{ALWAYS}{action}", names.index(action), len(names)
 
@@ -219,27 +221,13 @@ def with_every_action(candidates: Mapping[str, Any], schema: Schema) -> dict[str
         if isinstance(one, str) and one == ALWAYS + EVERY:
             prefix = ALWAYS if name == one else f"{name}="
             added = {
-                f"{prefix}{action}": f"{ALWAYS}{action}" for action in _choice_names(schema, one)
+                f"{prefix}{action}": f"{ALWAYS}{action}" for action in action_names(schema, one)
             }
         for twice in added.keys() & found.keys():
             if not isinstance(found[twice], str) or found[twice] != added[twice]:
-                raise InputError(
-                    f"two policies are called {twice}: give one of them another name",
-                    parameter="policies",
-                )
+                raise refused(f"two policies are called {twice}: give one of them another name")
         found |= added
     return found
-
-
-def _choice_names(schema: Schema, policy: str) -> list[str]:
-    if len(schema.menu.slots) != 1 or schema.menu.ranges:
-        raise InputError(
-            f"{policy} was given, and this log has several slots or real-valued actions; one "
-            "action is a policy for plain actions: give a function or an array of probabilities in "
-            "Python",
-            parameter="policies",
-        )
-    return [choice.name for choice in schema.menu.slots[0].choices]
 
 
 class FunctionPolicy(TargetPolicy):
@@ -269,10 +257,9 @@ class GivenProbabilities(TargetPolicy):
     def check_rows(self, rows: int) -> None:
         """Refuse an array that has not one row for each row of the log."""
         if len(self._table) != rows:
-            raise InputError(
+            raise refused(
                 f"{self.name} has {len(self._table)} rows, and the log has {rows}; a row for each "
-                "row of the log is allowed: compute the probabilities for all rows, in their order",
-                parameter="policies",
+                "row of the log is allowed: compute the probabilities for all rows, in their order"
             )
 
     def of_rows(self, numbers: Integers) -> "GivenProbabilities":
@@ -293,10 +280,9 @@ ANY = "*"
 def check_pattern(pattern: str) -> None:
     """Refuse a pattern without exactly one star, which stands for the name of the action."""
     if pattern.count(ANY) != 1 or any(sign in pattern for sign in "?[]"):
-        raise InputError(
+        raise refused(
             f"the policy is {COLUMNS}{pattern}; a pattern with one {ANY}, which stands for the "
-            f"name of the action, is allowed: write {COLUMNS}prob_{ANY}",
-            parameter="policies",
+            f"name of the action, is allowed: write {COLUMNS}prob_{ANY}"
         )
 
 
@@ -310,28 +296,20 @@ class ColumnPolicy(TargetPolicy):
 
     def __init__(self, pattern: str, log: Log) -> None:
         check_pattern(pattern)
-        self.name, menu = f"{COLUMNS}{pattern}", log.schema.menu
-        if len(menu.slots) != 1 or menu.ranges:
-            raise InputError(
-                f"{self.name} was given, and this log has several slots or real-valued actions; "
-                "columns of probabilities are allowed for plain actions: give an array [rows, "
-                "joint actions] in Python",
-                parameter="policies",
-            )
+        self.name = f"{COLUMNS}{pattern}"
+        names = action_names(log.schema, self.name)
         before, after = (len(part) for part in pattern.split(ANY))
         place = {
             name[before : len(name) - after]: number
             for number, name in enumerate(log.probability_names)
             if fnmatch.fnmatchcase(name, pattern)
         }
-        names = [choice.name for choice in menu.slots[0].choices]
         if set(place) != set(names) or log.probability is None:
             found = f"columns for {listed(list(place))}" if place else "no such column was read"
-            raise InputError(
+            raise refused(
                 f"{self.name}: {found}, and the actions of the log are {listed(names)}; one "
                 "column for each action is allowed: declare all actions, and read the columns with "
-                f"columns={{'probability': {pattern!r}}}",
-                parameter="policies",
+                f"columns={{'probability': {pattern!r}}}"
             )
         self._places, self._numbers = [place[one] for one in names], np.zeros(0, dtype=np.int64)
         self._table: Floats | None = None
@@ -365,32 +343,29 @@ class ClassifierPolicy(TargetPolicy):
         self._classifier = classifier
         self.name = type(classifier).__name__
         if not hasattr(classifier, "classes_"):
-            raise InputError(
+            raise refused(
                 f"the policy is a {self.name} that is not fitted; a fitted classifier whose "
                 "classes are actions is allowed: fit it before, or let a policy learn with it, "
-                '{"kind": "reward-conditioned", "estimator": {"kind": "classifier", …}}',
-                parameter="policies",
+                '{"kind": "reward-conditioned", "estimator": {"kind": "classifier", …}}'
             )
 
     def probabilities(
         self, schema: Schema, context: NDArray[np.float32], numbers: Integers
     ) -> Floats:
-        names = [choice.name for choice in schema.menu.slots[0].choices]
+        names = action_names(schema, self.name)
         classes = [str(one) for one in self._classifier.classes_]
         unknown = [one for one in classes if one not in names]
-        if unknown or len(schema.menu.slots) != 1:
-            raise InputError(
+        if unknown:
+            raise refused(
                 f"the classes of {self.name} are {listed(classes)}; the actions of the log, "
-                f"{listed(names)}, are allowed: fit it to the names of actions",
-                parameter="policies",
+                f"{listed(names)}, are allowed: fit it to the names of actions"
             )
         try:
             found = self._classifier.predict_proba(self._inputs(schema, context))
         except Exception as error:
-            raise InputError(
+            raise refused(
                 f"{self.name} cannot predict the rows of the log ({one_line(error)}); a classifier "
-                f"of the fields {listed(schema.context.names)} is allowed: fit it to these columns",
-                parameter="policies",
+                f"of the fields {listed(schema.context.names)} is allowed: fit it to these columns"
             ) from error
         table = np.zeros((len(context), len(names)))
         table[:, [names.index(one) for one in classes]] = found
@@ -552,10 +527,9 @@ class Sharpened(TargetPolicy):
     def __init__(self, policy: Any, temperature: float, name: str) -> None:
         self._policy, self._temperature, self.name = policy, temperature, name
         if not temperature >= 0 or not np.isfinite(temperature):
-            raise InputError(
+            raise refused(
                 f"the temperature of {name} is {temperature!r}; a number of at least 0 is allowed "
-                "(0 is greedy, 1 the policy itself): change it",
-                parameter="policies",
+                "(0 is greedy, 1 the policy itself): change it"
             )
 
     @property
@@ -595,13 +569,7 @@ class PolicyOfLog(TargetPolicy):
     """
 
     def __init__(self, log: Log, name: str = "other log") -> None:
-        menu = log.schema.menu
-        if len(menu.slots) != 1 or menu.ranges:
-            raise InputError(
-                f"{name} has actions of several parts, and the policy of another log needs plain "
-                "actions: give its probabilities as columns",
-                parameter="policies",
-            )
+        action_names(log.schema, name)
         self.name, self._schema = name, log.schema
         row = np.arange(0, len(log), -(-len(log) // MOST_MODELLED))
         chosen = log.action[:, 0].astype(np.int64)
@@ -611,10 +579,9 @@ class PolicyOfLog(TargetPolicy):
         self, schema: Schema, context: NDArray[np.float32], numbers: Integers
     ) -> Floats:
         if schema.menu != self._schema.menu or schema.context != self._schema.context:
-            raise InputError(
+            raise refused(
                 f"{self.name} has other actions or another context than the log: read it with the "
-                "schema of the log, Log.read(other, schema=log.schema)",
-                parameter="policies",
+                "schema of the log, Log.read(other, schema=log.schema)"
             )
         return self._model.table(context)
 
@@ -633,10 +600,8 @@ def split_of(
     """
     if not any(learns(one) for one in candidates.values()):
         return log, np.zeros(len(log), dtype=bool), None
-    if log.count is None:
-        return log, log.chosen(share, by, seed), None
-    divided = divided_by_split(log, share, by, seed)
-    return divided.log, divided.part == 0, divided.number
+    found = divided(log, [share, 1 - share], by, seed)
+    return found.log, found.part == 0, found.number
 
 
 def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:

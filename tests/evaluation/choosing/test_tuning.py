@@ -42,7 +42,7 @@ def test_every_trial_is_learned_from_one_half_and_valued_on_a_quarter(log):
     logged = LoggedEvidence(log.rows(np.arange(600, 900)))
     for values, value in found.trials:
         learned = learn(log.rows(np.arange(600)), {"kind": "epsilon-greedy", **values})
-        evidence = logged.about(learned).evidence
+        evidence = logged.about(learned)
         assert value == pytest.approx(make_off_policy("snips").terms(evidence).value)
 
 

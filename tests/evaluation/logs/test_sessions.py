@@ -42,17 +42,15 @@ def test_session_estimators_have_the_right_expectation_and_others_do_not():
     session, weight, reward, probability = every_session(logging, policy)
     products = trajectory_weights(weight, session)
     blank = np.zeros(len(weight))
-    evidence = Evidence(
-        reward, weight, blank, blank, blank, counts=probability, trajectory=products
-    )
+    evidence = Evidence(reward, weight, blank, blank, blank, counts=probability, sessions=products)
     wanted = reward_per_decision(policy)
     for name in ("per-decision", "trajectory"):
         assert make_off_policy(name).terms(evidence).value == pytest.approx(wanted)
     # Row by row, a later step counts although the policy would have come there differently.
     for name in ("ips", "snips"):
         assert abs(make_off_policy(name).terms(evidence).value - wanted) > 0.01
-    assert products.through @ (probability * reward) == pytest.approx(
-        wanted * (products.before @ probability)
+    assert products[:, 1] @ (probability * reward) == pytest.approx(
+        wanted * (products[:, 0] @ probability)
     )
 
 
@@ -156,11 +154,11 @@ def test_long_sessions_are_not_estimated_by_products_of_weights(seed):
 def test_parts_of_a_cross_validation_divide_no_session_and_no_cluster(rng, by, seed):
     table = table_of(rng)
     sessions = Log.read(table, columns={"session": "visit"})
-    assert np.all(np.ptp(divided(sessions, 4, by, seed).part.reshape(80, 3), axis=1) == 0)
+    assert np.all(np.ptp(divided(sessions, [0.25] * 4, by, seed).part.reshape(80, 3), axis=1) == 0)
     clusters = Log.read(
         {**table, "visit": rng.permutation(table["visit"])}, columns={"cluster": "visit"}
     )
-    found = divided(clusters, 4, "random", seed)
+    found = divided(clusters, [0.25] * 4, "random", seed)
     for one in range(80):
         assert np.ptp(found.part[found.log.cluster == one]) == 0
 
@@ -169,7 +167,7 @@ def test_parts_of_a_cross_validation_divide_no_session_and_no_cluster(rng, by, s
 def test_every_decision_of_a_counted_row_is_in_one_part(rng, by, seed):
     table = {**table_of(rng, 20, 1), "n": rng.integers(1, 400, size=20)}
     log = Log.read(table, columns={"count": "n", "context": None})
-    found = divided(log, 4, by, seed)
+    found = divided(log, [0.25] * 4, by, seed)
     np.testing.assert_array_equal(np.bincount(found.number, found.log.count), log.count)
     sizes = np.bincount(found.part, found.log.count)
     # A random part has a binomial number of decisions; a part by time a quarter, up to rounding.

@@ -151,7 +151,7 @@ def test_the_unit_of_rewards_changes_nothing(name, unit, offset, seed):
 
 
 def logged_predictions(log):
-    return LoggedEvidence(log).about_logging_policy().evidence.predicted
+    return LoggedEvidence(log).about_logging_policy().predicted
 
 
 def test_what_is_not_linear_in_the_context_is_learned(seed):

@@ -137,7 +137,7 @@ def test_where_the_policy_takes_nothing_that_was_logged_no_warning_is_given(exam
     evidence = evidence._replace(
         weight=nothing,
         probability=nothing,
-        trajectory=trajectory_weights(nothing, np.arange(50) // 4),
+        sessions=trajectory_weights(nothing, np.arange(50) // 4),
     )
     terms = example.terms(evidence)
     empty = terms.denominator is not None and not terms.denominator.any()

@@ -73,7 +73,7 @@ def test_the_policy_that_wrote_the_log_is_first(log):
 def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log, mentioned):
     found = compare(log, ["linucb"], by="random", share=0.3, seed=4)
     learning, rest = log.split(0.3, "random", 4)
-    evidence = LoggedEvidence(rest, 4).about(learn(learning, "linucb", seed=4)).evidence
+    evidence = LoggedEvidence(rest, 4).about(learn(learning, "linucb", seed=4))
     for name in USUAL:
         terms = make_off_policy(name).terms(evidence)
         assert found.find("linucb", name).value == pytest.approx(terms.value)
@@ -106,7 +106,7 @@ def looks_too_good(found):
 def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_path, mentioned):
     learned = learn(log, "linucb", share=0.75, by="random", seed=9)
     learned.write(tmp_path / "policy.safetensors")
-    expected = LoggedEvidence(log.rows(~log.chosen(0.75, "random", 9))).about(learned).evidence
+    expected = LoggedEvidence(log.rows(~log.chosen(0.75, "random", 9))).about(learned)
     for given, others in (
         (learned, {"random": "random"}),
         (tmp_path / "policy.safetensors", {}),

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 from submax.evaluation import Log, compare, learn
 from submax.evaluation.intervals import gamma
-from submax.evaluation.log import divided_by_fold, divided_by_split, expanded
+from submax.evaluation.log import divided, divided_by_fold, expanded
 from submax.evaluation.sums import Terms, sampled
 
 ARMS = np.array(["A", "B", "C"])
@@ -137,8 +137,8 @@ def test_a_split_divides_decisions(table, seed, by):
     first, rest = log.split(0.3, by, seed)
     assert first.decisions == round(0.3 * log.decisions)
     assert first.decisions + rest.decisions == log.decisions
-    divided = divided_by_split(log, 0.3, by, seed)
-    np.testing.assert_array_equal(np.bincount(divided.number, divided.log.count), log.count)
+    parts = divided(log, [0.3, 0.7], by, seed)
+    np.testing.assert_array_equal(np.bincount(parts.number, parts.log.count), log.count)
     if by == "time":
         plain = Log.read(one_by_one(table)).split(0.3, by, seed)[0]
         np.testing.assert_array_equal(expanded(first).reward, plain.reward)

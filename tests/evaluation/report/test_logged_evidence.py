@@ -105,16 +105,16 @@ def test_evidence_equals_that_computed_row_by_row(policy, eligible, seed):
     log = arms(seed, eligible=eligible)
     learned = learn(arms(seed + 1), policy)
     about_policy = LoggedEvidence(log).about(learned)
-    check(about_policy.evidence, by_hand(log, learned))
-    np.testing.assert_array_equal(about_policy.evidence.reward, log.reward)
-    assert about_policy.evidence.slot_weight is None
-    assert about_policy.evidence.bounds == (0.0, 1.0)
+    check(about_policy, by_hand(log, learned))
+    np.testing.assert_array_equal(about_policy.reward, log.reward)
+    assert about_policy.slot_weight is None
+    assert about_policy.bounds == (0.0, 1.0)
     np.testing.assert_array_equal(about_policy.unsupported, 0.0)
 
 
 def test_evidence_about_slots(seed):
     log, learned = slots(seed), learn(slots(seed + 1), "linucb")
-    evidence, expected = LoggedEvidence(log).about(learned).evidence, by_hand(log, learned)
+    evidence, expected = LoggedEvidence(log).about(learned), by_hand(log, learned)
     check(evidence, expected)
     np.testing.assert_allclose(evidence.slot_weight, expected["slots"] * [3, 2], atol=1e-6)
 
@@ -122,10 +122,10 @@ def test_evidence_about_slots(seed):
 @pytest.mark.parametrize("log", [arms(0), slots(0)], ids=["arms", "slots"])
 def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     learned = learn(log, "epsilon-greedy-0.1")
-    before = LoggedEvidence(log).about(learned).evidence
+    before = LoggedEvidence(log).about(learned)
     reward = log.reward.copy()
     reward[7] = 1.0 - reward[7]
-    after = LoggedEvidence(replace(log, reward=reward)).about(learned).evidence
+    after = LoggedEvidence(replace(log, reward=reward)).about(learned)
     assert after.predicted[7] == before.predicted[7]
     assert after.expected[7] == before.expected[7]
     fold = fold_numbers(len(log))
@@ -145,12 +145,12 @@ def test_choices_that_no_row_took_are_found(seed):
 
 def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     log, learned = arms(seed, eligible=True), learn(arms(seed + 1), "linucb")
-    whole = LoggedEvidence(log).about(learned).evidence
+    whole = LoggedEvidence(log).about(learned)
     monkeypatch.setattr(log_module, "MOST_ROWS", 40)
     monkeypatch.setattr(evidence, "PROBABILITIES_PER_PART", 30)
     monkeypatch.setattr(reward_models, "ROWS_PER_CHUNK", 5)
     monkeypatch.setattr(reward_models, "ROWS_PER_PREDICTION", 6)
-    pieces = LoggedEvidence(log).about(learned).evidence
+    pieces = LoggedEvidence(log).about(learned)
     for one, other in zip(whole[:5], pieces[:5], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
@@ -160,11 +160,11 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
 def test_where_actions_are_too_many_to_list_drawing_agrees_with_listing(policy, monkeypatch, seed):
     log, learned = slots(seed, rows=200), learn(slots(seed + 1), policy)
     rest = log.rows(log.action[:, 0] != 1)
-    listed = LoggedEvidence(log, seed).about(learned).evidence
+    listed = LoggedEvidence(log, seed).about(learned)
     expected = by_hand(log, learned)
     untaken = LoggedEvidence(rest, seed).about(learned).unsupported
     monkeypatch.setattr(evidence, "MOST_LISTED", 1)
-    drawn = LoggedEvidence(log, seed).about(learned).evidence
+    drawn = LoggedEvidence(log, seed).about(learned)
     for name in ("probability", "weight", "predicted"):
         np.testing.assert_allclose(getattr(drawn, name), getattr(listed, name), atol=1e-6)
     variance = np.maximum(expected["square"] - expected["expected"] ** 2, 0.0)
@@ -204,8 +204,7 @@ def test_the_value_of_real_valued_actions_is_unbiased(seed):
     truth = (density * chance(grid)).sum() / 1000
     assert density.sum() / 1000 == pytest.approx(1.0, abs=1e-3)
     evidence = [
-        LoggedEvidence(log(), number, DummyRegressor()).about(learned).evidence
-        for number in range(logs)
+        LoggedEvidence(log(), number, DummyRegressor()).about(learned) for number in range(logs)
     ]
     for estimator in ("ips", "dr"):
         values = [make_off_policy(estimator).terms(one).value for one in evidence]

@@ -194,7 +194,7 @@ def test_several_rewards_and_parts_have_the_same_policies(seed, tmp_path):
     whole, parts = (compare(log, ["always=*"], **options) for log in (Log.read(table), parted))
     for one, other in zip(parts.differences, whole.differences, strict=True):
         assert (one.value, one.level) == pytest.approx((other.value, other.level))
-    assert parts.notes[-1] == whole.notes[-1]
+    assert parts.answer == whole.answer
     two = {**table, "click": table["reward"], "buy": table.pop("reward")}
     del two["reward"]
     log = Log.read(two, columns={"reward": ["click", "buy"]})

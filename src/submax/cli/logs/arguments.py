@@ -29,13 +29,10 @@ from submax.schema.trained_policy import TrainedPolicy
 
 
 def policy_table(text: str) -> str | dict[str, Any]:
-    """Return a policy by name, or as a table if parameters or a table were given."""
-    if text.startswith(ALWAYS):
-        return text
+    """Return a policy by name, or as a table if parameters, a variant or a table were given."""
     variant = parsed_variant(text) if not text.lstrip().startswith("{") else None
     if variant is not None:
-        base = policy_table(variant[0])
-        return tempered_table(make_policy(base), variant[1])
+        return tempered_table(make_policy(policy_table(variant[0])), variant[1])
     found = text_or_table(text)
     if isinstance(found, str) and "," in found:
         name, *changes = found.split(",")

@@ -171,7 +171,7 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
     metavar="NAME",
     help="The policy from which differences are computed: the logging policy, one of --policy, or "
     "best: the one with the highest estimate. The intervals of all differences from best hold "
-    "together, and a note says which policies can be the best one.",
+    "together, and the answer says which policies can be the best one.",
 )
 @click.option(
     "--all",

@@ -26,6 +26,7 @@ from submax.evaluation.estimates import (
 )
 from submax.evaluation.evaluator import LOGGING_POLICY
 from submax.evaluation.forest import ESTIMATES, draw_forest
+from submax.evaluation.report import Warned, capital, warnings_of
 from submax.simulation.results import MANIFEST, read_csv, write_csv
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ NAME_WIDTH = 30
 """Characters of the name of a policy that are not broken into two lines."""
 WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
+SILENT_SECONDS = 2.0
+"""Work that takes longer says what it does."""
 
 
 class PrintOptions(NamedTuple):
@@ -57,65 +60,75 @@ class PrintOptions(NamedTuple):
     top: int = MOST_NAMED
 
 
-RECOMMENDED_ONLY = PrintOptions()
-"""Print only the recommended estimates."""
-
-
-def print_comparison(comparison: Comparison, options: PrintOptions = RECOMMENDED_ONLY) -> None:
-    """Print the recommended estimate of each policy, or all, with warnings and notes below."""
-    every = options.every
+def wide(line: str | Table) -> None:
+    """Print a table, or a line that is not broken."""
     console = Console()
-    wide = Console(width=max(console.width, WIDTH))
-    logged = comparison.estimates[0]
-    sentences = Warnings({})
-    names = top_policies(comparison, options.top)
-    left_out = len(comparison.policies()) - 1 - len(names)
-    marks = sentences.marks(logged)
-    wide.print(comparison.answer, markup=False, soft_wrap=True)
-    wide.print(
-        f"{LOGGING_POLICY}: {_number(logged.value)} {escape(_interval(logged))}{marks}, the mean "
-        f"reward of {logged.diagnostics.rows} {comparison.units}"
-    )
-    if every:
-        for first in range(0, len(names), POLICIES_PER_TABLE):
-            wide.print(_table(comparison, names[first : first + POLICIES_PER_TABLE], sentences))
+    console = Console(width=max(console.width, WIDTH))
+    if isinstance(line, str):
+        console.print(line, markup=False, soft_wrap=True)
     else:
-        wide.print(_recommended_table(comparison, names, sentences))
+        console.print(line)
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print each note on a line of its own."""
+    for note in notes:
+        click.echo(f"Note: {note}")
+
+
+def print_comparison(comparison: Comparison, options: PrintOptions | None = None) -> None:
+    """Print the recommended estimate of each policy, or all, with warnings and notes below."""
+    options = options or PrintOptions()
+    names, units = comparison.ranked()[: options.top], comparison.units
+    shown = [
+        one
+        for one in comparison.estimates
+        if (options.every or one.recommended) and one.policy in (LOGGING_POLICY, *names)
+    ]
+    warned = warnings_of(shown)
+    logged = comparison.estimates[0]
+    wide(comparison.answer)
+    wide(
+        f"{LOGGING_POLICY}: {_cell(logged, warned)}, the mean reward of {logged.diagnostics.rows} "
+        f"{units}"
+    )
+    if options.every:
+        for first in range(0, len(names), POLICIES_PER_TABLE):
+            wide(_all_estimates(comparison, names[first : first + POLICIES_PER_TABLE], warned))
+    else:
+        wide(_recommended(comparison, names, warned))
+    left_out = len(comparison.policies()) - 1 - len(names)
     if left_out > 0:
-        wide.print(f"{left_out} more policies: --top {left_out + len(names)} prints all")
-    shown = [one for one in comparison.differences if one.recommended and one.policy in names]
-    for one in sorted(shown, key=lambda one: names.index(one.policy)):
-        wide.print(_difference_line(one, comparison.units), markup=False, soft_wrap=True)
-    if left_out > 0 and comparison.differences:
-        wide.print("Each difference is for one policy alone; --baseline best compares all together")
-    for sentence in _rows_needed(comparison, options):
-        wide.print(sentence, markup=False, soft_wrap=True)
-    for line in sentences.lines():
-        wide.print(line, markup=False, soft_wrap=True)
+        wide(f"{left_out} more policies: --top {left_out + len(names)} prints all")
+    differences = [one for one in comparison.differences if one.recommended]
+    for one in sorted(
+        (one for one in differences if one.policy in names), key=lambda one: names.index(one.policy)
+    ):
+        wide(_difference_line(one, units))
+    if left_out > 0 and differences:
+        wide("Each difference is for one policy alone; --baseline best compares all together")
+    if options.half_width is not None:
+        for estimate in comparison.recommended():
+            needed = _rows(estimate.rows_needed(options.half_width))
+            wide(
+                f"{estimate.policy}, by {estimate.estimator}: about {needed} evaluated {units} "
+                f"give an interval of ±{options.half_width:g}"
+            )
+    for one in differences if options.effect is not None else ():
+        wide(
+            f"{one.policy} minus {one.baseline}, by {one.estimator}: about "
+            f"{_rows(one.rows_needed(options.effect))} evaluated {units} show a difference of "
+            f"{options.effect:g} in 8 of 10 logs"
+        )
+    for place, warning in enumerate(warned, 1):
+        similar = some_names([other.concerns for other in warning.similar])
+        concerned = f" ({warning.concerns}; similarly {similar})" if similar else ""
+        wide(f"Warning {place}: {warning.sentence}{concerned}")
     for note in comparison.notes:
-        wide.print(f"Note: {note}", markup=False, soft_wrap=True)
+        wide(f"Note: {note}")
     if len(comparison.estimators()) > 2:
         rule = rule_of(comparison.estimators()[1:])
-        line = f"* {rule}" if every else f"{rule[0].upper()}{rule[1:]} (--all prints the others)"
-        wide.print(line, markup=False, soft_wrap=True)
-
-
-def _rows_needed(comparison: Comparison, options: PrintOptions) -> Iterator[str]:
-    """Yield sentences about how many evaluated rows would be needed, if that is asked for."""
-    for one in comparison.recommended() if options.half_width is not None else ():
-        needed = one.rows_needed(options.half_width or 0.0)
-        yield (
-            f"{one.policy}, by {one.estimator}: about {_rows(needed)} evaluated {comparison.units} "
-            f"give an interval of ±{options.half_width:g}"
-        )
-    for difference in comparison.differences if options.effect is not None else ():
-        if difference.recommended:
-            needed = difference.rows_needed(options.effect)
-            yield (
-                f"{difference.policy} minus {difference.baseline}, by {difference.estimator}: "
-                f"about {_rows(needed)} evaluated {comparison.units} show a difference of "
-                f"{options.effect:g} in 8 of 10 logs"
-            )
+        wide(f"* {rule}" if options.every else f"{capital(rule)} (--all prints the others)")
 
 
 def _difference_line(one: Difference, units: str) -> str:
@@ -131,41 +144,58 @@ def _difference_line(one: Difference, units: str) -> str:
     )
 
 
-def _recommended_table(
-    comparison: Comparison, names: Sequence[str], sentences: "Warnings"
-) -> Table:
-    """Return a table with a row for each of the named policies, the best first."""
-    table = Table(title=_title(comparison))
-    table.add_column("policy", overflow="fold")
-    table.add_column("estimator", no_wrap=True)
-    # Headings in two lines leave room for names.
-    headings = ["value", f"effective\n{comparison.units}", "rewarded", "largest\nweight"]
-    headings += ["without\nsupport"] * (comparison.unit == DECISION)
+def _table(comparison: Comparison, first: str, headings: Sequence[str]) -> Table:
+    level = f"{100 * comparison.level:g} % intervals"
+    table = Table(title=f"Expected reward per {comparison.unit}, {level}")
+    table.add_column(first, overflow="fold")
     for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=heading == "value")
-    by_policy = {one.policy: one for one in comparison.recommended()}
-    for one in (by_policy[name] for name in names):
-        about = one.diagnostics
-        table.add_row(
-            escape(one.policy),
-            one.estimator,
-            _cell(one, sentences),
-            f"{about.effective:.0f}",
-            f"{about.effective_rewards:.1f}",
-            f"{about.largest:.3g}",
-            *[f"{about.unsupported:.1%}"] * (comparison.unit == DECISION),
-        )
+        table.add_column(escape(heading), justify="right", no_wrap=heading == "value")
     return table
 
 
-def _title(comparison: Comparison) -> str:
-    return f"Expected reward per {comparison.unit}, {100 * comparison.level:g} % intervals"
+def _recommended(comparison: Comparison, names: Sequence[str], warned: Sequence[Warned]) -> Table:
+    """Return a table with a row for each of the named policies, the best first."""
+    of_decisions = comparison.unit == DECISION
+    # Headings in two lines leave room for names.
+    headings = ["value", "estimator", f"effective\n{comparison.units}", "rewarded"]
+    headings += ["largest\nweight", *["without\nsupport"] * of_decisions]
+    table = _table(comparison, "policy", headings)
+    by_policy = {one.policy: one for one in comparison.recommended()}
+    for one in (by_policy[name] for name in names):
+        about = one.diagnostics
+        numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
+        numbers += [f"{about.largest:.3g}", *[f"{about.unsupported:.1%}"] * of_decisions]
+        table.add_row(escape(one.policy), escape(_cell(one, warned)), one.estimator, *numbers)
+    return table
 
 
-def print_notes(notes: Sequence[str]) -> None:
-    """Print each note on a line of its own."""
-    for note in notes:
-        click.echo(f"Note: {note}")
+def _all_estimates(comparison: Comparison, names: Sequence[str], warned: Sequence[Warned]) -> Table:
+    """Return a table with a row for each estimator, and a column for each of the policies."""
+    table = _table(comparison, "estimator", names)
+    known = {(one.policy, one.estimator): one for one in comparison.estimates}
+    for estimator in comparison.estimators()[1:]:
+        cells = [known.get((name, estimator)) for name in names]
+        table.add_row(estimator, *(escape(_cell(one, warned, star=True)) for one in cells))
+    table.add_section()
+    about = [next(one for one in comparison.estimates if one.policy == name) for name in names]
+    for label, text in (
+        (f"effective {comparison.units}", "{0.effective:.0f} of {0.rows}"),
+        ("rewarded", "{0.effective_rewards:.1f}"),
+        ("largest weight", "{0.largest:.3g}"),
+        ("mean weight", "{0.mean_weight:.3f} ± {0.mean_error:.2g}"),
+        *[("without support", "{0.unsupported:.1%}")] * (comparison.unit == DECISION),
+    ):
+        table.add_row(label, *(text.format(one.diagnostics) for one in about))
+    return table
+
+
+def _cell(one: Estimate | None, warned: Sequence[Warned], star: bool = False) -> str:
+    """Return a value with its interval, and the numbers of the warnings about it."""
+    if one is None:
+        return "-"
+    kinds = [kind_of(each.sentence) for each in warned]
+    marks = " ".join(str(kinds.index(kind_of(each)) + 1) for each in one.cautions)
+    return f"{one}{'*' * (star and one.recommended)}{f' ! {marks}' if marks else ''}"
 
 
 def write_estimates(directory: Path, comparison: Comparison) -> None:
@@ -175,40 +205,6 @@ def write_estimates(directory: Path, comparison: Comparison) -> None:
         write_csv(directory / DIFFERENCES, [one.row() for one in comparison.differences])
     if comparison.slice_rows():
         write_csv(directory / SLICES, comparison.slice_rows())
-
-
-def _table(comparison: Comparison, names: Sequence[str], sentences: "Warnings") -> Table:
-    table = Table(title=_title(comparison))
-    table.add_column("estimator", no_wrap=True)
-    for name in names:
-        table.add_column(escape(name), justify="right")
-    known = {(one.policy, one.estimator): one for one in comparison.estimates}
-    for estimator in comparison.estimators()[1:]:
-        estimates = [known.get((name, estimator)) for name in names]
-        cells = [
-            _cell(one, sentences, "*" if one is not None and one.recommended else "")
-            for one in estimates
-        ]
-        table.add_row(estimator, *cells)
-    table.add_section()
-    firsts = [next(one for one in comparison.estimates if one.policy == name) for name in names]
-    diagnostics = [one.diagnostics for one in firsts]
-    effective = (f"{one.effective:.0f} of {one.rows}" for one in diagnostics)
-    table.add_row(f"effective {comparison.units}", *effective)
-    table.add_row("rewarded", *(f"{one.effective_rewards:.1f}" for one in diagnostics))
-    table.add_row("largest weight", *(f"{one.largest:.3g}" for one in diagnostics))
-    means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in diagnostics)
-    table.add_row("mean weight", *means)
-    if comparison.unit == DECISION:
-        table.add_row("without support", *(f"{one.unsupported:.1%}" for one in diagnostics))
-    return table
-
-
-def _cell(estimate: Estimate | None, sentences: "Warnings", star: str = "") -> str:
-    if estimate is None:
-        return "-"
-    text = f"{_number(estimate.value)} {escape(_interval(estimate))}{star}"
-    return f"{text}{sentences.marks(estimate)}"
 
 
 class SlowProgress:
@@ -237,104 +233,47 @@ def slow(sentence: str) -> Iterator[None]:
         timer.cancel()
 
 
-SILENT_SECONDS = 2.0
-"""Work that takes longer says what it does."""
-
-
-class Warnings(NamedTuple):
-    """The warnings that were printed as marks, by kind: a sentence for each policy."""
-
-    kinds: dict[str, dict[str, str]]
-
-    def marks(self, estimate: Estimate) -> str:
-        """Return the numbers of the warnings of an estimate, and remember new ones."""
-        marks = []
-        for sentence in estimate.cautions:
-            kind = kind_of(sentence)
-            self.kinds.setdefault(kind, {}).setdefault(estimate.policy, sentence)
-            marks.append(str(list(self.kinds).index(kind) + 1))
-        return f" [yellow]! {' '.join(marks)}[/yellow]" if marks else ""
-
-    def lines(self) -> Iterator[str]:
-        """Yield one line for each kind, with the numbers of the first policy."""
-        for place, by_policy in enumerate(self.kinds.values(), 1):
-            (policy, sentence), *others = by_policy.items()
-            similar = [name for name, other in others if other != sentence]
-            concerned = f" ({policy}; similarly {some_names(similar)})" if similar else ""
-            yield f"Warning {place}: {sentence}{concerned}"
-
-
-def top_policies(comparison: Comparison, top: int) -> list[str]:
-    """Return the policies with the highest recommended estimates, the best first."""
-    # Values that are not a number come last.
-    ordered = sorted(
-        comparison.recommended()[1:], key=lambda one: (math.isnan(one.value), -one.value)
-    )
-    return [one.policy for one in ordered[:top]]
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"[{_number(estimate.interval.low)}, {_number(estimate.interval.high)}]"
-
-
 def _rows(needed: float) -> str:
     """Return a number of rows with two significant digits, such as 22,000."""
     return f"{float(f'{needed:.2g}'):,.0f}"
 
 
-def _number(value: float) -> str:
-    return "?" if math.isnan(value) else f"{value:.4g}"
-
-
 def print_best(best: "BestPolicy", with_notes: bool = True) -> None:
     """Print a table of all candidates with the winner marked, notes and warnings."""
-    rows = best.rows()
+    rows = sorted(best.rows(), key=lambda row: float(row["behind"]))
     if rows and best.report is not None:
-        wide = Console(width=max(Console().width, WIDTH))
         logged = best.report.estimates[0]
         rows_of_report = f"{logged.diagnostics.rows} held-out rows"
         if (lift := best.lift()) is not None:
             ends = f"[{lift.interval.low:+.4g}, {lift.interval.high:+.4g}]"
-            wide.print(
+            wide(
                 f"{best.winner} minus the log, by {lift.estimator}: {lift.value:+.4g} {ends} on "
-                f"the {rows_of_report}",
-                markup=False,
-                soft_wrap=True,
+                f"the {rows_of_report}"
             )
-        wide.print(f"logging policy: {logged.value:.4f} on the {rows_of_report}")
-        wide.print(_table_of_candidates(best, rows))
+        wide(f"logging policy: {logged.value:.4f} on the {rows_of_report}")
+        table = Table(box=None, pad_edge=False, header_style="")
+        table.add_column("policy", overflow="fold", min_width=NAME_WIDTH)
+        level = f"{best.report.level:.0%} interval"
+        lost = "loss against the winner (dr)"
+        for heading in ("value", level, "estimator", lost, "selection rows"):
+            table.add_column(heading, justify="right")
+        for one in rows:
+            behind = "" if one["winner"] else f"{one['behind']:.4f} ± {one['behind_error']:.4f}"
+            table.add_row(
+                escape(f"{'*' if one['winner'] else ' '} {one['policy']}"),
+                f"{one['value']:.4f}",
+                escape(f"[{one['low']:.4f}, {one['high']:.4f}]"),
+                str(one["estimator"]),
+                behind,
+                f"{one['choosing_rows']}",
+            )
+        wide(table)
         for one in rows:
             if one["winner"] and one["warnings"]:
-                wide.print(f"Warning: {one['policy']}: {one['warnings']}", markup=False)
-    for note in best.notes if with_notes else []:
-        click.echo(f"Note: {note}")
+                wide(f"Warning: {one['policy']}: {one['warnings']}")
+    print_notes(best.notes if with_notes else ())
     for sentence in best.warnings:
         click.echo(f"Warning: {sentence}")
-
-
-def _table_of_candidates(best: "BestPolicy", rows: list[dict[str, object]]) -> Table:
-    level = f"{best.report.level:.0%}" if best.report is not None else ""
-    table = Table(box=None, pad_edge=False, header_style="")
-    table.add_column("policy", overflow="fold", min_width=NAME_WIDTH)
-    for heading in (
-        "value",
-        f"{level} interval",
-        "estimator",
-        "loss against the winner (dr)",
-        "selection rows",
-    ):
-        table.add_column(heading, justify="right")
-    for one in sorted(rows, key=lambda row: float(str(row["behind"]))):
-        mark = "* " if one["winner"] else "  "
-        table.add_row(
-            escape(f"{mark}{one['policy']}"),
-            f"{one['value']:.4f}",
-            escape(f"[{one['low']:.4f}, {one['high']:.4f}]"),
-            str(one["estimator"]),
-            "" if one["winner"] else f"{one['behind']:.4f} ± {one['behind_error']:.4f}",
-            f"{one['choosing_rows']}",
-        )
-    return table
 
 
 def is_evaluation(directory: Path) -> bool:

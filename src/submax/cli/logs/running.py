@@ -32,7 +32,6 @@ from submax.cli.logs.printing import (
     print_comparison,
     print_notes,
     slow,
-    top_policies,
     write_estimates,
 )
 from submax.cli.main import without_password
@@ -182,7 +181,7 @@ def _print_and_write(found: Comparison, known: Sequence[str], output: Output) ->
     write_estimates(out, found)
     new_notes = [note for note in found.notes if note not in known]
     print_comparison(found._replace(notes=new_notes), output.printing)
-    drawn = _drawn(out, top_policies(found, output.printing.top))
+    drawn = _drawn(out, found.ranked()[: output.printing.top])
     click.echo(f"All numbers: {out / ESTIMATES}; {drawn}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))
