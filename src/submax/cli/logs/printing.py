@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 from rich.console import Console
@@ -149,7 +149,10 @@ def _table(comparison: Comparison, first: str, headings: Sequence[str]) -> Table
     table = Table(title=f"Expected reward per {comparison.unit}, {level}")
     table.add_column(first, overflow="fold")
     for heading in headings:
-        table.add_column(escape(heading), justify="right", no_wrap=heading == "value")
+        side: Literal["left", "right"] = "left" if heading == "estimator" else "right"
+        table.add_column(
+            escape(heading), justify=side, no_wrap=side == "left" or heading == "value"
+        )
     return table
 
 
@@ -157,7 +160,7 @@ def _recommended(comparison: Comparison, names: Sequence[str], warned: Sequence[
     """Return a table with a row for each of the named policies, the best first."""
     of_decisions = comparison.unit == DECISION
     # Headings in two lines leave room for names.
-    headings = ["value", "estimator", f"effective\n{comparison.units}", "rewarded"]
+    headings = ["estimator", "value", f"effective\n{comparison.units}", "rewarded"]
     headings += ["largest\nweight", *["without\nsupport"] * of_decisions]
     table = _table(comparison, "policy", headings)
     by_policy = {one.policy: one for one in comparison.recommended()}
@@ -165,7 +168,7 @@ def _recommended(comparison: Comparison, names: Sequence[str], warned: Sequence[
         about = one.diagnostics
         numbers = [f"{about.effective:.0f}", f"{about.effective_rewards:.1f}"]
         numbers += [f"{about.largest:.3g}", *[f"{about.unsupported:.1%}"] * of_decisions]
-        table.add_row(escape(one.policy), escape(_cell(one, warned)), one.estimator, *numbers)
+        table.add_row(escape(one.policy), one.estimator, escape(_cell(one, warned)), *numbers)
     return table
 
 
