@@ -7,6 +7,7 @@ from builtin_examples import examples
 from refusals import raises_code
 
 from submax import Error
+from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import (
     POLICIES,
@@ -16,22 +17,28 @@ from submax.policies import (
     SlateCVAE,
     Thompson,
 )
+from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 
 KINDS = [
     pytest.param(registry, kind, id=kind)
-    for registry in (POLICIES, STRATEGIES, ESTIMATORS)
+    for registry in (POLICIES, STRATEGIES, ESTIMATORS, ENVIRONMENTS, DELAYS)
     for kind in registry.homes
+    # Measured designs are made of columns.
+    if kind != "designs"
 ]
 
 
 @pytest.mark.parametrize(("registry", "kind"), KINDS)
-def test_what_is_no_number_or_is_negative_is_refused(registry, kind):
+def test_what_is_no_number_of_its_kind_is_refused(registry, kind):
     example = next(examples(registry, kind))
     for field in dataclasses.fields(example):
         if field.type not in (int, float):
             continue
-        for value in (float("nan"), -1, "1", True):
+        # The numbers of environments may be negative, such as a shift.
+        below = [] if registry is ENVIRONMENTS else [-1]
+        broken = [1.5] if field.type is int else []
+        for value in (float("nan"), "1", True, *below, *broken):
             with pytest.raises(Error) as caught:
                 dataclasses.replace(example, **{field.name: value})
             assert caught.value.code == "invalid-input"

@@ -412,8 +412,6 @@ def test_rewards_that_are_missing_for_ever_are_never_learned(delay, seed):
     ("kind", "given", "parameter"),
     [
         (BatchedRewards, {"size": 0}, "size"),
-        (BatchedRewards, {"size": 1.0}, "size"),
-        (Lag, {"steps": -1}, "steps"),
         (Geometric, {"missing": 2}, "missing"),
         (Pareto, {"shape": 1.0}, "shape"),
         (Pareto, {"means": ()}, "means"),
