@@ -221,22 +221,27 @@ class _Climb:
         return logits
 
 
-@serializable("climbing-dropout-state")
-class ClimbingDropoutState(NamedTuple):
-    """A value network, P dropout masks of its layers, and the actions at which climbs begin.
+@serializable("climbing-state")
+class ClimbingState(NamedTuple):
+    """A value network, the actions ``starts [R, T, S]`` at which climbs begin, and dropout masks.
 
-    ``first`` and ``second`` are ``[R, P, H]``, and ``starts`` is ``[R, T, S]``.
+    The ``masks`` of its two layers are ``[R, P, H]``; there are none without dropout.
     """
 
     belief: ValueBelief
-    first: Mask
-    second: Mask
     starts: Integers
+    masks: tuple[Mask, ...] = ()
 
     @property
     def problem(self) -> Problem:
         """The problem that the network is trained for."""
         return self.belief.problem
+
+    @property
+    def learned(self) -> Booleans:
+        """Which replicas have rows to learn from, ``[R, 1]``."""
+        learned: Booleans = (self.belief.buffer.filled > 0)[:, None]
+        return learned
 
     def restricted(self, choices: Choices) -> Self:
         """Return the network with these choices alone; climbs begin at choices among them."""
@@ -245,7 +250,7 @@ class ClimbingDropoutState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
+class ClimbingDropoutThompson(Policy[ClimbingState]):
     """Apply a random dropout mask to a value network and take the best action that climbing finds.
 
     π(a | c) = Σ_m 1[a = climb(c; mask m)] / P. P = ``masks`` masks are drawn at each update, and a
@@ -269,22 +274,18 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
     def traits(self) -> PolicyTraits:
         return PolicyTraits(trains_models=True)
 
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> ClimbingDropoutState:
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClimbingState:
         check_choices(problem.space, "the climbing-dropout-thompson policy")
         belief = ValueBelief.unlisted(problem, replicas, self.hidden)
-        return ClimbingDropoutState(belief, *self._drawn(problem, replicas, rng))
+        return ClimbingState(belief, *self._drawn(problem, replicas, rng))
 
-    def act(
-        self, state: ClimbingDropoutState, context: Floats, rng: np.random.Generator
-    ) -> ChosenActions:
+    def act(self, state: ClimbingState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         picked = rng.integers(self.masks, size=context.shape[:2])
         action = self._climbed(state, context, picked)
         uniform = state.problem.space.uniform(context.shape[:2], rng)
-        return ChosenActions(np.where(_learned(state)[..., None], action, uniform), None)
+        return ChosenActions(np.where(state.learned[..., None], action, uniform), None)
 
-    def log_prob(self, state: ClimbingDropoutState, context: Floats, action: Integers) -> Floats:
+    def log_prob(self, state: ClimbingState, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)
         share = np.zeros(context.shape[:2])
         for mask in range(self.masks):
@@ -292,66 +293,36 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
             share += (end == action).all(axis=-1) / self.masks
         uniform = np.exp(-state.problem.space.log_measure)
         with np.errstate(divide="ignore"):
-            return np.log(np.where(_learned(state), share, uniform))
+            return np.log(np.where(state.learned, share, uniform))
 
     def update(
-        self, state: ClimbingDropoutState, feedback: Feedback, rng: np.random.Generator
-    ) -> ClimbingDropoutState:
+        self, state: ClimbingState, feedback: Feedback, rng: np.random.Generator
+    ) -> ClimbingState:
         belief = state.belief.trained(feedback, self.training, self.dropout, rng)
         if belief is state.belief:
             return state
-        new = np.any(feedback.weight > 0, axis=1)[:, None, None]
-        first, second, starts = self._drawn(state.problem, len(new), rng)
-        return ClimbingDropoutState(
-            belief,
-            np.where(new, first, state.first),
-            np.where(new, second, state.second),
-            np.where(new, starts, state.starts),
-        )
+        new = np.any(feedback.weight > 0, axis=1)
+        starts, masks = self._drawn(state.problem, len(new), rng)
+        starts = np.where(new[:, None, None], starts, state.starts)
+        return ClimbingState(belief, starts, tuple(where_chosen(new, masks, state.masks)))
 
-    def _climbed(self, state: ClimbingDropoutState, context: Floats, picked: Integers) -> Integers:
+    def _climbed(self, state: ClimbingState, context: Floats, picked: Integers) -> Integers:
         """Climb under the masks with the indices ``picked [R, n]``."""
-        masks = (
-            np.take_along_axis(state.first, picked[..., None], axis=1),
-            np.take_along_axis(state.second, picked[..., None], axis=1),
-        )
-        return climbed_actions(state.belief, context, state.starts, self.sweeps, masks)
+        index = picked[..., None]
+        first, second = (np.take_along_axis(one, index, axis=1) for one in state.masks)
+        return climbed_actions(state.belief, context, state.starts, self.sweeps, (first, second))
 
     def _drawn(
         self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> tuple[Mask, Mask, Integers]:
-        """Draw the dropout masks, and the actions at which climbs begin."""
+    ) -> tuple[Integers, Masks]:
+        """Draw the actions at which climbs begin, and the dropout masks."""
         shape = (replicas, self.masks, self.hidden)
-        first, second = dropout_masks(shape, self.dropout, rng)
-        return first, second, problem.space.uniform((replicas, self.climbs), rng)
-
-
-def _learned(state: ClimbingDropoutState) -> Booleans:
-    """Return which replicas have rows to learn from, ``[R, 1]``."""
-    learned: Booleans = (state.belief.buffer.filled > 0)[:, None]
-    return learned
-
-
-@serializable("climbing-greedy-state")
-class ClimbingGreedyState(NamedTuple):
-    """A value network, and the actions ``starts [R, T, S]`` at which climbs begin."""
-
-    belief: ValueBelief
-    starts: Integers
-
-    @property
-    def problem(self) -> Problem:
-        """The problem that the network is trained for."""
-        return self.belief.problem
-
-    def restricted(self, choices: Choices) -> Self:
-        """Return the network with these choices alone; climbs begin at choices among them."""
-        sizes = [len(slot) for slot in choices]
-        return self._replace(belief=self.belief.restricted(choices), starts=self.starts % sizes)
+        masks = dropout_masks(shape, self.dropout, rng)
+        return problem.space.uniform((replicas, self.climbs), rng), masks
 
 
 @dataclass(frozen=True)
-class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
+class ClimbingEpsilonGreedy(Policy[ClimbingState]):
     """Explore uniformly with probability ε, else take the best action that climbing finds.
 
     π(a | c) = ε / M + (1 − ε) 1[a = climb(c)], with M joint actions. The value of (action ⊕
@@ -374,47 +345,37 @@ class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
     def traits(self) -> PolicyTraits:
         return PolicyTraits(trains_models=True)
 
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> ClimbingGreedyState:
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClimbingState:
         check_choices(problem.space, "the climbing-epsilon-greedy policy")
         belief = ValueBelief.unlisted(problem, replicas, self.hidden)
-        return ClimbingGreedyState(belief, problem.space.uniform((replicas, self.climbs), rng))
+        return ClimbingState(belief, problem.space.uniform((replicas, self.climbs), rng))
 
-    def act(
-        self, state: ClimbingGreedyState, context: Floats, rng: np.random.Generator
-    ) -> ChosenActions:
+    def act(self, state: ClimbingState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         greedy = climbed_actions(state.belief, context, state.starts, self.sweeps)
-        explores = (rng.random(greedy.shape[:2]) < self.epsilon) | ~_refitted(state)
+        explores = (rng.random(greedy.shape[:2]) < self.epsilon) | ~state.learned
         uniform = state.problem.space.uniform(greedy.shape[:2], rng)
         action = np.where(explores[..., None], uniform, greedy)
         return ChosenActions(action, self._log_prob(state, greedy, action))
 
-    def log_prob(self, state: ClimbingGreedyState, context: Floats, action: Integers) -> Floats:
+    def log_prob(self, state: ClimbingState, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)
         greedy = climbed_actions(state.belief, context, state.starts, self.sweeps)
         return self._log_prob(state, greedy, action)
 
     def update(
-        self, state: ClimbingGreedyState, feedback: Feedback, rng: np.random.Generator
-    ) -> ClimbingGreedyState:
+        self, state: ClimbingState, feedback: Feedback, rng: np.random.Generator
+    ) -> ClimbingState:
         belief = state.belief.trained(feedback, self.training, self.dropout, rng)
         if belief is state.belief:
             return state
         new = np.any(feedback.weight > 0, axis=1)[:, None, None]
         drawn = state.problem.space.uniform(state.starts.shape[:2], rng)
-        return ClimbingGreedyState(belief, np.where(new, drawn, state.starts))
+        return ClimbingState(belief, np.where(new, drawn, state.starts))
 
-    def _log_prob(self, state: ClimbingGreedyState, greedy: Integers, action: Integers) -> Floats:
+    def _log_prob(self, state: ClimbingState, greedy: Integers, action: Integers) -> Floats:
         uniform = np.exp(-state.problem.space.log_measure)
         same = (greedy == action).all(axis=-1)
         mixed = self.epsilon * uniform + (1 - self.epsilon) * same
         with np.errstate(divide="ignore"):
-            log_prob: Floats = np.log(np.where(_refitted(state), mixed, uniform))
+            log_prob: Floats = np.log(np.where(state.learned, mixed, uniform))
         return log_prob
-
-
-def _refitted(state: ClimbingGreedyState) -> Booleans:
-    """Return which replicas have rows to learn from, ``[R, 1]``."""
-    learned: Booleans = (state.belief.buffer.filled > 0)[:, None]
-    return learned

@@ -32,7 +32,7 @@ from submax.policies.arm_statistics import joined, split
 from submax.research.rivals.value_networks import ValueBelief, reward_shares
 
 if TYPE_CHECKING:
-    from submax.research.rivals.designs import PolicyDesign, PreferenceDesign
+    from submax.research.rivals.designs import PreferenceDesign
 
 
 class Advantages(NamedTuple):
@@ -381,8 +381,52 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         return max(1, DRAWN_AT_ONCE // numbers)
 
 
+@dataclass(frozen=True, kw_only=True)
+class GradientPolicy(PolicyNetworkPolicy):
+    """A policy network that follows a gradient of the expected reward.
+
+    ``regularization`` is the weight of the divergence from the uniform policy.
+    """
+
+    regularization: NonNegative = 0.01
+
+    @property
+    def weight_limit(self) -> float:
+        """The largest importance weight."""
+        return 1.0
+
+    def listed_actions(self, problem: Problem) -> int:
+        """The number of joint actions whose values the loss reads; none by default."""
+        return 0
+
+    def design(self, problem: Problem) -> Any:
+        """Return the network design to train."""
+        from submax.research.rivals.designs import PolicyDesign
+
+        return PolicyDesign(
+            sizes=problem.space.choices,
+            reals=problem.space.reals,
+            context_width=problem.context_width,
+            hidden=self.hidden,
+            latent=self.latent_width,
+            draws=self.latent_draws,
+            components=self.density_components,
+            regularization=self.regularization,
+            largest_weight=self.weight_limit,
+            listed=self.listed_actions(problem),
+        )
+
+    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
+        """Return what the loss reads of every row of the buffer beside context and action.
+
+        By default these are (r − b) / s and log q of every row: ``[R, rows, 2]``.
+        """
+        problem = state.problem
+        return weighted_advantages(problem.scale, problem.space, state.buffer)
+
+
 @dataclass(frozen=True)
-class PolicyGradient(PolicyNetworkPolicy):
+class PolicyGradient(GradientPolicy):
     """Raise log π(a | c) of logged decisions in proportion to r − b.
 
     The gradient is Σ_i w_i (r_i − b) ∇ log p(a_i | c_i), with p a softmax network (in each slot),
@@ -398,66 +442,27 @@ class PolicyGradient(PolicyNetworkPolicy):
     heuristics of Pan et al. (a greed that grows with time, dropout in the actor) there is none.
     """
 
-    regularization: NonNegative = 0.01
     largest_weight: Positive = 10.0
-
-    def design(self, problem: Problem) -> "PolicyDesign":
-        from submax.research.rivals.designs import PolicyDesign
-
-        return PolicyDesign(
-            sizes=problem.space.choices,
-            reals=0,
-            context_width=problem.context_width,
-            hidden=self.hidden,
-            latent=0,
-            draws=1,
-            components=0,
-            regularization=self.regularization,
-            largest_weight=self.largest_weight,
-            listed=0,
-        )
-
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        """Return (r − b) / s and log q of every row: ``[R, rows, 2]``."""
-        problem = state.problem
-        return weighted_advantages(problem.scale, problem.space, state.buffer)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CriticPolicy(PolicyNetworkPolicy):
-    """A policy network that learns from the values v(b, c) of all joint actions b in every context.
-
-    The value network, the critic, has as many units as the policy network and the same training.
-    It lists the joint actions, and so does the policy. ``regularization`` is the weight of the
-    divergence from the uniform policy.
-    """
-
-    regularization: NonNegative = 0.01
 
     @property
     def weight_limit(self) -> float:
-        """The largest importance weight."""
-        return 1.0
+        return self.largest_weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticPolicy(GradientPolicy):
+    """A policy network that learns from the values v(b, c) of all joint actions b in every context.
+
+    The value network, the critic, has as many units as the policy network and the same training.
+    It lists the joint actions, and so does the policy.
+    """
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
         state = super().init(problem, replicas, rng)
         return state._replace(critic=ValueBelief.empty(problem, replicas, self.hidden))
 
-    def design(self, problem: Problem) -> "PolicyDesign":
-        from submax.research.rivals.designs import PolicyDesign
-
-        return PolicyDesign(
-            sizes=problem.space.choices,
-            reals=0,
-            context_width=problem.context_width,
-            hidden=self.hidden,
-            latent=0,
-            draws=1,
-            components=0,
-            regularization=self.regularization,
-            largest_weight=self.weight_limit,
-            listed=problem.space.size,
-        )
+    def listed_actions(self, problem: Problem) -> int:
+        return problem.space.size
 
     def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
         """Return the residual, log q and the values of all joint actions: ``[R, rows, 2 + M]``."""
@@ -528,7 +533,7 @@ class DoublyRobustGradient(CriticPolicy):
 
 
 @dataclass(frozen=True)
-class GenerativePolicyGradient(PolicyNetworkPolicy):
+class GenerativePolicyGradient(GradientPolicy):
     """Follow the policy gradient of p(a | c) = (1/Z) Σ_z d(a | c, z), with d a decoder.
 
     d is the decoder of a CVAE: a softmax in each slot, and a mixture density with ``components``
@@ -550,7 +555,6 @@ class GenerativePolicyGradient(PolicyNetworkPolicy):
     latent: Count = 8
     draws: Count = 5
     components: Count = 4
-    regularization: NonNegative = 0.01
     largest_weight: Positive = 10.0
 
     @property
@@ -565,26 +569,9 @@ class GenerativePolicyGradient(PolicyNetworkPolicy):
     def density_components(self) -> int:
         return self.components
 
-    def design(self, problem: Problem) -> "PolicyDesign":
-        from submax.research.rivals.designs import PolicyDesign
-
-        return PolicyDesign(
-            sizes=problem.space.choices,
-            reals=problem.space.reals,
-            context_width=problem.context_width,
-            hidden=self.hidden,
-            latent=self.latent,
-            draws=self.draws,
-            components=self.components,
-            regularization=self.regularization,
-            largest_weight=self.largest_weight,
-            listed=0,
-        )
-
-    def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
-        """Return (r − b) / s and log q of every row: ``[R, rows, 2]``."""
-        problem = state.problem
-        return weighted_advantages(problem.scale, problem.space, state.buffer)
+    @property
+    def weight_limit(self) -> float:
+        return self.largest_weight
 
 
 @dataclass(frozen=True)
