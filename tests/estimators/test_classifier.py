@@ -114,7 +114,7 @@ def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
 def test_it_forgets_as_counting_does(memory, seed):
     problem = Problem(Arms(3))
     pieces = [some_feedback(problem, REPLICAS, 15, 100 * seed + part) for part in range(3)]
-    ours, theirs = Classifier(Tabular(), memory=memory), Counting(memory=memory)
+    ours, theirs = Classifier(Tabular(), memory=memory), Counting(1.0, memory)
     assert ours.traits.forgets
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
     context = np.zeros((REPLICAS, 1, 0))
@@ -187,7 +187,7 @@ def test_until_it_can_be_fitted_it_counts(seed):
     cases = [(Classifier(LogisticRegression()), alone)]
     cases += [(Classifier(LogisticRegression(), minimum_rows=21), feedback)]
     for estimator, given in cases:
-        expected = Counting(), fitted(Counting(), problem, [given], seed)
+        expected = Counting(1.0), fitted(Counting(1.0), problem, [given], seed)
         found = listed(estimator, fitted(estimator, problem, [given], seed), context)
         np.testing.assert_allclose(found, listed(*expected, context))
     enough = Classifier(LogisticRegression(), minimum_rows=20)
@@ -203,7 +203,7 @@ def test_a_row_without_probabilities_is_counted_and_said(seed):
     context = np.array([[[-1.0], [1.0]]])
     with pytest.warns(Unpredicted, match="Silent gave no probabilities in 1 of 2 contexts"):
         found = listed(estimator, params, context)
-    counting = Counting()
+    counting = Counting(1.0)
     counted = listed(counting, fitted(counting, problem, [feedback], seed), context)
     np.testing.assert_allclose(found[:, :1], counted[:, :1])
     with counted_fallbacks() as fallbacks:

@@ -56,8 +56,8 @@ def test_every_preset_is_found_by_its_name():
 
 
 def test_the_policies_of_the_paper_have_their_names():
-    assert make_policy("rcp-submax") == RewardConditioned(Counting(1.0), SubMax())
-    assert make_policy("rcp-iterated-2") == RewardConditioned(Counting(1.0), Iterated(2))
+    assert make_policy("rcp-submax") == RewardConditioned(Counting(0.1), SubMax())
+    assert make_policy("rcp-iterated-2") == RewardConditioned(Counting(0.1), Iterated(2))
     assert make_policy("thompson-1-99") == Thompson(1.0, 99.0)
     assert make_policy("ucb1-pending") == UCB1(pending=True)
     assert {"epsilon-greedy-0.01", "epsilon-greedy-0.2", "random", "gradient"} <= set(presets())

@@ -599,7 +599,7 @@ class Adaptive(WrapperPolicy):
     @cached_property
     def _choosing_by_predictions(self) -> Policy[Any]:
         memory = self.estimator.memory
-        counts = RewardConditioned(Counting(memory=memory), SubMax())
+        counts = RewardConditioned(Counting(1.0, memory), SubMax())
         return PredictiveMixture((counts, LogisticSubMax(memory=memory), self._with_context))
 
     @cached_property
