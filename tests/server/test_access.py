@@ -12,6 +12,7 @@ from submax.server import limits
 from submax.server.access import network_of
 from submax.server.keys import Keys
 from submax.server.limits import RateLimit
+from submax.server.service import Service
 
 WRONG = {"authorization": "Bearer submax.000000000000.wrong"}
 
@@ -21,17 +22,25 @@ def seconds_of(text):
 
 
 def test_a_key_is_refused_from_its_expiry_on(serving, store, key):
-    admin = key("admin")
-    http = serving(store)
+    admin, now = key("admin"), [time.time()]
+    service = Service(store)
+    service.keys = Keys(store, lambda: now[0])
+    http = serving(service)
+    wait_until(lambda: service.ready)
     made = {}
-    for name, seconds in (("visitor", 1.0), ("later", 1e6)):
-        expires = datetime.fromtimestamp(time.time() + seconds, UTC).isoformat()
+    for name, seconds in (("visitor", 600.0), ("later", 1e6)):
+        expires = datetime.fromtimestamp(now[0] + seconds, UTC).isoformat()
         body = {"scopes": ["read"], "expires": expires, "name": name}
         answer = http.post("/keys", json=body, headers=admin)
         assert answer.status_code == 201, answer.text
         made[name] = expires, {"authorization": f"Bearer {answer.json()['key']}"}
-    wait_until(lambda: http.get("/bandits", headers=made["visitor"][1]).status_code == 401)
-    assert http.get("/bandits", headers=made["later"][1]).status_code == 200
+
+    def statuses():
+        return [http.get("/bandits", headers=headers).status_code for _, headers in made.values()]
+
+    assert statuses() == [200, 200]
+    now[0] += 601
+    assert statuses() == [401, 200]
     for one in http.get("/keys", headers=admin).json()["keys"]:
         if one["name"] in made:
             expected = seconds_of(made[one["name"]][0])
