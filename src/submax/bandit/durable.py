@@ -1037,7 +1037,7 @@ class TemporaryStore(Store):
         opened.__class__ = cls
         store: Any = opened
         store._folder = folder
-        return store  # type: ignore[no-any-return]  # of this class now
+        return store
 
     def close(self) -> None:
         """Close the store and delete it."""

@@ -147,8 +147,7 @@ def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Float
 
 def unseen(table: Table, weights: Floats) -> Booleans:
     """Return whether a level with a weight other than 0 was never observed, ``[...]``."""
-    missing: Booleans = ((weights != 0) & (table.prior == 0)).any(axis=-1)
-    return missing
+    return ((weights != 0) & (table.prior == 0)).any(axis=-1)
 
 
 def normalized(mass: Floats, forget: Booleans | None = None) -> Floats:
@@ -158,8 +157,7 @@ def normalized(mass: Floats, forget: Booleans | None = None) -> Floats:
     [[0.25, 0.75], [0.5, 0.5]]
     """
     mass, total = with_total(mass, forget)
-    result: Floats = mass * (1 / total)
-    return result
+    return mass * (1 / total)
 
 
 def with_total(mass: Floats, forget: Booleans | None = None) -> tuple[Floats, Floats]:
@@ -280,8 +278,7 @@ def _proposed(
     share = np.cumsum(positive[..., levels], axis=-1)
     uniform = rng.random((*weight.shape[:2], count)) * share[..., -1:]
     level = (uniform[..., None] >= share[:, :, None, :-1]).sum(axis=-1)
-    picked: Actions = np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
-    return picked
+    return np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
 
 
 def _accepted(weight: Floats, probabilities: Floats, rng: np.random.Generator) -> Booleans:
@@ -290,8 +287,7 @@ def _accepted(weight: Floats, probabilities: Floats, rng: np.random.Generator) -
     above = (weight[:, :, None] @ probabilities)[:, :, 0]
     # As in ``mixture``, a sum that is positive only by a rounding error counts as zero.
     threshold = np.maximum(rng.random(positive.shape), SUM_TOLERANCE)
-    accepted: Booleans = threshold * positive < above
-    return accepted
+    return threshold * positive < above
 
 
 DRAWS = 2000
@@ -345,8 +341,7 @@ def estimated_density(
 def _share(weights: Floats, probabilities: Floats) -> Floats:
     """Return share(a), see ``estimated_density``: ``[R, n, L, M] -> [R, n, M]``."""
     proposed = np.einsum("rnl,rnlm->rnm", np.maximum(weights, 0.0), probabilities)
-    share: Floats = clipped(weights, probabilities) / np.where(proposed > 0, proposed, 1.0)
-    return share
+    return clipped(weights, probabilities) / np.where(proposed > 0, proposed, 1.0)
 
 
 class Belief(ConditionalDistribution):

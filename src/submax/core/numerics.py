@@ -92,8 +92,7 @@ def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
     _check_sums(total)
     uniform = rng.random(total.shape) * total
     passed = cumulated <= uniform[..., None]
-    index: Integers = np.add.reduce(passed, axis=-1, dtype=np.int64)
-    return index
+    return np.add.reduce(passed, axis=-1, dtype=np.int64)
 
 
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
@@ -176,8 +175,7 @@ def highest(score: Floats, tolerance: float | Floats = 0.0) -> Floats:
     [0.0, 0.5, 0.5]
     """
     best = score >= score.max(axis=-1, keepdims=True) - tolerance
-    shared: Floats = best / best.sum(axis=-1, keepdims=True)
-    return shared
+    return best / best.sum(axis=-1, keepdims=True)
 
 
 TIES = 1e-9
@@ -197,8 +195,7 @@ def sharpened(table: Floats, temperature: float) -> Floats:
     with np.errstate(divide="ignore"):
         score = np.log(table) / temperature
     power = np.exp(score - score.max(axis=-1, keepdims=True))
-    result: Floats = power / power.sum(axis=-1, keepdims=True)
-    return result
+    return power / power.sum(axis=-1, keepdims=True)
 
 
 def standard_error(values: Floats) -> float:

@@ -111,8 +111,7 @@ def _refuse_features(wanted: str, given: object) -> NoReturn:
 
 def _first_outside(space: Space, action: Actions) -> list[float]:
     rows = action.reshape(-1, action.shape[-1])
-    found: list[float] = next(row for row in rows if not space.contains(row)).tolist()
-    return found
+    return next(row for row in rows if not space.contains(row)).tolist()
 
 
 PROBABILITY_TOLERANCE = 1e-6

@@ -215,8 +215,7 @@ class Registry(Generic[Kind]):
 
     def _built_in(self, name: str) -> type[Kind]:
         module, _, class_name = self.homes[name].partition(":")
-        found: type[Kind] = getattr(importlib.import_module(module), class_name)
-        return found
+        return getattr(importlib.import_module(module), class_name)
 
     def _from_plugin(self, name: str) -> type[Kind]:
         entry = _plugins(self.package)[name]

@@ -145,8 +145,7 @@ class Binary(Scale):
         return 0.0, 1.0
 
     def contains(self, reward: Floats) -> Booleans:
-        fits: Booleans = (reward == 0) | (reward == 1)
-        return fits
+        return (reward == 0) | (reward == 1)
 
     def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
         return RewardEncoding.fixed((0.0, 1.0), len(reward))
@@ -382,5 +381,4 @@ class Counts(QuantileScale):
         return None
 
     def contains(self, reward: Floats) -> Booleans:
-        fits: Booleans = np.isfinite(reward) & (reward >= 0) & (reward == np.floor(reward))
-        return fits
+        return np.isfinite(reward) & (reward >= 0) & (reward == np.floor(reward))

@@ -360,8 +360,7 @@ class Ratings(ArmEnvironment[Floats]):
         return Outcome(np.array(self.values, dtype=np.float64)[index], self._mean(probability))
 
     def _mean(self, probability: Floats) -> Floats:
-        mean: Floats = probability @ np.array(self.values, dtype=np.float64)
-        return mean
+        return probability @ np.array(self.values, dtype=np.float64)
 
 
 def _is_number(value: object) -> bool:

@@ -74,14 +74,11 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
         """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
         if self.alpha == 1:
             # F(p) = 1 − (1 − p)^β
-            near_zero: Floats = -np.expm1(scipy.special.log_ndtr(-path) / self.beta)
-            return near_zero
+            return -np.expm1(scipy.special.log_ndtr(-path) / self.beta)
         if self.beta == 1:
             # F(p) = p^α
-            power: Floats = np.exp(scipy.special.log_ndtr(path) / self.alpha)
-            return power
-        quantile: Floats = scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
-        return quantile
+            return np.exp(scipy.special.log_ndtr(path) / self.alpha)
+        return scipy.special.betaincinv(self.alpha, self.beta, scipy.special.ndtr(path))
 
 
 class SwitchingWorld(NamedTuple):

@@ -51,8 +51,7 @@ def draw_directions(replicas: int, count: int, dimension: int, rng: np.random.Ge
     They are normally distributed vectors, divided by their lengths.
     """
     normal = rng.standard_normal((replicas, count, dimension))
-    direction: Floats = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-    return direction
+    return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 
 
 def logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats, action: Integers) -> Floats:
@@ -71,8 +70,7 @@ def logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats, action: I
         layer += rows.take(first_row + action[..., slot], axis=0)
         first_row = first_row + size
     np.maximum(layer, 0.0, out=layer)
-    output: Floats = (layer @ truth.output_weight[..., None])[..., 0]
-    return output
+    return (layer @ truth.output_weight[..., None])[..., 0]
 
 
 LISTED_ACTIONS = 256
@@ -239,8 +237,7 @@ def _slopes(tree: Tree, before: Reals) -> Reals:
 
 def _leaf_term(tree: Tree, slope: Reals) -> Reals:
     """max_t Σ_h v_h α_h W_th: ``[H, m] -> [m]``."""
-    term: Reals = ((tree.leaf.T * tree.output) @ slope).max(axis=0)
-    return term
+    return ((tree.leaf.T * tree.output) @ slope).max(axis=0)
 
 
 def _first_terms(tree: Tree) -> tuple[Reals, Reals]:
@@ -318,13 +315,11 @@ class NetworkEnvironment(Successes[TruthNetwork]):
 
     def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
         output = logits(world, self.space.choices, context, action)
-        probability: Floats = scipy.special.expit(output + self.shift)
-        return probability
+        return scipy.special.expit(output + self.shift)
 
     def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
         output = highest_logits(world, self.space.choices, context)
-        probability: Floats = scipy.special.expit(output + self.shift)
-        return probability
+        return scipy.special.expit(output + self.shift)
 
 
 @dataclass(frozen=True)

@@ -131,8 +131,7 @@ class LogisticContextual(Successes[Floats], LinearEnvironment):
         return Problem(Arms(self.arms), self.dimension)
 
     def mean_of(self, product: Floats) -> Floats:
-        probability: Floats = scipy.special.expit(product + self.shift)
-        return probability
+        return scipy.special.expit(product + self.shift)
 
 
 @dataclass(frozen=True)
@@ -172,5 +171,4 @@ class DescribedArms(WithNoise[Floats], ArmEnvironment[Floats]):
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         drawn = rng.standard_normal((replicas, self.dimension))
-        means: Floats = drawn * (self.spread / np.sqrt(self.dimension)) @ self.table().T
-        return means
+        return drawn * (self.spread / np.sqrt(self.dimension)) @ self.table().T

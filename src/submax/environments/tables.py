@@ -166,8 +166,7 @@ def _encoded(column: NDArray[np.str_]) -> Floats:
     if numbers is not None:
         return numbers[:, None]
     categories, position = np.unique(column, return_inverse=True)
-    one_hot: Floats = np.eye(len(categories))[position]
-    return one_hot
+    return np.eye(len(categories))[position]
 
 
 def _numbers(column: NDArray[np.str_]) -> Floats | None:
@@ -301,15 +300,13 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
 def _standardized(features: Floats) -> Floats:
     constant = features.min(axis=0) == features.max(axis=0)
     centred = np.where(constant, 0.0, features - features.mean(axis=0))
-    scaled: Floats = centred / np.where(constant, 1.0, features.std(axis=0))
-    return scaled
+    return centred / np.where(constant, 1.0, features.std(axis=0))
 
 
 def _key(features: Floats) -> NDArray[np.bytes_]:
     """Each row of features as one byte string: ``[N, D] -> [N]``."""
     kind: np.dtype[Any] = np.dtype(("S", features.itemsize * features.shape[1]))
-    key: NDArray[np.bytes_] = np.ascontiguousarray(features).view(kind)[:, 0]
-    return key
+    return np.ascontiguousarray(features).view(kind)[:, 0]
 
 
 def position_of(key: NDArray[np.bytes_], context: Floats) -> Integers:

@@ -104,16 +104,14 @@ def _scaled(
         of_all = digamma(pulls + total[..., None]).sum(axis=-1) - arms * digamma(total)
         of_level = digamma(counts + constant[..., None]).sum(axis=-1) - arms * digamma(constant)
         slope = constant * (of_level - of_all[..., None]) - np.log(constant) / WIDTH**2
-        result: Floats = np.where(group, slope, 0.0).sum(axis=-1)
-        return result
+        return np.where(group, slope, 0.0).sum(axis=-1)
 
     def slope_and_bend(place: Floats) -> tuple[Floats, Floats]:
         here, nearby = slopes(np.array([place, place + NEARBY]))
         return here, (nearby - here) / NEARBY
 
     place = decreasing_root(slope_and_bend, np.zeros(len(counts)), lowest, highest, CLOSE)
-    scaled: Floats = np.where(group, smoothing * np.exp(place)[:, None], smoothing)
-    return scaled
+    return np.where(group, smoothing * np.exp(place)[:, None], smoothing)
 
 
 RATES = np.array([0.0, 1e-6, 1e-5, 1e-4, 1e-3])
@@ -217,8 +215,7 @@ def _log_likelihood(counts: Floats, rows: MemoryRows, smoothing: Floats) -> Floa
         before = np.tril(arm[:, :, None] == arm[:, None], -1) * weight[:, None]
         pulls += before.sum(axis=2)[..., None]
         hits += (before * (level[:, :, None] == level[:, None])).sum(axis=2)[..., None]
-    likelihood: Floats = (weight[:, None] @ np.log(hits / pulls))[:, 0]
-    return likelihood
+    return (weight[:, None] @ np.log(hits / pulls))[:, 0]
 
 
 INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"
@@ -408,8 +405,7 @@ class CountingBelief(ObservationWeights):
         total = params.counts.sum(axis=(-1, -2))
         mass, mass_total = with_total(self._estimator.smoothed(params))
         earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
-        result: Floats = earned / np.where(total > 0, total, 1.0)[:, None]
-        return result
+        return earned / np.where(total > 0, total, 1.0)[:, None]
 
     def observation_weights(self) -> Floats:
         return self._in_every_row(self._estimator.smoothed(self._params).sum(axis=-1))

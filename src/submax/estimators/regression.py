@@ -195,8 +195,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         weight = np.where(there, feedback.weight, 0.0) * self.memory.discount**later
         level = encoding.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
         old = params.counts * self.memory.discount**present
-        counts: Floats = old + tally(level, weight, size)
-        return counts
+        return old + tally(level, weight, size)
 
 
 class FeatureBelief(TabularBelief, ObservationWeights):
@@ -235,8 +234,7 @@ class FeatureBelief(TabularBelief, ObservationWeights):
         return result
 
     def _normalized(self) -> Floats:
-        listed: Floats = self._masses / self._masses.sum(axis=-1, keepdims=True)
-        return listed
+        return self._masses / self._masses.sum(axis=-1, keepdims=True)
 
     def values(self) -> Floats:
         """Return V_l over the sample of rows that is kept."""
@@ -265,8 +263,7 @@ class FeatureBelief(TabularBelief, ObservationWeights):
                 "draws of width 0 do not say how sure the belief is: give the estimator a width "
                 "above 0, such as 0.1"
             )
-        weights: Floats = self._masses.sum(axis=-1)
-        return weights
+        return self._masses.sum(axis=-1)
 
     @cached_property
     def _masses(self) -> Floats:
@@ -284,8 +281,7 @@ class FeatureBelief(TabularBelief, ObservationWeights):
         unknown = unknown | (width == 0)
         worth = np.where(unknown, 1.0, np.maximum(worth, LEAST_WORTH))
         chances = level_probabilities(params.levels, _share(params), value)
-        masses: Floats = worth[:, :, None] * chances
-        return masses
+        return worth[:, :, None] * chances
 
 
 def _share(params: FeatureParams) -> Floats:

@@ -183,7 +183,7 @@ def checked(
         candidate = {key: value for key, value in candidate.items() if key != "name"}
     made = candidate if isinstance(candidate, Policy) else make_policy(candidate)
     made.init(log.problem, 1, np.random.default_rng(0))
-    return candidate  # type: ignore[no-any-return]  # make_policy accepts it
+    return candidate
 
 
 def unseen_rows(log: Log, learned: TrainedPolicy) -> Booleans | None:

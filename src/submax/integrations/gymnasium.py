@@ -78,8 +78,7 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
 
     def _next_context(self) -> Floats:
         self._context = self.environment.contexts(self._world, 1, self.np_random)
-        context: Floats = self._context[0, 0]
-        return context
+        return self._context[0, 0]
 
 
 def _action_space(space: Space) -> Any:

@@ -102,8 +102,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable action in each context, ``[n]``."""
         best = self.predict_proba(X).argmax(axis=1)
-        chosen: NDArray[Any] = self.classes_[best]
-        return chosen
+        return self.classes_[best]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return π(a | x), ``[n, A]``, in the order of ``classes_``."""

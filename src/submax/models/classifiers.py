@@ -189,8 +189,7 @@ class FittedClassifier(NamedTuple):
             )
             fall_back(Unpredicted, message, decisions)
         total = counts.sum(axis=-1, keepdims=True)
-        expected: Floats = np.where(known[..., None], total * result, counts)
-        return expected
+        return np.where(known[..., None], total * result, counts)
 
     def probabilities(self, features: Floats, size: int) -> Floats:
         """Return the probability p̂ of each of ``size`` actions: ``[m, W] -> [m, size]``.
@@ -316,8 +315,7 @@ def resampled(weight: Floats, rng: np.random.Generator) -> Integers:
     cumulated = np.cumsum(weight)
     places = (rng.random() + np.arange(len(weight))) * (cumulated[-1] / len(weight))
     rows = np.searchsorted(cumulated, places, side="right")
-    drawn: Integers = np.minimum(rows, np.flatnonzero(weight)[-1])
-    return drawn
+    return np.minimum(rows, np.flatnonzero(weight)[-1])
 
 
 def _made(name: str, parameters: Mapping[str, Any]) -> Any:

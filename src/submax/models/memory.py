@@ -125,8 +125,7 @@ class Buffer(NamedTuple):
             [(self.weight * (index == level)).sum(axis=1) for level in range(levels)], axis=1
         )
         total = mass.sum(axis=1, keepdims=True)
-        share: Floats = np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
-        return share
+        return np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
 
     def for_deciding(self) -> Self:
         """Return the buffer without its rows, which only further learning needs."""
@@ -193,8 +192,7 @@ def _highest(buffer: Buffer, count: int) -> Booleans:
     """Mark the ``count`` rows of each replica with the highest priorities: ``[R, capacity]``."""
     beyond = np.arange(buffer.priority.shape[1]) >= buffer.filled[:, None]
     rank = np.argsort(np.argsort(np.where(beyond, 1.0, -buffer.priority), axis=1), axis=1)
-    chosen: Booleans = rank < count
-    return chosen
+    return rank < count
 
 
 def _appended(
@@ -250,5 +248,4 @@ def importance_values(
         found = prob(context[:, part], action[:, part])[..., 0]
         total += np.einsum("rn,rnl->rl", ratio[:, part], found)
     weight = buffer.weight.sum(axis=1)
-    result: Floats = total / np.where(weight > 0, weight, 1.0)[:, None]
-    return result
+    return total / np.where(weight > 0, weight, 1.0)[:, None]

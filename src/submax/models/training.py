@@ -104,8 +104,7 @@ class HeldOut(NamedTuple):
         """Return the buffer index of each training row, by its number: ``[..., R, n]``."""
         beyond = np.maximum(index - self.first[:, None], 0)
         # From ``first`` on, every tenth row is skipped.
-        places: Integers = index + np.minimum(beyond // (EVERY - 1), self.rows[:, None])
-        return places
+        return index + np.minimum(beyond // (EVERY - 1), self.rows[:, None])
 
 
 CUT_OFF = 5.0
@@ -150,8 +149,7 @@ class ContextScaling(NamedTuple):
         """Return standardized and clipped contexts: ``[R, n, D] -> [R, n, D]``."""
         apart = (context - self.mean).astype(np.float32) * self.factor
         # As ``np.clip`` does, which takes twice as long for a single context.
-        cut: NDArray[np.float32] = np.minimum(np.maximum(apart, -self.limit), self.limit)
-        return cut
+        return np.minimum(np.maximum(apart, -self.limit), self.limit)
 
     def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":
         """Return this scaling in the replicas ``chosen [R]``, and the other, if any, elsewhere."""
@@ -215,8 +213,7 @@ class Minibatches(NamedTuple):
         are not drawn.
         """
         places = self.places(steps, batch, rng, held_out)
-        rows: NDArray[np.float32] = self.table.take(places, axis=0)
-        return rows
+        return self.table.take(places, axis=0)
 
     def places(
         self, steps: int, batch: int, rng: np.random.Generator, held_out: HeldOut | None = None
@@ -257,8 +254,7 @@ class Minibatches(NamedTuple):
         """Return the places in the table of these rows of each replica, ``[..., R, n]``."""
         replicas = len(self.filled)
         first = np.arange(replicas) * (len(self.table) // replicas)
-        places: Integers = row + first[:, None]
-        return places
+        return row + first[:, None]
 
 
 STEPS_WITHOUT_HELD_OUT = 50

@@ -24,8 +24,7 @@ def kept_columns(state: ArmState, choices: Choices, *names: str) -> ArmState:
     """Return a state with only the joint actions of these choices, in the arrays of these names."""
     kept = state.problem.space.indices_of(choices)
     columns = {name: getattr(state, name)[:, kept] for name in names}
-    restricted: ArmState = state._replace(problem=state.problem.restricted(choices), **columns)
-    return restricted
+    return state._replace(problem=state.problem.restricted(choices), **columns)
 
 
 @serializable("arm-statistics")

@@ -162,5 +162,4 @@ class Gradient(TabularPolicy[GradientState]):
 
 def _softmax(preferences: Floats) -> Floats:
     powers = np.exp(preferences - preferences.max(axis=-1, keepdims=True))
-    result: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return result
+    return powers / powers.sum(axis=-1, keepdims=True)

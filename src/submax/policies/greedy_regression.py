@@ -87,8 +87,7 @@ def _predicted(model: Any, context: Floats) -> Floats:
     if not hasattr(model, "predict_proba"):
         return np.asarray(model.predict(context), dtype=np.float64).reshape(-1)
     values = np.asarray(model.classes_, dtype=np.float64)
-    predicted: Floats = np.asarray(model.predict_proba(context), dtype=np.float64) @ values
-    return predicted
+    return np.asarray(model.predict_proba(context), dtype=np.float64) @ values
 
 
 def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed: int) -> Any:

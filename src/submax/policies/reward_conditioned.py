@@ -61,8 +61,7 @@ class RestrictedBelief(TabularBelief, ObservationWeights):
 
     def observation_weights(self) -> Floats:
         assert isinstance(self._belief, ObservationWeights), "init has checked it"
-        weights: Floats = self._belief.observation_weights() * self._mass
-        return weights
+        return self._belief.observation_weights() * self._mass
 
 
 @serializable("decision-counts")
@@ -422,10 +421,9 @@ class RewardConditioned(ConditionedPolicy):
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
         rows = self._rows_per_part(state, context)
         pairs = zip(split(context, rows), split(index, rows), strict=True)
-        result: Floats = joined(
+        return joined(
             [log_prob_of(self.probabilities(state, part), indices) for part, indices in pairs]
         )
-        return result
 
     def density(
         self, state: RewardConditionedState, context: Floats, action: Actions

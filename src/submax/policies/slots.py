@@ -93,10 +93,7 @@ class SlotBySlot(ConditionedPolicy):
             return _log_prob_of(self.choices(state, context[:, :1]), action)
         rows = max(1, ROWS_PER_PART // len(context))
         pairs = zip(split(context, rows), split(action, rows), strict=True)
-        result: Floats = joined(
-            [_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs]
-        )
-        return result
+        return joined([_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs])
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         space = state.problem.space
@@ -144,8 +141,7 @@ class SlotBySlot(ConditionedPolicy):
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
     """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
     result = [log_prob_of(slot, action[..., index]) for index, slot in enumerate(slots)]
-    total: Floats = np.add.reduce(result)
-    return total
+    return np.add.reduce(result)
 
 
 @serializable("per-slot-state")
@@ -206,8 +202,7 @@ class PerSlot(Policy[PerSlotState]):
             self.policy.log_prob(inner, context, action[..., slot : slot + 1])
             for slot, inner in enumerate(state.slots)
         ]
-        total: Floats = np.sum(result, axis=0)
-        return total
+        return np.sum(result, axis=0)
 
     def probabilities(self, state: PerSlotState, context: Floats) -> Floats:
         state.problem.check_context(context)
@@ -359,10 +354,7 @@ class PosteriorSlots(Policy[SlotsState]):
         state.problem.check_action(action)
         step = self._rows_at_once(state.problem)
         pairs = zip(split(context, step), split(action, step), strict=True)
-        result: Floats = joined(
-            [_log_prob(self._policies(state, part), chosen) for part, chosen in pairs]
-        )
-        return result
+        return joined([_log_prob(self._policies(state, part), chosen) for part, chosen in pairs])
 
     def expected_rewards(self, state: SlotsState, context: Floats) -> Floats | None:
         """Return the posterior mean of every joint action; None if these are too many to list."""

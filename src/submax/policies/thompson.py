@@ -47,8 +47,7 @@ class Groups(NamedTuple):
 
     def over(self, values: Floats) -> Floats:
         """Sum over the groups of each replica, along the first axis."""
-        total: Floats = np.add.reduceat(values, self.first, axis=0)
-        return total
+        return np.add.reduceat(values, self.first, axis=0)
 
     def keep(self, wanted: Booleans) -> "Groups":
         """The wanted groups only; at least one group of every replica must be wanted."""
@@ -114,8 +113,7 @@ def _chunk(a: Floats, b: Floats) -> Floats:
     probability = np.zeros(len(groups.a))
     probability[possible] = integral
     result = probability[member].reshape(a.shape)
-    normalized: Floats = result / result.sum(axis=-1, keepdims=True)
-    return normalized
+    return result / result.sum(axis=-1, keepdims=True)
 
 
 def _panels(groups: Groups, start: Floats, end: Floats) -> Integers:
@@ -130,8 +128,7 @@ def _panels(groups: Groups, start: Floats, end: Floats) -> Integers:
     spread = np.minimum(_spread(groups), WIDEST_SPREAD)
     detail = np.maximum.reduceat(distance / spread, groups.first)
     detail *= np.log1p((end - start) / narrowest)
-    chosen: Integers = PANELS[np.searchsorted(DETAIL_LIMITS, detail)]
-    return chosen
+    return PANELS[np.searchsorted(DETAIL_LIMITS, detail)]
 
 
 def _spread(groups: Groups) -> Floats:
@@ -140,8 +137,7 @@ def _spread(groups: Groups) -> Floats:
 
 
 def _narrowest(groups: Groups) -> Floats:
-    narrowest: Floats = np.minimum.reduceat(_spread(groups), groups.first)
-    return narrowest
+    return np.minimum.reduceat(_spread(groups), groups.first)
 
 
 def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
@@ -196,8 +192,7 @@ def _lower_limit(groups: Groups) -> Floats:
         bound = groups.over(
             np.where(above, groups.members * _exponent(groups, log_means, logit), 0.0)
         )
-        still: Booleans = bound < -np.log(NEGLIGIBLE)
-        return still
+        return bound < -np.log(NEGLIGIBLE)
 
     return _bisected(best, best - width, possible)
 
@@ -256,8 +251,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: QuadratureRule)
     np.log(distribution, out=distribution)
     distribution *= groups.members[:, None]
     product = np.exp(groups.over(distribution)) * rule.weight
-    integral: Floats = np.einsum("gn,gn->g", density, product[groups.replica])
-    return integral
+    return np.einsum("gn,gn->g", density, product[groups.replica])
 
 
 @cache

@@ -27,8 +27,7 @@ LARGEST = 1 - 1e-15
 def divergence(mean: Floats, other: Floats) -> Floats:
     """Return kl(p, q) = p ln(p / q) + (1 − p) ln((1 − p) / (1 − q)), elementwise."""
     rel_entr = scipy.special.rel_entr
-    result: Floats = rel_entr(mean, other) + rel_entr(1 - mean, 1 - other)
-    return result
+    return rel_entr(mean, other) + rel_entr(1 - mean, 1 - other)
 
 
 def upper_bound(mean: Floats, level: Floats) -> Floats:

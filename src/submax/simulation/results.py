@@ -232,8 +232,7 @@ def _errors(values: Floats) -> Floats:
     """The standard error of the mean over replicas, ``[R, P] -> [P]``; 0 for a single replica."""
     if len(values) < 2:
         return np.zeros(values.shape[1])
-    errors: Floats = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return errors
+    return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def _late_slope(trace: Trace) -> Floats:
@@ -241,8 +240,7 @@ def _late_slope(trace: Trace) -> Floats:
     last = len(trace.steps) - 1
     first = min(int(np.searchsorted(trace.steps, LATE_SHARE * trace.steps[last])), last)
     added = trace.accumulated_regret[:, last] - trace.accumulated_regret[:, first]
-    slope: Floats = added / max(int(trace.steps[last] - trace.steps[first]), 1)
-    return slope
+    return added / max(int(trace.steps[last] - trace.steps[first]), 1)
 
 
 def _write_result(file: BinaryIO, result: CellResult) -> None:
@@ -461,8 +459,7 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
 
 
 def _plain(specification: Specification) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(msgspec.json.encode(specification))
-    return plain
+    return json.loads(msgspec.json.encode(specification))
 
 
 def _short(value: object) -> str:

@@ -244,8 +244,7 @@ def quantiles(trace: Trace, shares: Sequence[float] = (0.05, 0.5, 0.95)) -> Floa
     """Return quantiles over replicas of the accumulated regret, ``[len(shares), P]``."""
     for share in shares:
         probability("each of shares", share)
-    found: Floats = np.quantile(trace.accumulated_regret, list(shares), axis=0)
-    return found
+    return np.quantile(trace.accumulated_regret, list(shares), axis=0)
 
 
 def lai_robbins(means: Sequence[float], steps: Integers) -> Floats:
@@ -266,8 +265,7 @@ def lai_robbins(means: Sequence[float], steps: Integers) -> Floats:
     worse = values[values < best]
     divergence = scipy.special.rel_entr(worse, best) + scipy.special.rel_entr(1 - worse, 1 - best)
     constant = float(((best - worse) / divergence).sum())
-    bound: Floats = constant * np.log(np.maximum(steps, 1))
-    return bound
+    return constant * np.log(np.maximum(steps, 1))
 
 
 def _period_ends(trace: Trace, periods: int) -> Integers:

@@ -81,8 +81,7 @@ def submax_of(value: Floats, depth: int) -> Floats:
         total = gain.sum(axis=-1, keepdims=True)
         # A policy without a better action does not change.
         policy = np.where(total > 0, gain / np.where(total > 0, total, 1.0), policy)
-    result: Floats = policy
-    return result
+    return policy
 
 
 def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
@@ -99,8 +98,7 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
     total = mass.dot(ones)
     if np.count_nonzero(total) < len(total):
         # In some row all actions are equal.
-        mean_policy: Floats = submax_of(contrasts, depth).mean(axis=-2)
-        return mean_policy
+        return submax_of(contrasts, depth).mean(axis=-2)
     for _ in range(depth - 1):
         mean = (mass * above).dot(ones)
         mean *= 1 + SUM_TOLERANCE
@@ -116,10 +114,8 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
         mass, total = gain, gained
     share = 1.0 / (rows * total)
     if not tables:
-        alone: Floats = share.dot(mass)
-        return alone
-    mixed: Floats = (share.reshape(*tables, 1, rows) @ mass.reshape(contrasts.shape))[..., 0, :]
-    return mixed
+        return share.dot(mass)
+    return (share.reshape(*tables, 1, rows) @ mass.reshape(contrasts.shape))[..., 0, :]
 
 
 @cache

@@ -159,8 +159,7 @@ def confidence(observations: Floats, decisions: Floats) -> Floats:
     factor = CONFIDENCE_FACTOR / (batch**0.3 * observed**0.2)
     early = np.clip(factor, SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE)
     late = np.log(np.maximum(observed / (GROWTH_DELAY * batch), 1.0))
-    kappa: Floats = np.maximum(early, late)
-    return kappa
+    return np.maximum(early, late)
 
 
 def persistence(observations: Floats, divergences: Divergence) -> Floats:
@@ -175,8 +174,7 @@ def persistence(observations: Floats, divergences: Divergence) -> Floats:
     """
     gap, _ = divergences.at(np.full_like(divergences.below[..., :1], LOWEST))
     crowd = (gap.shape[-1] / FULL_HORIZON_ARMS) ** 3
-    least: Floats = np.log(np.maximum(np.maximum(observations, 1.0) * gap / crowd, 1.0))
-    return least
+    return np.log(np.maximum(np.maximum(observations, 1.0) * gap / crowd, 1.0))
 
 
 def _estimates(table: Table, sizes: SampleSizes) -> ActionEstimates:

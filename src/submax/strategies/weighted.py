@@ -202,8 +202,7 @@ class Tilted(WeightedStrategy):
         power = (table.levels - mean) / (self.temperature * spread)
         power = np.where(table.prior > 0, power, -np.inf)
         mass = table.prior * np.exp(power - power.max(axis=-1, keepdims=True))
-        weights: Floats = mass / mass.sum(axis=-1, keepdims=True)
-        return weights
+        return mass / mass.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -229,5 +228,4 @@ class Advantage(WeightedStrategy):
         """Return weights that sum to zero; a level that was never observed has weight 0."""
         # r_l − r̄ = Σ_k p_k (r_l − r_k), term by term, so equal levels cancel exactly.
         apart = table.levels[..., :, None] - table.levels[..., None, :]
-        weights: Floats = table.prior * np.einsum("...k,...lk->...l", table.prior, apart)
-        return weights
+        return table.prior * np.einsum("...k,...lk->...l", table.prior, apart)

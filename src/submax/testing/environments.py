@@ -117,8 +117,7 @@ def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Flo
     """
     bounds = environment.problem.scale.bounds
     if bounds is None:
-        result: Floats = 8 * reward.std(axis=1, ddof=1) * np.sqrt(DRAWS) + 1e-9
-        return result
+        return 8 * reward.std(axis=1, ddof=1) * np.sqrt(DRAWS) + 1e-9
     low, high = bounds
     rule = f"mean_reward must lie within the rewards of {environment.problem.scale}"
     require_at_most(low - ROUNDING_OF_MEANS, mean, environment, rule)
@@ -127,8 +126,7 @@ def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Flo
     variance = np.sum((mean - low) * (high - mean), axis=1)
     effort = np.log(2 / FALSE_ALARM)
     reach = (high - low) / 3 * effort
-    bound: Floats = reach + np.sqrt(reach**2 + 2 * effort * variance)
-    return bound
+    return reach + np.sqrt(reach**2 + 2 * effort * variance)
 
 
 def _check_best(environment: Environment[Any], seed: int) -> None:

@@ -128,8 +128,7 @@ def _p_value(policy: Policy[Any], state: Any, context: Floats, rng: np.random.Ge
     expected = policy.probabilities(state, context)[:, -1].mean(axis=0)
 
     def choose() -> Integers:
-        index: Integers = state.problem.space.index(policy.act(state, context, rng).action[:, -1])
-        return index
+        return state.problem.space.index(policy.act(state, context, rng).action[:, -1])
 
     return p_value_in_steps(choose, expected, CHOICES)
 
@@ -163,8 +162,7 @@ def _table(policy: Policy[Any], state: Any, context: Floats) -> Floats:
         if rows > 1:
             what += ", unless it is [R, 1, M],"
         require_shape(listed, "R n M", shape, policy, what)
-    found: Floats = np.broadcast_to(listed, shape)
-    return found
+    return np.broadcast_to(listed, shape)
 
 
 def _check_action(
@@ -258,8 +256,7 @@ def _check_context(policy: Policy[Any], problem: Problem, feedback: Feedback, se
 
 
 def _probabilities(policy: Policy[Any], state: Any, context: Floats) -> Floats:
-    found: Floats = np.exp(all_log_probs(policy, state, context))
-    return found
+    return np.exp(all_log_probs(policy, state, context))
 
 
 def _check_without_propensities(
@@ -416,8 +413,7 @@ def _bins_mass(policy: Policy[Any], state: Any, context: Floats) -> Floats:
         )
     )
     volume = np.exp(space.log_measure) / len(choices) / (BINS * MIDPOINTS)
-    mass: Floats = density.reshape(replicas, len(choices) * BINS, MIDPOINTS).sum(axis=-1) * volume
-    return mass
+    return density.reshape(replicas, len(choices) * BINS, MIDPOINTS).sum(axis=-1) * volume
 
 
 def _bins(problem: Problem, action: Actions) -> Integers:
@@ -494,8 +490,7 @@ def _check_refusals(policy: Policy[Any], state: Any, feedback: Feedback) -> None
 def _decisions(policy: Policy[Any], state: Any, context: Floats) -> Floats:
     """The probability of every joint action, which was checked against log_prob: ``[R, n, M]``."""
     listed = policy.probabilities(state, context)
-    found: Floats = np.broadcast_to(listed, (*context.shape[:2], listed.shape[2]))
-    return found
+    return np.broadcast_to(listed, (*context.shape[:2], listed.shape[2]))
 
 
 def check_eligibility(

@@ -136,8 +136,7 @@ def some_rewards(scale: Scale, shape: tuple[int, int], rng: np.random.Generator)
 def fixed_levels(scale: Scale) -> Floats:
     """The levels of a scale that does not move: ``[L]``."""
     nothing = np.zeros((1, 0))
-    levels: Floats = scale.reward_encoding(nothing, nothing).levels[0]
-    return levels
+    return scale.reward_encoding(nothing, nothing).levels[0]
 
 
 def low_and_high(scale: Scale) -> tuple[float, float]:

@@ -47,8 +47,7 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
     """
     draws = probabilities.shape[-2]
     if len(sizes) == 1:
-        mean: Floats = np.add.reduce(probabilities, axis=-2) * (1 / draws)
-        return mean
+        return np.add.reduce(probabilities, axis=-2) * (1 / draws)
     slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
     half = _half(sizes)
     left, right = _outer(slots[:half]), _outer(slots[half:])
@@ -66,8 +65,7 @@ def action_probabilities(probabilities: Floats, action: Integers, sizes: Sizes) 
     product = entries.take(first + choice[..., 0])
     for slot in range(1, len(sizes)):
         product *= entries.take(first + choice[..., slot])
-    mean: Floats = np.add.reduce(product, axis=3).swapaxes(1, 2) * (1 / draws)
-    return mean
+    return np.add.reduce(product, axis=3).swapaxes(1, 2) * (1 / draws)
 
 
 def draw_actions(
@@ -91,8 +89,7 @@ def draw_actions(
     result = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
     first = part[..., None] * choices + first_choices(sizes)
     # Rounding may move a border between slots; then the nearest choice of the slot is taken.
-    choice: Integers = np.clip(result - first, 0, np.array(sizes) - 1)
-    return choice
+    return np.clip(result - first, 0, np.array(sizes) - 1)
 
 
 @functools.cache

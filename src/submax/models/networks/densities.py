@@ -43,8 +43,7 @@ def first_locations(components: int, reals: int) -> Floats:
     for _ in range(60):
         golden = (1 + golden) ** (1 / (reals + 1))
     steps = golden ** -np.arange(1.0, reals + 1)
-    places: Floats = (0.5 + np.arange(components)[:, None] * steps) % 1
-    return places
+    return (0.5 + np.arange(components)[:, None] * steps) % 1
 
 
 FEW_DIMENSIONS = 3
@@ -95,8 +94,7 @@ class MixtureDensity(NamedTuple):
         for slot, first in enumerate(first_choices(sizes) if sizes else ()):
             index = (first + choices[..., slot].astype(np.int64))[:, None, :, None]
             result *= np.take_along_axis(self.probabilities, index, axis=-1)
-        mean: Floats = result.mean(axis=-2).swapaxes(1, 2)
-        return mean
+        return result.mean(axis=-2).swapaxes(1, 2)
 
     def _of_numbers(self, numbers: Floats) -> Floats:
         """Return Σ_k α_k Π_j f(x_j), in blocks of rows: ``[R, n, M, d] -> [R, L, n, Z, M]``."""
@@ -183,8 +181,7 @@ def _inverted(probabilities: Floats, rng: np.random.Generator) -> Integers:
     """Draw an index from each row of probabilities: ``[..., K] -> [...]``."""
     rising = probabilities.cumsum(axis=-1)
     uniform = rng.random(rising.shape[:-1]) * rising[..., -1]
-    index: Integers = (rising[..., :-1] <= uniform[..., None]).sum(axis=-1)
-    return index
+    return (rising[..., :-1] <= uniform[..., None]).sum(axis=-1)
 
 
 def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
@@ -198,8 +195,7 @@ def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
     first, last = scipy.special.expit(-centre / scale), scipy.special.expit((1 - centre) / scale)
     number = centre + scale * scipy.special.logit(first + uniform * (last - first))
     number = np.clip(number, 0.0, 1.0)
-    result: Floats = np.where(mirrored, 1 - number, number)
-    return result
+    return np.where(mirrored, 1 - number, number)
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,7 @@ class DeviceRows(NamedTuple):
         if self.table is None:
             return self.minibatches.draw(steps, batch, rng, held_out)
         places = self.minibatches.places(steps, batch, rng, held_out)
-        rows: jax.Array = _gathered(self.table, places.astype(np.int32))
-        return rows
+        return _gathered(self.table, places.astype(np.int32))
 
 
 @jax.jit
@@ -592,8 +591,7 @@ def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
     about as much as the last one. Without held-out rows, continued training would overfit.
     """
     doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (rows_before, filled)]
-    anew: Booleans = (doublings[0] != doublings[1]) | (filled < MIN_ROWS_TO_HOLD_OUT)
-    return anew
+    return (doublings[0] != doublings[1]) | (filled < MIN_ROWS_TO_HOLD_OUT)
 
 
 def _from(fresh: Fitting, vector: NDArray[np.float32]) -> TrainingProgress:

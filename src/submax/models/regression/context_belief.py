@@ -270,8 +270,7 @@ def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
     if not mean > 0:
         return np.ones(len(squared))
     shrink = RELEVANCE_ROWS * len(squared) / len(rows.reward)
-    relevance: Floats = np.sqrt((squared / mean + shrink) / (1 + shrink))
-    return relevance
+    return np.sqrt((squared / mean + shrink) / (1 + shrink))
 
 
 MAP_GROWTH = 2.0
@@ -455,8 +454,7 @@ class ContextBelief(NamedTuple):
 
     def mean(self, raw: Floats) -> Floats:
         """Return the expected reward of every action, given raw features: ``[n, F] -> [n, K]``."""
-        expected: Floats = raw @ known(self.coefficients).T + self.centre
-        return expected
+        return raw @ known(self.coefficients).T + self.centre
 
     def restricted(self, kept: Integers) -> Self:
         """Return the belief about the actions ``kept [m]`` alone, for deciding."""
@@ -647,5 +645,4 @@ def restricted_beliefs(state: Beliefs, choices: Choices) -> Beliefs:
     """Return a state with only the joint actions of these choices in its ``beliefs``."""
     kept = state.problem.space.indices_of(choices)
     beliefs = tuple(belief.restricted(kept) for belief in state.beliefs)
-    restricted: Beliefs = state._replace(problem=state.problem.restricted(choices), beliefs=beliefs)
-    return restricted
+    return state._replace(problem=state.problem.restricted(choices), beliefs=beliefs)

@@ -161,8 +161,7 @@ class FeatureMap(NamedTuple):
     def raw_alone(self, context: Floats) -> Floats:
         """Return the raw features of a single context, with few numpy calls: ``[D] -> [F]``."""
         if self.projection is not None:
-            only: Floats = self.raw(context[None])[0]
-            return only
+            return self.raw(context[None])[0]
         width = len(context)
         features = np.empty(1 + width + len(self.landmarks))
         features[0] = 1.0
@@ -211,8 +210,7 @@ class FeatureMap(NamedTuple):
         slope *= self.reach
         linear = raw[:, 1:first]
         slope += linear if self.projection is None else linear @ self.projection.T
-        squared: Floats = np.mean(slope**2, axis=(0, 1))
-        return squared
+        return np.mean(slope**2, axis=(0, 1))
 
     def without_whitening(self) -> Self:
         """Return a map that has only the raw features: the rest is four fifths of its numbers."""
@@ -298,8 +296,7 @@ def _moved_to_means(centres: Floats, points: Floats) -> Floats:
 
 
 def _squares(landmarks: Floats) -> Floats:
-    squares: Floats = 0.5 * np.einsum("md,md->m", landmarks, landmarks)
-    return squares
+    return 0.5 * np.einsum("md,md->m", landmarks, landmarks)
 
 
 def _whitening(landmarks: Floats) -> Floats:
@@ -312,5 +309,4 @@ def _whitening(landmarks: Floats) -> Floats:
         return kernel
     root = np.linalg.cholesky(kernel)
     # The transpose is what LAPACK reads without a copy: an upper triangular matrix.
-    inverted: Floats = scipy.linalg.lapack.dtrtri(root.T, lower=0)[0].T
-    return inverted
+    return scipy.linalg.lapack.dtrtri(root.T, lower=0)[0].T

@@ -92,8 +92,7 @@ class ExponentialWeights(TabularPolicy[ExponentialWeightsState]):
 def softmax(score: Floats) -> Floats:
     """Return probabilities proportional to the exponentials of the scores, on the last axis."""
     mass = np.exp(score - score.max(axis=-1, keepdims=True))
-    probabilities: Floats = mass / mass.sum(axis=-1, keepdims=True)
-    return probabilities
+    return mass / mass.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ class EXP3IX(ExponentialWeights):
         return (1 - gain) / (probability + bias)
 
     def _rate(self, number: Floats, arms: int) -> Floats:
-        rate: Floats = self.learning_rate * np.sqrt(2 * np.log(max(arms, 2)) / (arms * number))
-        return rate
+        return self.learning_rate * np.sqrt(2 * np.log(max(arms, 2)) / (arms * number))
 
 
 class Position(NamedTuple):
@@ -240,5 +238,4 @@ class Adversarial(DrawnFromMean[Position]):
 
     def _row(self, world: Position) -> Floats:
         # After the last decision of a run the world moves on once more.
-        row: Floats = self.rewards[min(world.row, len(self.rewards) - 1)]
-        return row
+        return self.rewards[min(world.row, len(self.rewards) - 1)]

@@ -25,8 +25,7 @@ def preferences_of(utilities: Floats) -> Floats:
     """Return Bradley and Terry's P_ij = 1 / (1 + exp(u_j − u_i)): ``[..., K] -> [..., K, K]``."""
     ahead = utilities[..., :, None] - utilities[..., None, :]
     # The tangent does not overflow, and P_ij + P_ji is exactly 1.
-    found: Floats = 0.5 + 0.5 * np.tanh(0.5 * ahead)
-    return found
+    return 0.5 + 0.5 * np.tanh(0.5 * ahead)
 
 
 def checked_preferences(rows: object) -> Floats:
@@ -63,15 +62,13 @@ def has_condorcet_winner(preferences: Floats) -> bool:
 def condorcet_loss(preferences: Floats) -> Floats:
     """Return P_wi − 1/2 of every arm i, with w the arm that beats most others, ``[R, K]``."""
     best = (preferences > 0.5).sum(axis=2).argmax(axis=1)
-    loss: Floats = preferences[np.arange(len(best)), best] - 0.5
-    return loss
+    return preferences[np.arange(len(best)), best] - 0.5
 
 
 def copeland_loss(preferences: Floats) -> Floats:
     """Return how much smaller the share of other arms is that each arm beats, ``[R, K]``."""
     share = (preferences > 0.5).sum(axis=2) / (preferences.shape[1] - 1)
-    loss: Floats = share.max(axis=1, keepdims=True) - share
-    return loss
+    return share.max(axis=1, keepdims=True) - share
 
 
 def borda_loss(preferences: Floats) -> Floats:
@@ -80,8 +77,7 @@ def borda_loss(preferences: Floats) -> Floats:
     An arm against itself is a coin flip, which is left out.
     """
     score = (preferences.sum(axis=2) - 0.5) / (preferences.shape[1] - 1)
-    loss: Floats = score.max(axis=1, keepdims=True) - score
-    return loss
+    return score.max(axis=1, keepdims=True) - score
 
 
 LOSSES: Mapping[str, Callable[[Floats], Floats]] = {
@@ -199,8 +195,7 @@ class Dueling(Successes[Floats]):
 
     def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
         replica = np.arange(len(world))[:, None]
-        found: Floats = world[replica, action[..., 0], action[..., 1]]
-        return found
+        return world[replica, action[..., 0], action[..., 1]]
 
     def best_reward(self, world: Floats, context: Floats) -> Floats:
         return np.broadcast_to(world.max(axis=(1, 2))[:, None], context.shape[:2])
@@ -208,8 +203,7 @@ class Dueling(Successes[Floats]):
     def regret(self, world: Floats, context: Floats, action: Actions) -> Floats:
         loss = LOSSES[self.winner](world)
         of_arms = loss[np.arange(len(world))[:, None, None], action]
-        found: Floats = of_arms.min(axis=-1) if self.weak else of_arms.mean(axis=-1)
-        return found
+        return of_arms.min(axis=-1) if self.weak else of_arms.mean(axis=-1)
 
 
 class DuelBounds(NamedTuple):
@@ -331,8 +325,7 @@ class RelativeUCB(TabularPolicy[RelativeUCBState]):
 
 def _candidates(upper: Floats) -> Booleans:
     """Return which arms may beat all others, ``[R, K]``."""
-    found: Booleans = np.all(upper >= 0.5, axis=2)
-    return found
+    return np.all(upper >= 0.5, axis=2)
 
 
 def _first_arm(upper: Floats, best: Booleans) -> Floats:
@@ -355,8 +348,7 @@ def _second_arm(upper: Floats) -> Floats:
     itself = np.eye(upper.shape[1], dtype=bool)
     rivals = highest & ~itself
     chosen = np.where(rivals.any(axis=2, keepdims=True), rivals, highest)
-    shares: Floats = chosen / chosen.sum(axis=2, keepdims=True)
-    return shares
+    return chosen / chosen.sum(axis=2, keepdims=True)
 
 
 NUMBERS_TOGETHER = 2**21
@@ -451,8 +443,7 @@ def _first_arms(
     candidate: Booleans = possible == possible.max(axis=1, keepdims=True)
     # Numbers of beaten arms are whole, so that a number below 1 decides between equal ones.
     score = np.where(candidate[:, None], beaten + rng.random(beaten.shape), -1.0)
-    chosen: Integers = score.argmax(axis=2)
-    return chosen
+    return score.argmax(axis=2)
 
 
 def _second_arms(
@@ -467,5 +458,4 @@ def _second_arms(
     arm = np.arange(wins.shape[1])
     drawn = np.where(arm == first[..., None], 0.5, drawn)
     uncertain = bounds.lower.transpose(0, 2, 1)[replica, first] <= 0.5
-    chosen: Integers = np.where(uncertain, drawn, -1.0).argmax(axis=2)
-    return chosen
+    return np.where(uncertain, drawn, -1.0).argmax(axis=2)

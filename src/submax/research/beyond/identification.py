@@ -90,8 +90,7 @@ def optimal_shares(mean: Floats) -> Floats:
         above = np.where(others, away, 0.0).sum(axis=1, keepdims=True) > 1
         low, high = np.where(above, low, level), np.where(above, level, high)
     shares = np.where(others, ratio, 1.0)
-    result: Floats = shares / shares.sum(axis=1, keepdims=True)
-    return result
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def _ratios(best: Floats, lower: Floats, level: Floats, start: Floats) -> Floats:
@@ -167,12 +166,10 @@ class SuccessiveElimination(BestArmPolicy[EliminationState]):
 
     def recommend(self, state: EliminationState) -> Integers:
         mean = np.where(state.active, self._means(state.arms), -np.inf)
-        best: Integers = mean.argmax(axis=-1)
-        return best
+        return mean.argmax(axis=-1)
 
     def stopped(self, state: EliminationState) -> Booleans:
-        alone: Booleans = state.active.sum(axis=-1) == 1
-        return alone
+        return state.active.sum(axis=-1) == 1
 
     def _means(self, arms: ArmStatistics) -> Floats:
         successes = arms.successes("successive elimination")
@@ -240,12 +237,10 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
         return TopTwoState(state.problem, arms, self._chance_of_best(arms))
 
     def recommend(self, state: TopTwoState) -> Integers:
-        best: Integers = state.best.argmax(axis=-1)
-        return best
+        return state.best.argmax(axis=-1)
 
     def stopped(self, state: TopTwoState) -> Booleans:
-        certain: Booleans = state.best.max(axis=-1) >= 1 - self.failure
-        return certain
+        return state.best.max(axis=-1) >= 1 - self.failure
 
     def _chance_of_best(self, arms: ArmStatistics) -> Floats:
         """Return the posterior probability that each arm is the best, ``[R, A]``."""
@@ -304,16 +299,14 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
         return TrackingState(state.problem, arms, optimal_shares(_means(arms)))
 
     def recommend(self, state: TrackingState) -> Integers:
-        best: Integers = _means(state.arms).argmax(axis=-1)
-        return best
+        return _means(state.arms).argmax(axis=-1)
 
     def stopped(self, state: TrackingState) -> Booleans:
         pulls = state.arms.pulls
         if pulls.shape[1] == 1:
             return np.ones(len(pulls), dtype=bool)
         total = np.maximum(pulls.sum(axis=-1), 1.0)
-        enough: Booleans = self.evidence(state) > np.log((1 + np.log(total)) / self.failure)
-        return enough
+        return self.evidence(state) > np.log((1 + np.log(total)) / self.failure)
 
     def evidence(self, state: TrackingState) -> Floats:
         """Return the generalized likelihood ratio of the best arm against all others, ``[R]``."""
@@ -326,8 +319,7 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
         other = np.where(pulls > 0, divergence(mean, middle), 0.0)
         ratio = own_pulls * divergence(own_mean, middle) + pulls * other
         ratio[replica, best] = np.inf
-        found: Floats = ratio.min(axis=-1)
-        return found
+        return ratio.min(axis=-1)
 
 
 def _means(arms: ArmStatistics) -> Floats:

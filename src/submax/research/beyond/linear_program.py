@@ -233,8 +233,7 @@ def _optimal(done: _Dictionaries, costs: Floats, matrix: Floats) -> Booleans:
     terms = tight * multiplier[:, None]
     size = 1 + np.abs(terms).sum(axis=2)
     exact = np.abs(costs[..., 0] - terms.sum(axis=2)) <= OPTIMAL * size
-    optimal: Booleans = exact.all(axis=1) & (multiplier >= -OPTIMAL).all(axis=1)
-    return optimal
+    return exact.all(axis=1) & (multiplier >= -OPTIMAL).all(axis=1)
 
 
 class UnsolvedWarning(FallbackWarning):
@@ -356,5 +355,4 @@ def _programs(rows: Floats, values: Floats, observed: Booleans) -> _Programs:
 def _scaled(values: Floats) -> Floats:
     """Divide by a power of two, which has no rounding error, so all are below one."""
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
-    scaled: Floats = np.ldexp(values, -exponent)
-    return scaled
+    return np.ldexp(values, -exponent)

@@ -53,8 +53,7 @@ class RankingEvidence(NamedTuple):
 
     def above(self) -> Floats:
         """Return the weight of the items down to each position, Π_j≤k w_j."""
-        found: Floats = np.cumprod(self.weight, axis=1, dtype=np.float64)
-        return found
+        return np.cumprod(self.weight, axis=1, dtype=np.float64)
 
     def reach(self, weight: Floats) -> tuple[float, float]:
         """Return the smallest and the largest possible Σ_k w_k r_k of a slate."""
@@ -174,8 +173,7 @@ class PlackettLuce(RankingPolicy):
 
     @property
     def _strength(self) -> Floats:
-        strength: Floats = np.exp(self.scores - self.scores.max(axis=1, keepdims=True))
-        return strength
+        return np.exp(self.scores - self.scores.max(axis=1, keepdims=True))
 
     def conditional(self, item: Integers) -> Floats:
         slates, positions = item.shape
@@ -358,10 +356,7 @@ class PositionBased(RankingEstimator):
         assert evidence.logged_placed is not None
         theta = self.examined(evidence)
         below = evidence.logged_placed @ theta
-        found: Floats = np.divide(
-            evidence.placed @ theta, below, out=np.zeros(below.shape), where=below > 0
-        )
-        return found
+        return np.divide(evidence.placed @ theta, below, out=np.zeros(below.shape), where=below > 0)
 
     def examined(self, evidence: RankingEvidence) -> Floats:
         """Return the examination of every position, that of the first is 1, ``[K]``."""
@@ -382,8 +377,7 @@ class PositionBased(RankingEstimator):
         if not averages[0] > 0:
             # Nothing was earned at the top: positions are then taken to be examined alike.
             return np.ones(positions)
-        relative: Floats = np.maximum(averages / averages[0], 0.0)
-        return relative
+        return np.maximum(averages / averages[0], 0.0)
 
 
 RANKING_ESTIMATORS: dict[str, type[RankingEstimator]] = {
@@ -522,8 +516,7 @@ def _placed(marginal: Floats, item: Integers) -> Floats:
     """Return the probability of the item at position k at every position j, ``[n, K, K]``."""
     chosen = np.maximum(item, 0)
     if len(marginal) == 1:
-        found: Floats = marginal[0].T[chosen]
-        return found
+        return marginal[0].T[chosen]
     return np.take_along_axis(marginal.swapaxes(1, 2), chosen[..., None], axis=1)
 
 
@@ -533,8 +526,7 @@ def _own(placed: Floats) -> Floats:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    found: Floats = np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
-    return found
+    return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
 
 
 def slate_overview(
@@ -788,8 +780,7 @@ def _slate_weight(estimator: RankingEstimator, evidence: RankingEvidence) -> Flo
     """Return one weight for each slate: the mean of the weights of its positions."""
     filled = evidence.filled
     sums = np.where(filled, estimator.weights(evidence), 0.0).sum(axis=1)
-    found: Floats = sums / filled.sum(axis=1)
-    return found
+    return sums / filled.sum(axis=1)
 
 
 def _cautions(estimator: RankingEstimator, evidence: RankingEvidence) -> Iterator[str]:

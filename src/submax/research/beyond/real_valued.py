@@ -95,8 +95,7 @@ class SmoothReward(WithNoise[Bumps]):
         """The best point for each choice: ``[R, n, S] -> [R, n, d]``."""
         phase = world.phase[:, None] + context @ world.context_weight
         phase += _rows_of(world.choice_phase, self._index(choice)).sum(axis=2)
-        point: Floats = MIDDLE + REACH * np.sin(phase)
-        return point
+        return MIDDLE + REACH * np.sin(phase)
 
     def mean_reward(self, world: Bumps, context: Floats, action: Actions) -> Floats:
         choice, point = np.split(action, [len(self.sizes)], axis=-1)
@@ -120,14 +119,12 @@ class SmoothReward(WithNoise[Bumps]):
 
     def _index(self, choice: Integers) -> Integers:
         """The index of a choice among the C choices of all slots: ``[..., S] -> [..., S]``."""
-        index: Integers = choice + np.cumsum((0, *self.sizes[:-1]))
-        return index
+        return choice + np.cumsum((0, *self.sizes[:-1]))
 
 
 def _rows_of(table: Floats, index: Integers) -> Floats:
     """Rows of each replica's table: ``[R, C, ...]`` and ``[R, n, S] -> [R, n, S, ...]``."""
-    rows: Floats = table[np.arange(len(table))[:, None, None], index]
-    return rows
+    return table[np.arange(len(table))[:, None, None], index]
 
 
 INTERCEPT_RANGE = (1.0, 3.0)
@@ -220,8 +217,7 @@ class Pricing(WithOutcome[Demand]):
 
 def _log_odds(world: Demand, context: Floats) -> Floats:
     """α(c) = a₀ + a·c, the log-odds of a sale at price 0: ``[R, n]``."""
-    log_odds: Floats = world.intercept[:, None] + (context @ world.taste[..., None])[..., 0]
-    return log_odds
+    return world.intercept[:, None] + (context @ world.taste[..., None])[..., 0]
 
 
 @dataclass(frozen=True)
@@ -265,8 +261,7 @@ class Cells:
         scaled = self.space.scaled(action)
         scaled[..., first:] *= self.points
         highest = np.array(self.listed.choices) - 1
-        cell: Integers = np.clip(np.nan_to_num(np.floor(scaled)), 0, highest).astype(np.int64)
-        return cell
+        return np.clip(np.nan_to_num(np.floor(scaled)), 0, highest).astype(np.int64)
 
     def within(self, cell: Integers, rng: np.random.Generator) -> Actions:
         """Draw an action uniformly from each cell: ``[..., S] -> [..., S]``."""
@@ -416,8 +411,7 @@ class FourierStatistics(NamedTuple):
         # A = L Lᵀ, so that Lᵀ⁻¹ (L⁻¹ b + scale ξ) has mean A⁻¹ b and covariance scale² A⁻¹.
         noise = scale * rng.standard_normal((len(root), size, count))
         half = np.linalg.solve(root, response[..., None]) + noise
-        found: Floats = np.linalg.solve(root.swapaxes(1, 2), half).swapaxes(1, 2)
-        return found
+        return np.linalg.solve(root.swapaxes(1, 2), half).swapaxes(1, 2)
 
 
 def check_regression(features: object, draws: object, scale: object, ridge: object) -> None:
@@ -565,8 +559,7 @@ class FourierThompson(Policy[FourierState]):
         """
         angle = self._angle(state, context)
         parts = np.concatenate([drawn * np.cos(angle), -drawn * np.sin(angle)], axis=-1)
-        index: Integers = (parts @ table.swapaxes(1, 2)).argmax(axis=-1)
-        return index
+        return (parts @ table.swapaxes(1, 2)).argmax(axis=-1)
 
     def _share(
         self, state: FourierState, table: Floats, context: Floats, index: Integers
@@ -576,8 +569,7 @@ class FourierThompson(Policy[FourierState]):
         each = np.repeat(context, self.draws, axis=1)
         drawn = np.tile(state.draws, (1, rows, 1))
         highest = self._highest(state, table, each, drawn).reshape(replicas, rows, self.draws)
-        share: Floats = (highest == index[..., None]).mean(axis=-1)
-        return share
+        return (highest == index[..., None]).mean(axis=-1)
 
 
 def _inputs(scaled: Actions, sizes: tuple[int, ...]) -> Floats:

@@ -52,8 +52,7 @@ class Slates:
     @property
     def filled(self) -> Booleans:
         """Which positions the slates have, ``[n, K]``."""
-        present: Booleans = self.item != EMPTY
-        return present
+        return self.item != EMPTY
 
     @property
     def fingerprint(self) -> str:

@@ -115,8 +115,7 @@ class Cascade(SlateEnvironment):
 
     def payments(self) -> Floats:
         """Return what a click at each position pays, from 1 down to 1 / K."""
-        payments: Floats = np.arange(self.positions, 0, -1) / self.positions
-        return payments
+        return np.arange(self.positions, 0, -1) / self.positions
 
     def looked_at(self) -> Floats:
         return np.ones(self.positions)
@@ -128,8 +127,7 @@ class Cascade(SlateEnvironment):
     def mean_of(self, attraction: Floats) -> Floats:
         passed = np.cumprod(1 - attraction, axis=-1)
         reached = np.concatenate([np.ones_like(passed[..., :1]), passed[..., :-1]], axis=-1)
-        mean: Floats = (reached * attraction) @ self.payments()
-        return mean
+        return (reached * attraction) @ self.payments()
 
 
 @dataclass(frozen=True)
@@ -159,16 +157,13 @@ class PositionClicks(SlateEnvironment):
         return Problem(self.space, scale=Discrete(numbers))
 
     def looked_at(self) -> Floats:
-        looked: Floats = np.power(self.decay, np.arange(self.positions, dtype=np.float64))
-        return looked
+        return np.power(self.decay, np.arange(self.positions, dtype=np.float64))
 
     def reward_of(self, clicks: Booleans) -> Floats:
-        number: Floats = clicks.sum(axis=-1).astype(np.float64)
-        return number
+        return clicks.sum(axis=-1).astype(np.float64)
 
     def mean_of(self, attraction: Floats) -> Floats:
-        mean: Floats = attraction @ self.looked_at()
-        return mean
+        return attraction @ self.looked_at()
 
 
 @serializable("cascade-state")

@@ -240,8 +240,7 @@ class Hills(NamedTuple):
     def heights(self, climb: Integers, action: Integers) -> Weights:
         """The height f of each climb's action: ``[n]`` and ``[n, S] -> [n]``."""
         active = self.effects.active(action)[:, 1:] - 1
-        heights: Weights = self.weights[climb[:, None], active].sum(axis=1)
-        return heights
+        return self.weights[climb[:, None], active].sum(axis=1)
 
     def _pair(self, first: int, second: int) -> Weights:
         """The weights of all pairs of choices in two slots, as a table ``[N, size, size]``."""
@@ -270,8 +269,7 @@ def climbed(hills: Hills, starts: Integers, sweeps: int) -> Integers:
         if not len(moving):
             break
     best = hills.heights(climb, action).reshape(number, restarts).argmax(axis=-1)
-    chosen: Integers = action.reshape(starts.shape)[np.arange(number), best]
-    return chosen
+    return action.reshape(starts.shape)[np.arange(number), best]
 
 
 WEIGHTS_AT_ONCE = 2**20
@@ -325,8 +323,7 @@ class ClimbingPool(NamedTuple):
         draws = self.end.shape[1]
         number = _numbered(np.concatenate([self.end, action], axis=1), effects.sizes)
         counts = np.bincount(number[:, :draws].ravel(), minlength=number.size)
-        share: Floats = counts[number[:, draws:]] / draws
-        return share
+        return counts[number[:, draws:]] / draws
 
 
 def _sampled(

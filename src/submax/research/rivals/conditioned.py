@@ -253,8 +253,7 @@ def _between_levels(state: BayesReparameterizedState, value: Floats) -> Floats:
     mean = low[..., None] + value * (high - low)[..., None]
     first, last = state.levels[:, :1, None], state.levels[:, -1:, None]
     span = np.where(last > first, last - first, 1.0)
-    between: Floats = np.where(last > first, np.clip((mean - first) / span, 0.0, 1.0), 0.5)
-    return between
+    return np.where(last > first, np.clip((mean - first) / span, 0.0, 1.0), 0.5)
 
 
 def slot_responses(values: ValueBelief, buffer: Buffer, alternatives: Integers) -> Floats:

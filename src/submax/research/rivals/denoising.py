@@ -41,8 +41,7 @@ def signal_shares(steps: int) -> Floats:
 
     Reference: Nichol and Dhariwal (2021).
     """
-    shares: Floats = np.cos(LAST_ANGLE * np.pi / 2 * np.arange(steps + 1) / steps) ** 2
-    return shares
+    return np.cos(LAST_ANGLE * np.pi / 2 * np.arange(steps + 1) / steps) ** 2
 
 
 @serializable("denoising-network")
@@ -182,8 +181,7 @@ class DenoisedBelief(NetworkBelief):
         assert isinstance(params.network, DenoisingNetwork)
         ends = (params.network.denoised(context, self._guidance) + 1) / 2
         # A prediction far outside of the range would overflow nothing, but means the same.
-        found: NDArray[np.float32] = np.clip(ends, -1.0, 2.0)
-        return found
+        return np.clip(ends, -1.0, 2.0)
 
 
 @dataclass(frozen=True)

@@ -328,8 +328,7 @@ class VariationalDesign(Design[VariationalModel]):
         keys = jax.random.split(key, 2)
         share = jax.lax.stop_gradient(model.prior_share)
         losses = self.network.losses(drawn_network(model, keys[0]), batch, keys[1])
-        total: jax.Array = losses + share * divergence(model)
-        return total
+        return losses + share * divergence(model)
 
     def held_out_losses(
         self, model: VariationalModel, batch: Example, share: jax.Array, key: jax.Array
@@ -341,8 +340,7 @@ class VariationalDesign(Design[VariationalModel]):
     ) -> SlotNetwork:
         """Return the network with the mean of the posterior as its parameters, in numpy."""
         network: Any = self.network
-        exported: SlotNetwork = network.exported(model.mean, levels, latent)
-        return exported
+        return network.exported(model.mean, levels, latent)
 
 
 def drawn_network(model: VariationalModel, key: jax.Array) -> Any:
@@ -639,8 +637,7 @@ class DeviceSequence(ConditionalDistribution):
                 np.pad(numbers[:, :, place], ((0, 0), (0, 0), (0, missing))),
             )
             parts.append(found)
-        joined: NDArray[Any] = np.concatenate(jax.device_get(parts), axis=2)[..., :length]
-        return joined
+        return np.concatenate(jax.device_get(parts), axis=2)[..., :length]
 
 
 def _next_power(number: int) -> int:

@@ -201,8 +201,7 @@ class _Climb:
                 break
         shape = (len(self.given), len(starts))
         ends = value.reshape(shape).argmax(axis=1)
-        best_end: Integers = action.reshape(*shape, -1)[np.arange(len(ends)), ends]
-        return best_end
+        return action.reshape(*shape, -1)[np.arange(len(ends)), ends]
 
     def _logits(self, first: Weights, contexts: Integers) -> Numbers:
         """Return logits ``[m, M]``, less the head's bias, from the first layer's inputs.
@@ -217,8 +216,7 @@ class _Climb:
         second = first.reshape(-1, first.shape[-1]) @ self.network.second_weight
         second += self.network.second_bias
         np.maximum(second, 0, out=second)
-        logits: Numbers = (second.reshape(first.shape) @ head[:, :, None])[:, :, 0]
-        return logits
+        return (second.reshape(first.shape) @ head[:, :, None])[:, :, 0]
 
 
 @serializable("climbing-state")
@@ -240,8 +238,7 @@ class ClimbingState(NamedTuple):
     @property
     def learned(self) -> Booleans:
         """Which replicas have rows to learn from, ``[R, 1]``."""
-        learned: Booleans = (self.belief.buffer.filled > 0)[:, None]
-        return learned
+        return (self.belief.buffer.filled > 0)[:, None]
 
     def restricted(self, choices: Choices) -> Self:
         """Return the network with these choices alone; climbs begin at choices among them."""

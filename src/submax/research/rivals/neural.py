@@ -104,10 +104,7 @@ class NormalRivals(NamedTuple):
 
     def point(self, share: Floats) -> Floats:
         """Return the points at these shares of the axis: ``[N or 1, m] -> [N, m]``."""
-        points: Floats = self.start[:, None] + self.unit[:, None] * np.expm1(
-            self.stretch[:, None] * share
-        )
-        return points
+        return self.start[:, None] + self.unit[:, None] * np.expm1(self.stretch[:, None] * share)
 
     def below(self, point: Floats) -> Floats:
         """F of every variable at ``point [N, m]``, 1 for constants: ``[N, m, K]``."""
@@ -138,8 +135,7 @@ def _largest(mean: Floats, deviation: Floats) -> Floats:
     for count in np.unique(panels):
         rows = np.flatnonzero(panels == count)
         probability[rows] += _integrals(rivals.of_rows(rows), int(count))
-    result: Floats = probability / probability.sum(axis=-1, keepdims=True)
-    return result
+    return probability / probability.sum(axis=-1, keepdims=True)
 
 
 def _integrals(rivals: NormalRivals, panels: int) -> Floats:
@@ -189,8 +185,7 @@ class NeuralEpsilonGreedy(TabularPolicy[ValueBelief]):
 
     def probabilities(self, state: ValueBelief, context: Floats) -> Floats:
         greedy = highest(state.logits(context))
-        mixed: Floats = self.epsilon / greedy.shape[-1] + (1 - self.epsilon) * greedy
-        return mixed
+        return self.epsilon / greedy.shape[-1] + (1 - self.epsilon) * greedy
 
     def update(
         self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
@@ -284,8 +279,7 @@ def _variance(
     flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1]) @ inverse.second_weight
     middle = (flat.reshape(first.shape) + inverse.second_bias[:, None, None]) * second
     above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)
-    total: Weights = below + middle.sum(axis=-1) + above + inverse.head_bias[:, None, None]
-    return total
+    return below + middle.sum(axis=-1) + above + inverse.head_bias[:, None, None]
 
 
 def _flat(network: ValueNetwork, ridge: float) -> ValueNetwork:

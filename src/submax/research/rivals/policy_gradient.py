@@ -59,13 +59,11 @@ class Advantages(NamedTuple):
     def above_mean(self, value: Floats) -> Floats:
         """Return (value − mean) / deviation of values ``[R, n]`` or ``[R, n, M]``."""
         shape = (-1, *[1] * (value.ndim - 1))
-        above: Floats = (value - self.mean.reshape(shape)) / self.deviation.reshape(shape)
-        return above
+        return (value - self.mean.reshape(shape)) / self.deviation.reshape(shape)
 
     def above(self, baseline: Floats) -> Floats:
         """Return (reward − baseline) / deviation, with ``baseline [R, n]``."""
-        above: Floats = (self.reward - baseline) / self.deviation
-        return above
+        return (self.reward - baseline) / self.deviation
 
 
 def weighted_advantages(scale: Scale, space: Space, buffer: Buffer) -> Floats:
@@ -178,8 +176,7 @@ class PolicyNetwork(NamedTuple):
     @property
     def learned(self) -> Booleans:
         """Which replicas have rows to learn from, ``[R]``."""
-        learned: Booleans = self.buffer.filled > 0
-        return learned
+        return self.buffer.filled > 0
 
     def trained(
         self,
@@ -219,8 +216,7 @@ class PolicyNetwork(NamedTuple):
     @property
     def _has_network(self) -> Booleans:
         """Which replicas have a trained network, ``[R]``: without training all weights are 0."""
-        found: Booleans = np.any(self.network.second_weight != 0, axis=(1, 2, 3))
-        return found
+        return np.any(self.network.second_weight != 0, axis=(1, 2, 3))
 
     def inputs(self, context: Floats) -> Floats:
         """Return contexts as inputs of the network, standardized if ``scaling`` is set."""
@@ -333,8 +329,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     def probabilities(self, state: PolicyNetwork, context: Floats) -> Floats:
         state.problem.space.check_listable("a list of probabilities")
         found = [state.listed(part) for part in split(context, self._rows_at_once(state))]
-        probabilities: Floats = self._mixed(state, joined(found))
-        return probabilities
+        return self._mixed(state, joined(found))
 
     def update(
         self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
@@ -370,8 +365,7 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         uniform = np.exp(-state.problem.space.log_measure)
         learned = state.learned.reshape(-1, *[1] * (found.ndim - 1))
         mixed = self.epsilon * uniform + (1 - self.epsilon) * found
-        probabilities: Floats = np.where(learned, mixed, uniform)
-        return probabilities
+        return np.where(learned, mixed, uniform)
 
     def _rows_at_once(self, state: PolicyNetwork) -> int:
         """Return how many contexts of each replica are processed together."""

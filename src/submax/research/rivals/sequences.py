@@ -70,8 +70,7 @@ class AutoregressiveNetwork(NamedTuple):
         The result, and all that follows from it, is float64: a product of matrices rounds
         differently for different numbers of rows, and in float32 the difference would be seen.
         """
-        given: Floats = context.astype(np.float64)[:, None] @ self.context_weight
-        return given
+        return context.astype(np.float64)[:, None] @ self.context_weight
 
     def slot_probabilities(self, reached: Floats, slot: int, sizes: tuple[int, ...]) -> Floats:
         """Return the probabilities of a slot's choices: ``[R, L, m, H] -> [R, L, m, K]``.

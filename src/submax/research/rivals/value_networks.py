@@ -110,8 +110,7 @@ class ValueNetwork(NamedTuple):
     def logits(self, hidden: Hidden) -> Floats:
         """Return the logit of the reward for these activations: ``[R, n, M]``."""
         out = np.einsum("rnmh,rh->rnm", hidden.second, self.head_weight)
-        logits: Floats = (out + self.head_bias[:, None, None]).astype(np.float64)
-        return logits
+        return (out + self.head_bias[:, None, None]).astype(np.float64)
 
     def slopes(self, hidden: Hidden) -> Hidden:
         """Return derivatives of the logit by the inputs of each layer's ReLU, ``[R, n, M, H]``."""
@@ -229,8 +228,7 @@ class ValueBelief(NamedTuple):
 
     def values(self, context: Floats) -> Floats:
         """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
-        values: Floats = scipy.special.expit(self.logits(context))
-        return values
+        return scipy.special.expit(self.logits(context))
 
     def values_of(self, rows: Feedback | Buffer) -> Floats:
         """The expected reward of every logged decision on the scale from 0 to 1: ``[R, n]``.
@@ -245,8 +243,7 @@ class ValueBelief(NamedTuple):
         step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
         pairs = zip(split(inputs, step), split(choices, step), strict=True)
         logits = joined([network.logits(network.hidden(*pair)) for pair in pairs])
-        values: Floats = scipy.special.expit(logits[..., 0])
-        return values
+        return scipy.special.expit(logits[..., 0])
 
     def inputs(self, context: Numbers) -> Numbers:
         """Contexts as inputs of the network, standardized if ``scaling`` is set: ``[R, n, D]``."""
@@ -280,5 +277,4 @@ def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
     low, high = reward_bounds(scale, buffer)
     differ = high > low
     share = (reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
-    shares: Floats = np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
-    return shares
+    return np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
