@@ -7,6 +7,10 @@ RELEASE_VENV ?= .venv-release
 # What make release needs to test an installed wheel, and the folders that it tests.
 TEST_TOOLS = "pytest>=8.2,<9.2" hypothesis pandas
 RELEASE_TESTS = tests/core tests/strategies tests/simulation tests/schema
+# The oldest versions that pyproject.toml declares: where they are installed, and what is tested with them.
+OLDEST_VENV ?= .venv-oldest
+OLDEST_EXTRAS = plots,logs,neural,server,postgres,telemetry,tune,dask,data,report,gymnasium
+OLDEST_TESTS = tests/core tests/schema tests/bandit tests/server tests/cli tests/evaluation tests/integrations tests/models
 # How long the simulated year of make soak may take; its other tests come after that.
 SUBMAX_SOAK_MINUTES ?= 30
 # The simulated year, and the tests that take more examples if SUBMAX_SOAK is set.
@@ -14,7 +18,7 @@ SOAK_TESTS = tests/soak tests/bandit tests/server tests/core/test_summary.py tes
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test test-fast sentences golden golden-check soak lint bench docs site release clean
+.PHONY: reproduce quick reproduce-networks test test-fast test-oldest sentences golden golden-check soak lint bench docs site release clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -31,6 +35,15 @@ test: $(VENV)/.installed-all
 
 test-fast: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+# Every dependency in the lowest version that is declared, and what these need in the newest: too low a minimum fails here.
+test-oldest:
+	$(PYTHON) -m venv --clear $(OLDEST_VENV)
+	$(OLDEST_VENV)/bin/python -m pip install --quiet uv
+	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python --resolution lowest-direct ".[$(OLDEST_EXTRAS)]"
+	$(OLDEST_VENV)/bin/uv pip install --quiet --python $(OLDEST_VENV)/bin/python pytest-xdist jsonschema-rs $(TEST_TOOLS)
+	PYTHONPATH=src $(OLDEST_VENV)/bin/python -m pytest -n 2 --dist loadgroup -m "not slow" -W default $(OLDEST_TESTS) \
+	  --ignore tests/server/clients --ignore tests/server/examples
 
 soak: $(VENV)/.installed-all
 	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest $(SOAK_TESTS)

@@ -1,5 +1,6 @@
 """The command ``serve`` holds out against hostile heads, bodies, and very many connections."""
 
+import random
 import re
 import socket
 import time
@@ -221,6 +222,24 @@ UNUSUAL = {
 def test_unusual_requests_are_answered_and_dangerous_ones_refused(server, connections):
     answers = {kind: connections.answer(sent) for kind, (sent, _) in UNUSUAL.items()}
     assert answers == {kind: expected for kind, (_, expected) in UNUSUAL.items()}
+    assert health(server) == 200
+
+
+def test_heads_of_random_bytes_do_not_stop_the_server(server, seed):
+    """Whole heads, not only values: names, white space, control characters and line ends."""
+    rng = random.Random(seed)
+    head = post(origin="http://shop.example", authorization="Bearer submax.0.0", cookie="a=b")
+    head = head.replace(b"\r\n\r\n{}", b"\r\n")
+    with closing(Connections(server.port)) as connections:
+        for _ in range(100):
+            changed = bytearray(head)
+            for _ in range(rng.randint(1, 8)):
+                position = rng.randrange(len(changed))
+                changed[position : position + rng.randint(0, 3)] = rng.randbytes(rng.randint(0, 3))
+            sent = bytes(changed) + b"Connection: close\r\n\r\n{}"
+            connection = connections.connect(sent)
+            connection.shutdown(socket.SHUT_WR)
+            assert status(everything(connection)) < 500, sent
     assert health(server) == 200
 
 

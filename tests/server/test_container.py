@@ -289,3 +289,6 @@ def test_nginx_passes_decisions_on(server, proxy):
         assert client.get("/bandits", headers=own_page).status_code == 200
         other_page = {"origin": "https://other.example"}
         assert client.get("/bandits", headers=other_page).status_code == 403
+        # A browser names the port in both headers, if it is another than 443.
+        elsewhere = {"host": "bandits.example:8443", "origin": "https://bandits.example:8443"}
+        assert client.post("/login", headers=elsewhere).status_code == 200

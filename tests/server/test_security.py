@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from threading import Event
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from submax.core.errors import StoreError
 from submax.server import limits
 from submax.server.access import FORWARDED, local_path, read_headers
 from submax.server.limits import Admission, RefusedError
+from submax.server.service import THREADS
 
 from .conftest import contents, created, decided, done
 
@@ -105,6 +107,33 @@ def _enters(admission, caller, share):
     except RefusedError:
         return False
     return True
+
+
+def test_browser_keys_share_the_room_of_strangers(page, key, store):
+    """A key that everybody can read is no key here: many of them have no more room than one."""
+    others = [{**key("decide", browser=True, origins=[SHOP]), "origin": SHOP} for _ in range(3)]
+    page.app.service.keys.follow()
+    admission = page.app._admission = Admission(8)
+    for _ in range(4):
+        admission.enter("", limits.STRANGERS_SHARE)
+    for headers in (page.browser, *others):
+        refused = page.post(DECIDE, json={}, headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+    done(page.post(DECIDE, json={}, headers=page.server))
+
+
+def test_slow_requests_leave_the_server_ready(http):
+    """Every thread for pages is busy, and neither health nor decisions wait for them."""
+    created(http, ARMS)
+    service, go = http.app.service, Event()
+    slow = [service._threads.submit(go.wait, 60) for _ in range(THREADS + 10)]
+    try:
+        for path in ("/healthz", "/readyz"):
+            assert http.get(path).status_code == 200
+        decided(http)
+    finally:
+        go.set()
+    assert all(one.result(60) for one in slow)
 
 
 def test_a_body_of_many_unknown_fields_takes_little_memory(http):

@@ -268,7 +268,7 @@ class CascadePolicy(Policy[CascadeState]):
 
 def _shown_before(
     action: Integers, position: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.bool]]:
+) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Whether the item of a position is already at an earlier one, ``[R, n]``."""
     earlier = action[..., :position] == action[..., position, None]
     return np.asarray(earlier.any(axis=-1))
