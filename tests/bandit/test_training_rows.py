@@ -237,8 +237,8 @@ def test_rows_are_those_of_single_acts_however_they_are_read(opened, acts, decla
 def check_columns(life, rows):
     columns = Columns.joined([Columns.empty(3, len(life.declared.menu.slots)), *life.columns])
     menu, context = life.declared.menu, life.declared.context
-    encoded = [context.encode(context.clean(json.loads(row.context))) for row in rows]
-    assert columns.context.tolist() == np.array(encoded, np.float32).reshape(-1, 3).tolist()
+    encoded = context.encode([context.clean(json.loads(row.context)) for row in rows])
+    assert columns.context.tolist() == encoded.astype(np.float32).reshape(-1, 3).tolist()
     actions = [menu.encoded(row.action if menu.plain else json.loads(row.action)) for row in rows]
     assert columns.action.tolist() == actions
     assert columns.log_prob.tolist() == [math.log(row.propensity) for row in rows]

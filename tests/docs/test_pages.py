@@ -17,6 +17,7 @@ FOLLOWED = {
     "monitor.md": "test_server_page.py",
     "backup-and-upgrade.md": "test_server_page.py",
     "behind-http.md": "test_tutorials.py",
+    "best-arm.md": "test_logs_guide.py",
     "reproduce-the-paper.md": "test_tutorials.py",
     "web-frameworks.md": "its blocks are parts of the examples, below",
 }
@@ -32,7 +33,8 @@ PAGES = [
 ]
 """Without index.md: it has the lines of the README, which test_readme.py runs."""
 LONG = {
-    "any-classifier", "designs", "drift", "logs", "networks", "question-to-figure", "real-actions",
+    "ab-tests", "any-classifier", "designs", "drift", "logs", "networks", "question-to-figure",
+    "real-actions",
 }  # fmt: skip
 """Pages that simulate or train for more than two seconds are run in the soak."""
 
