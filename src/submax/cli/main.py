@@ -70,6 +70,8 @@ class Commands(click.Group):
                 FAILED,
                 context,
             )
+        except BrokenPipeError:
+            raise  # click ends quietly: whoever reads the output has seen enough, as in | head
         except OSError as error:
             _exit(f"Error: {error}", FAILED, context)
 

@@ -16,7 +16,8 @@ from rich.table import Table
 from submax.core.errors import InputError
 from submax.core.numerics import standard_error
 from submax.core.registry import Registry
-from submax.policies import presets
+from submax.policies import POLICIES
+from submax.policies.presets import PRESETS
 from submax.research.paper.claims import (
     EnvironmentCheck,
     environment_checks,
@@ -43,13 +44,33 @@ MAX_FULL_CONFIGURATIONS = 9
 
 
 def print_policies() -> None:
-    """Print every preset with the first line of its class's docstring."""
-    table = Table(box=None, title="Policies by name", title_justify="left")
-    table.add_column("name", style="bold")
-    table.add_column("what it is")
-    for name, policy in presets().items():
-        table.add_row(name, f"{_first_line(policy)}  {policy}")
-    _wide(Console()).print(table)
+    """Print every preset below its kind, with the parameters that are not the defaults."""
+    groups: dict[str, list[str]] = {}
+    for name, table in PRESETS.items():
+        line = f"  {name:34} {_differing(table)}".rstrip()
+        groups.setdefault(table["kind"], []).append(line)
+    for package, title in (("submax.policies", ""), ("submax.research", " of submax.research")):
+        print(f"Policies{title}\n")
+        for kind, lines in groups.items():
+            described = POLICIES.find(kind)
+            if described.__module__.startswith(package):
+                named_alike = lines == [f"  {kind}"]
+                print(f"{kind}: {_first_line(described)}")
+                print(*([] if named_alike else lines), "", sep="\n")
+
+
+def _differing(table: dict[str, Any]) -> str:
+    """Say what a table gives besides its kind."""
+    return ", ".join(f"{key}={_brief(value)}" for key, value in table.items() if key != "kind")
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = _differing(value)
+        return value.get("kind", "") + (f"({inner})" if inner else "")
+    if isinstance(value, list):
+        return " + ".join(map(_brief, value))
+    return str(value).rpartition(".")[2] if isinstance(value, str) else str(value)
 
 
 def print_illustration(directory: Path, console: Console) -> None:
@@ -383,13 +404,10 @@ def _p(value: float) -> str:
 
 def print_listing(title: str, folder: Registry[Any]) -> None:
     """Print every class of a folder by its kind, with its first sentence and its parameters."""
-    table = Table(box=None, title=title, title_justify="left")
-    table.add_column("kind", style="bold", no_wrap=True)
-    table.add_column("what it is, and its parameters with their defaults")
+    print(f"{title}\n")
     for name in folder.names():
         kind = folder.find(name)
-        table.add_row(name, f"{_first_line(kind)}  {_parameters(kind)}")
-    _wide(Console(), LONG_LINE).print(table, markup=False)
+        print(f"{name}: {_first_line(kind)}", *filter(None, [_parameters(kind)]), sep="\n  ")
 
 
 def _parameters(kind: type) -> str:
@@ -407,7 +425,7 @@ def _parameters(kind: type) -> str:
             parts.append(f"{field.name} = {field.default_factory()!r}")
         else:
             parts.append(f"{field.name}: {getattr(hints[field.name], '__name__', 'value')}")
-    return f"({', '.join(parts)})"
+    return ", ".join(parts)
 
 
 def draw_columns(
