@@ -1,3 +1,3 @@
 """The version of submax, in one place."""
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"
