@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from submax.environments.changing import SwitchingBernoulli as SwitchingBernoulli
     from submax.environments.contextual import Combinatorial as Combinatorial
     from submax.environments.contextual import Contextual as Contextual
+    from submax.environments.contextual import DisjointContextual as DisjointContextual
     from submax.environments.contextual import DriftingContextual as DriftingContextual
     from submax.environments.linear import DescribedArms as DescribedArms
     from submax.environments.linear import LinearContextual as LinearContextual
@@ -106,7 +107,7 @@ _NAMES = {
     "core.spaces": "Arms Box Mixed Slots",
     "environments.arms": "Bernoulli Gaussian HeavyTailed Poisson Ratings SparseBernoulli",
     "environments.changing": "DriftingBernoulli RetiringBernoulli SwitchingBernoulli",
-    "environments.contextual": "Combinatorial Contextual DriftingContextual",
+    "environments.contextual": "Combinatorial Contextual DisjointContextual DriftingContextual",
     "environments.linear": "DescribedArms LinearContextual LogisticContextual",
     "environments.tables": "Classification",
     "models.memory": "Memory",

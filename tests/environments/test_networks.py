@@ -9,7 +9,7 @@ from refusals import raises_code
 from scipy import special
 from scipy.optimize import minimize_scalar
 
-from submax import Combinatorial, Contextual, DriftingContextual
+from submax import Combinatorial, Contextual, DisjointContextual, DriftingContextual
 from submax.core.numerics import standard_error
 from submax.core.spaces import Slots
 from submax.environments import ENVIRONMENTS
@@ -393,3 +393,25 @@ def test_the_best_price_is_usually_inside_the_range(environment, seed):
     price = environment.best_price(world, environment.contexts(world, 1, rng))
     inside = (price > environment.low) & (price < environment.high)
     assert inside.mean() > 0.9
+
+
+def test_where_arms_have_weights_of_their_own_no_fixed_arm_is_good(seed):
+    """The best fixed arm has most of random's regret, and rewards are σ(vᵀ ReLU(W_a c) + s)."""
+    environment = DisjointContextual(arms=3, dimension=4, shift=-1.0, hidden=5)
+    world, context, _ = met(environment, 2, 7, seed)
+    weight = world.choice_weight.reshape(2, 3, 4, 5)
+    means = []
+    for arm in range(3):
+        hidden = np.maximum(np.einsum("rnd,rdh->rnh", context, weight[:, arm]), 0)
+        expected = 1 / (1 + np.exp(1 - np.einsum("rnh,rh->rn", hidden, world.output_weight)))
+        means.append(environment.mean_reward(world, context, np.full((2, 7, 1), arm)))
+        np.testing.assert_allclose(means[-1], expected)
+    np.testing.assert_allclose(environment.best_reward(world, context), np.max(means, axis=0))
+
+    environment = DisjointContextual()
+    world, context, _ = met(environment, 50, 200, seed)
+    actions = (np.full((50, 200, 1), arm) for arm in range(4))
+    table = np.stack([environment.mean_reward(world, context, one) for one in actions])
+    best = environment.best_reward(world, context)
+    fixed, random = (best - table).mean(axis=2).min(axis=0), (best - table).mean(axis=(0, 2))
+    assert fixed.mean() > 0.8 * random.mean()

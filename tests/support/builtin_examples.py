@@ -258,6 +258,10 @@ EXAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"arms": 20, "beta": 9.0, "memory": 100.0},
             {"arms": 1, "alpha": 0.5, "beta": 0.5},
         ],
+        "disjoint-contextual": [
+            {},
+            {"arms": 3, "dimension": 2, "shift": -2.0, "hidden": 8},
+        ],
         "drifting-contextual": [
             {},
             {"arms": 3, "dimension": 2, "shift": -2.0, "hidden": 8, "memory": 50.0},

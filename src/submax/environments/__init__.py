@@ -19,6 +19,7 @@ ENVIRONMENTS: Registry[Environment[Any]] = Registry(
         "contextual": "submax.environments.contextual:Contextual",
         "described-arms": "submax.environments.linear:DescribedArms",
         "designs": "submax.research.beyond.designs:Designs",
+        "disjoint-contextual": "submax.environments.contextual:DisjointContextual",
         "drifting-bernoulli": "submax.environments.changing:DriftingBernoulli",
         "drifting-contextual": "submax.environments.contextual:DriftingContextual",
         "dueling": "submax.research.beyond.duels:Dueling",

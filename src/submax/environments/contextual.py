@@ -349,6 +349,39 @@ class Contextual(NetworkEnvironment):
 
 
 @dataclass(frozen=True)
+class DisjointContextual(Contextual):
+    """`Contextual` in which every arm has weights of its own: P(1 | a, c) = σ(vᵀ ReLU(W_a c) + s).
+
+    The random network sees onehot(a) ⊗ c, the encoding of Zhou et al. (2020), so hardly any arm is
+    better than the others in most contexts. The parameters are those of `Contextual`.
+    """
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> TruthNetwork:
+        inputs = self.arms * self.dimension
+        return draw_network(replicas, inputs, 0, self.hidden, rng)
+
+    def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
+        output = np.take_along_axis(self._logits(world, context), action, axis=-1)[..., 0]
+        probability: Floats = scipy.special.expit(output + self.shift)
+        return probability
+
+    def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
+        probability: Floats = scipy.special.expit(self._logits(world, context).max(-1) + self.shift)
+        return probability
+
+    def _logits(self, world: TruthNetwork, context: Floats) -> Floats:
+        """Return the output for every arm, ``[R, n, K]``."""
+        replicas = len(context)
+        weight = world.choice_weight.reshape(replicas, self.arms, self.dimension, self.hidden)
+        outputs = [
+            np.maximum(context @ weight[:, arm], 0.0) @ world.output_weight[..., None]
+            for arm in range(self.arms)
+        ]
+        result: Floats = np.concatenate(outputs, axis=-1)
+        return result
+
+
+@dataclass(frozen=True)
 class DriftingContextual(Contextual):
     """`Contextual` with drifting network weights: after n decisions W is ρⁿ W + √(1 − ρ²ⁿ) W′.
 

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -36,6 +36,9 @@ class Finals:
 
     def __init__(self, cells: Mapping[CellLabels, Mapping[str, Floats] | ResultTable]) -> None:
         self._cells = cells
+        self._of_policy: dict[str, list[tuple[dict[str, Any], Any]]] = {}
+        for (labels, policy), rows in cells.items():
+            self._of_policy.setdefault(policy, []).append((dict(labels), rows))
 
     @classmethod
     def read(cls, directory: Path) -> "Finals":
@@ -55,13 +58,13 @@ class Finals:
 
     def policies(self) -> list[str]:
         """The names of all policies, in order."""
-        return list(dict.fromkeys(name for _, name in self._cells))
+        return list(self._of_policy)
 
     def side(self, measure: str, policy: str, labels: dict[str, Any]) -> Side | None:
         """The values of a policy in the first configuration with these labels; None if not run."""
         one_of("measure", measure, MEASURES)
-        for (cell, name), rows in self._cells.items():
-            if name == policy and labels.items() <= dict(cell).items():
+        for cell, rows in self._of_policy.get(policy, []):
+            if labels.items() <= cell.items():
                 return Side(policy, rows[measure])
         return None
 
@@ -72,14 +75,6 @@ class Finals:
     def reward(self, policy: str, **labels: Any) -> Side | None:
         """The final reward of a policy; None if its cell was not run."""
         return self.side("reward", policy, labels)
-
-    def best(self, policies: Iterable[str], **labels: Any) -> Side | None:
-        """The policy with the lowest mean final regret; None unless all of them were run."""
-        sides = [self.final(policy, **labels) for policy in policies]
-        present = [side for side in sides if side is not None]
-        if not present or len(present) < len(sides):
-            return None
-        return min(present, key=lambda side: float(side.values.mean()))
 
 
 POWER = 0.8

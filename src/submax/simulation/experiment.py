@@ -28,7 +28,10 @@ EXPERIMENTS = resources.files("submax.simulation") / "experiments"
 """The folder of the experiments that come with submax, with one folder for each group."""
 GROUPS = {"all": "paper", "beyond": "beyond", "bakeoff": "bakeoff", "rivals": "rivals"}
 """The folder of each group of experiments."""
-PAPER_ORDER = ["illustration", "bernoulli", "contextual", "contextual-wide", "combinatorial"]
+PAPER_ORDER = [
+    *("illustration", "bernoulli", "contextual", "contextual-wide", "contextual-disjoint"),
+    "combinatorial",
+]
 """The order of the paper's sections; its other experiments follow."""
 QUICK_REPLICAS = 10
 """The most replicas of a quick look whose specification gives no other number."""

@@ -8,7 +8,7 @@ from refusals import raises_code
 
 from submax.estimators.network import CVAE
 from submax.policies.reward_conditioned import RewardConditioned
-from submax.research.paper.bernoulli_claims import CLASSIC, STRONG
+from submax.research.paper.bernoulli_claims import CLASSIC, CONDITIONED, CONSTANTS, STRONG, TILTED
 from submax.simulation.experiment import (
     cells,
     configurations,
@@ -80,7 +80,7 @@ def test_the_sweep_of_the_paper_is_complete():
     specification = load_named("bernoulli")
     assert (specification.observations, specification.replicas) == (5000, 100)
     every = cells(specification)
-    assert len(every) == 27 * (14 + 23)
+    assert len(every) == 27 * (32 + 23)
     found = {(c.labels["arms"], c.labels["beta"], c.labels["delay"]) for c in every}
     assert found == {
         (arms, beta, delay)
@@ -88,7 +88,9 @@ def test_the_sweep_of_the_paper_is_complete():
         for beta in (1, 9, 99)
         for delay in (100, 500, 1000)
     }
+    variants = {f"{name}, c = {c}" for name in CONDITIONED for c in CONSTANTS}
     assert {cell.policy_name for cell in cells(specification, more=False)} == {
+        *TILTED, *variants,
         "random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1",
         "epsilon-greedy-0.2", "ucb1", "thompson-1-1", "thompson-1-9", "thompson-1-99",
         "rcp-marginalized", "rcp-optimistic", "rcp-optimized", "rcp-submax", "rcp-adaptive",

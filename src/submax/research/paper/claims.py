@@ -14,6 +14,8 @@ from submax.research.paper.statements import (
     PairedComparison,
     Statement,
     against_best,
+    best_elsewhere,
+    best_of,
     compared,
     less_regret,
 )
@@ -93,6 +95,10 @@ CLASSIC = [
 """The paper's classic methods, with a value network."""
 OTHERS = [*CLASSIC, "linucb", "linear-thompson", "neural-ucb", "neural-thompson"]
 """Those, and the baselines that are not in the paper."""
+TILTED = [f"rcp-tilted-{temperature}" for temperature in (0.5, 2, 8)]
+"""The marginalized policy with a target tilted towards high rewards, by temperature."""
+WITHOUT_CONTEXT = ["rcp-counting-submax", "thompson-1-1"]
+"""Policies that do not look at the context."""
 SHIFTS = (0, -2, -4)
 
 Comparisons: TypeAlias = Callable[[Finals], Iterator[PairedComparison]]
@@ -108,7 +114,9 @@ ROBUST = (
 
 
 def _dense(finals: Finals) -> Iterator[PairedComparison]:
-    yield from compared("s=0", finals.best(CLASSIC, shift=0), finals.final("rcp-submax", shift=0))
+    yield from compared(
+        "s=0", best_of(finals, CLASSIC, {"shift": 0}), finals.final("rcp-submax", shift=0)
+    )
 
 
 def _degrade(finals: Finals) -> Iterator[PairedComparison]:
@@ -120,15 +128,17 @@ def _robust(policy: str) -> Comparisons:
     """Compare the regret relative to random that is added from s=0 to s=-4."""
 
     def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        dense, sparse = finals.best(CLASSIC, shift=0), finals.best(CLASSIC, shift=-4)
-        if dense is not None and sparse is not None:
-            own = _added(_relative(finals, policy, 0), _relative(finals, policy, -4))
-            rival = _added(_relative(finals, dense.name, 0), _relative(finals, sparse.name, -4))
-            yield from compared(
-                "added share of random's regret",
-                None if own is None else Side(policy, own.values),
-                None if rival is None else Side("best classic", rival.values),
-            )
+        own = _added(_relative(finals, policy, 0), _relative(finals, policy, -4))
+        dense, sparse = (
+            best_elsewhere([_relative(finals, name, shift) for name in CLASSIC])
+            for shift in (0, -4)
+        )
+        rival = _added(dense, sparse)
+        yield from compared(
+            "added share of random's regret",
+            None if own is None else Side(policy, own.values),
+            None if rival is None else Side("best classic", rival.values),
+        )
 
     return comparisons
 
@@ -146,8 +156,27 @@ def _less_than(lower: str, higher: str) -> Comparisons:
     return lambda finals: less_regret(finals, lower, higher, _words)
 
 
+def _less_than_best(policy: str, rivals: list[str]) -> Comparisons:
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
+        for labels in finals.configurations():
+            yield from against_best(finals, _words(labels), policy, rivals, labels)
+
+    return comparisons
+
+
 def _words(labels: dict[str, Any]) -> str:
     return f"s={labels['shift']}"
+
+
+PAPER_REWARDS = {
+    "random": 0.0816,
+    "rcp-negative": 0.077,
+    "rcp-positive": 0.131,
+    "rcp-optimized": 0.136,
+    "rcp-optimistic": 0.131,
+    "rcp-submax": 0.157,
+}
+"""The expected rewards in the one environment of the paper's illustration."""
 
 
 def _two_thirds(finals: Finals) -> Iterator[PairedComparison]:
@@ -202,7 +231,28 @@ CLAIMS = [
         len(SHIFTS),
         _less_than("rcp-submax", "rcp-optimistic"),
     ),
+    Claim(
+        "paper",
+        IMPROVED,
+        "SubMax has less regret than the marginalized policy, whose target is the observed rewards",
+        len(SHIFTS),
+        _less_than("rcp-submax", "rcp-marginalized"),
+    ),
+    Claim(
+        "paper",
+        IMPROVED,
+        "SubMax has less regret than the marginalized policy with the best tilted target",
+        len(SHIFTS),
+        _less_than_best("rcp-submax", TILTED),
+    ),
     Claim("submax", "", "SubMax is also ahead of the other baselines at s=-4", 1, _sparse_all),
+    Claim(
+        "submax",
+        "",
+        "SubMax with a CVAE has less regret than the best policy without context",
+        len(SHIFTS),
+        _less_than_best("rcp-submax", WITHOUT_CONTEXT),
+    ),
     Claim(
         "submax",
         "",
@@ -252,10 +302,8 @@ def _earns_more_than_best(higher: str, rivals: list[str]) -> Comparisons:
     def comparisons(finals: Finals) -> Iterator[PairedComparison]:
         for labels in finals.configurations():
             sides = [finals.reward(name, **labels) for name in rivals]
-            run = [side for side in sides if side is not None]
-            if len(run) == len(sides):
-                best = max(run, key=lambda side: float(side.values.mean()))
-                yield from compared("accumulated reward", best, finals.reward(higher, **labels))
+            best = best_elsewhere(sides, highest=True)
+            yield from compared("accumulated reward", best, finals.reward(higher, **labels))
 
     return comparisons
 
@@ -337,7 +385,10 @@ OF_SUBMAX = {
         "separate-draws",
     ),
     "5 latent draws have less regret than 1": ("reference", "draws-1"),
+    "3 latent draws have less regret than 1": ("draws-3", "draws-1"),
     "20 latent draws have less regret than 5": ("draws-20", "reference"),
+    "The tuned KL weight has less regret than the paper's 0.5": ("reference", "kl-0.5"),
+    "A KL weight of 0.5 has less regret than none": ("kl-0.5", "kl-0"),
 }
 """What we ask beside it, in the same form."""
 

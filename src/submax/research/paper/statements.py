@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from submax.core.numerics import standard_error
-from submax.simulation.compare import Finals, Side
+import numpy as np
+
+from submax.simulation.compare import Finals, Side, holm, paired_difference
 from submax.simulation.results import write_csv
 
 ABSTRACT = (
@@ -55,22 +57,27 @@ SUPERIOR = (
 
 
 class Verdict(StrEnum):
-    """Whether a statement holds in the results, by differences and their standard errors."""
+    """Whether a statement holds in the results, by tests of paired differences."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
+    DEPENDS = "depends on the smoothing"
     UNDECIDED = "undecided"
     NOT_RUN = "not run"
 
 
+LEVEL = 0.05
+"""The chance of a wrong decision within a statement, by Holm's correction of paired t-tests."""
 DECISIVE_ERRORS = 2.0
-"""A difference is decided if it is more than this many of its standard errors."""
+"""A difference outside the statements is decided if it exceeds this many of its errors."""
 
 
 class PairedComparison(NamedTuple):
     """The means of two policies over the same replicas, and whether the left one is lower.
 
-    ``where`` describes the configuration; ``error`` is the standard error of the difference.
+    ``where`` describes the configuration; ``error`` is the standard error of the difference over
+    ``replicas``. ``corrected`` is the p-value after Holm's correction within the statement; it is
+    the p-value itself until then.
     """
 
     where: str
@@ -79,6 +86,8 @@ class PairedComparison(NamedTuple):
     right: str
     right_mean: float
     error: float
+    replicas: int
+    corrected: float
 
     @property
     def distance(self) -> float:
@@ -92,23 +101,55 @@ class PairedComparison(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the left mean is lower, by more than two standard errors of the difference."""
-        if abs(self.distance) <= DECISIVE_ERRORS:
+        """Whether the left mean is lower, by a test at `LEVEL`."""
+        if self.corrected >= LEVEL:
             return Verdict.UNDECIDED
         return Verdict.HOLDS if self.distance > 0 else Verdict.FAILS
 
     @classmethod
     def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
         """Compare replica by replica, which removes the variance that the worlds have in common."""
-        error = standard_error(left.values - right.values)
+        values = left.values - right.values
+        found = paired_difference({}, left.name, right.name, values, 1 - LEVEL)
         return cls(
             where,
             left.name,
             float(left.values.mean()),
             right.name,
             float(right.values.mean()),
-            error,
+            found.error,
+            found.replicas,
+            found.p_value,
         )
+
+
+def corrected(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
+    """Return the comparisons of a statement with p-values corrected for their number."""
+    found = list(comparisons)
+    p_values = holm([one.corrected for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, p_values, strict=True)]
+
+
+def best_elsewhere(sides: Sequence[Side | None], *, highest: bool = False) -> Side | None:
+    """Return the best policy of a family, chosen without the replicas on which it is compared.
+
+    In every second replica it is the policy with the lowest (or ``highest``) mean over the other
+    replicas, and the other way round: a policy that is chosen and compared on the same replicas
+    looks too good. None unless all policies were run.
+    """
+    present = [side for side in sides if side is not None]
+    if not present or len(present) < len(sides):
+        return None
+    if len(present) == 1 or len(present[0].values) < 2:
+        return present[0]
+    table = np.array([side.values for side in present])
+    values, names = np.empty(table.shape[1]), []
+    for half in (0, 1):
+        means = table[:, 1 - half :: 2].mean(axis=1)
+        chosen = int(means.argmax() if highest else means.argmin())
+        values[half::2] = table[chosen, half::2]
+        names.append(present[chosen].name)
+    return Side(" | ".join(dict.fromkeys(names)), values)
 
 
 def less_regret(
@@ -120,12 +161,16 @@ def less_regret(
         yield from compared(words(labels), left, right)
 
 
+def best_of(finals: Finals, policies: Iterable[str], labels: dict[str, Any]) -> Side | None:
+    """Return the best of a family in a configuration by `best_elsewhere`."""
+    return best_elsewhere([finals.final(policy, **labels) for policy in policies])
+
+
 def against_best(
     finals: Finals, where: str, policy: str, rivals: Iterable[str], labels: dict[str, Any]
 ) -> Iterator[PairedComparison]:
     """Compare the final regret of a policy with that of the best of its rivals."""
-    left, right = finals.final(policy, **labels), finals.best(rivals, **labels)
-    yield from compared(where, left, right)
+    yield from compared(where, finals.final(policy, **labels), best_of(finals, rivals, labels))
 
 
 def compared(where: str, left: Side | None, right: Side | None) -> Iterator[PairedComparison]:
@@ -142,7 +187,9 @@ class Statement(NamedTuple):
 
     ``source`` is who makes the statement: the paper, or we. ``quote`` is the sentence of the paper
     with its section; ``text`` is what is compared. The statement is about ``wanted``
-    configurations; fewer comparisons mean that some cells were not run.
+    configurations; fewer comparisons mean that some cells were not run. ``by_smoothing`` has the
+    verdict with each constant that counts are smoothed with, if the statement is about counting;
+    the comparisons are those of the preset.
     """
 
     source: Source
@@ -150,6 +197,7 @@ class Statement(NamedTuple):
     text: str
     wanted: int
     comparisons: list[PairedComparison]
+    by_smoothing: Mapping[str, Verdict] = MappingProxyType({})
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -160,10 +208,15 @@ class Statement(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """Holds in every comparison that was run, fails in at least one, or undecided."""
+        """Holds in every comparison that was run, fails in at least one, or undecided.
+
+        It depends on the smoothing if it holds with one constant and does not hold with another.
+        """
         counts = self.counts
         if not self.comparisons:
             return Verdict.NOT_RUN
+        if {Verdict.HOLDS, Verdict.FAILS} <= set(self.by_smoothing.values()):
+            return Verdict.DEPENDS
         if counts[Verdict.FAILS]:
             return Verdict.FAILS
         return Verdict.UNDECIDED if counts[Verdict.UNDECIDED] else Verdict.HOLDS
@@ -198,8 +251,11 @@ def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
             "right": one.right,
             "right_mean": one.right_mean,
             "standard_error_of_difference": one.error,
+            "replicas": one.replicas,
+            "corrected_p_value": one.corrected,
             "comparison": str(one.verdict),
             "closest": one == statement.closest,
+            "by_smoothing": "; ".join(f"{c}: {v}" for c, v in statement.by_smoothing.items()),
         }
         for statement in statements
         for one in statement.comparisons
@@ -221,6 +277,17 @@ class Claim(NamedTuple):
     wanted: int
     comparisons: Callable[[Finals], Iterable[PairedComparison]]
 
-    def tested(self, finals: Finals) -> Statement:
-        """Return the statement with its comparisons on these results."""
-        return Statement(*self[:4], list(self.comparisons(finals)))
+    def tested(self, finals: Finals, smoothed: Mapping[str, Finals] | None = None) -> Statement:
+        """Return the statement with its comparisons on these results.
+
+        ``smoothed`` are the same results with other constants that counts are smoothed with.
+        """
+        found = Statement(*self[:4], corrected(self.comparisons(finals)))
+        verdicts = {}
+        for constant, others in (smoothed or {}).items():
+            comparisons = corrected(self.comparisons(others))
+            if comparisons and comparisons != found.comparisons:
+                verdicts[constant] = Statement(*self[:4], comparisons).verdict
+        if verdicts:
+            verdicts = {"preset": found.verdict, **verdicts}
+        return found._replace(by_smoothing=verdicts)
