@@ -32,7 +32,7 @@ from bakeoff.bakeoff_methods import (
     candidates,
 )
 from bakeoff.bakeoff_worker import Worker
-from measuring.peer_runs import PeerUnavailableError, install
+from measuring import PeerUnavailableError, install
 
 COLUMNS = ("regime", "table", "method", "seed", "decisions", "score", "seconds")
 

@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from measuring.peer_runs import HERE, PeerUnavailableError
-
-SINGLE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
-"""Cells run side by side, so that each one uses a single core."""
+from measuring import HERE, SINGLE_THREAD, PeerUnavailableError
 
 
 class Worker:

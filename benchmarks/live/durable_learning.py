@@ -19,8 +19,7 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from measuring.claim import Claim, print_claims
-from measuring.machine import when_and_where
+from measuring import Claim, print_claims, when_and_where
 from submax.bandit.active_version import ActiveVersion
 from submax.bandit.declaring import change_choice, declare, find_bandit
 from submax.bandit.jobs import JobRunner

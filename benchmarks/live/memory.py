@@ -21,7 +21,7 @@ import submax
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring.claim import Claim, print_claims
+from measuring import Claim, print_claims
 
 CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
 POLICIES = {

@@ -15,7 +15,7 @@ import msgspec
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring.claim import Claim, print_claims
+from measuring import Claim, print_claims
 from submax.bandit.names import new_identifier
 from submax.bandit.sqlite import SQLiteDatabase
 from submax.bandit.store import Store, open_store

@@ -1,9 +1,20 @@
-"""The time to evaluate a log of a million rows off-policy, and to read one of ten million rows.
+"""Off-policy estimates of a million rows beside Open Bandit Pipeline, and of logs of any size.
 
-Open Bandit Pipeline evaluates the same arrays in the same run.
+    python benchmarks/logs/evaluation.py --rows 1e6,1e7,1e8 --jobs 2
+
+Open Bandit Pipeline evaluates the same arrays in the same run; both are measured in processor time.
+The logs of ``--rows`` are Parquet files of 10 actions, a category and four numbers of context. Each
+is evaluated in parts, in a process of its own, by all estimators, for a policy that learns from the
+first hundredth of the rows. CPU seconds are those of all processes together, and the peak memory is
+that of the largest process times the number of processes. If other programs use the cores, wall-
+clock seconds say little; those of free cores are at least the CPU seconds of the main process,
+which learns and fits, and of the others divided by their number.
 """
 
+import argparse
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,14 +27,20 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring.claim import Claim, print_claims, print_table
-from measuring.peer_runs import PeerUnavailableError, run_peer
+from measuring import (
+    SINGLE_THREAD,
+    Claim,
+    PeerUnavailableError,
+    at_least,
+    at_most,
+    print_claims,
+    print_table,
+    run_peer,
+)
+from peers.obp_peer import ACTIONS, ROWS, arrays
 from submax.core.arrays import Floats
 from submax.evaluation.estimators import Evidence, make_off_policy
 from submax.evaluation.intervals import INTERVALS
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
-from logged import ACTIONS, ROWS, arrays
 
 GIVEN: dict[str, str | dict[str, Any]] = {
     "rm": "replay",
@@ -39,64 +56,81 @@ CHOSEN = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage", "r
 """Our estimators whose thresholds are chosen from the data."""
 SAME = ("ipw", "snipw", "dm", "dr", "dr-os")
 """Estimators whose values must agree; the peer defines its replay and switch differently."""
-READ_ROWS, NUMBERS = 10_000_000, 4
-"""The rows, and the numbers of context in a row, of the log that is read."""
-READER = """
-import resource, sys, time
-begin = time.perf_counter()
-from submax.evaluation import Log
-log = Log.read(sys.argv[1])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(len(log), peak * 1024, time.perf_counter() - begin)
+NUMBERS, FILE_ROWS = 4, 1_000_000
+DISTINCT_FILES = 10
+"""Further files are copies of the first ones: drawing 10⁸ rows would take longer than to evaluate
+them, and the time and memory of an evaluation do not depend on whether rows occur twice."""
+MOST_SECONDS, MOST_GIGABYTES = 60.0, 2.0
+"""For 10⁷ rows: seconds of free cores, and memory for any number of rows."""
+IN_PARTS = """
+import json, resource, sys, time
+
+from submax.evaluation import Log, compare
+
+
+def used():
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return [one.ru_utime + one.ru_stime for one in both], [one.ru_maxrss for one in both]
+
+
+if __name__ == "__main__":
+    folder, policy, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    begin = time.perf_counter()
+    log = Log.read(folder, on_disk=True, jobs=jobs)
+    scanned = sum(used()[0])
+    found = compare(log, {"policy": policy}, share=0.01)
+    cpu, (own, child) = used()
+    print(json.dumps({
+        "rows": len(log), "scan": scanned, "cpu": sum(cpu), "wall": time.perf_counter() - begin,
+        "free": cpu[0] + cpu[1] / jobs,
+        "gigabytes": 1.024e-6 * (own + jobs * child if jobs > 1 else own),
+    }))
 """
 
 
-def measure() -> list[Claim]:
+def measure(
+    rows: tuple[float, ...] = (1e6, 1e7), policy: str = "linucb@greedy", jobs: int = 2
+) -> list[Claim]:
     """Print all times and return the claims."""
+    # First, because a process counts the memory of the one that starts it as its own.
+    parts = in_parts(rows, policy, jobs)
+    return [*beside_peer(), *parts]
+
+
+def beside_peer() -> list[Claim]:
+    """Time estimators and intervals on arrays of a million rows."""
     log = arrays()
     values, given = timed(log, list(GIVEN.values()), ["bootstrap"])
     _, everything = timed(log, list(CHOSEN), list(INTERVALS))
-    peer = open_bandit_pipeline()
-    memory, reading = ten_million()
     rows = [
-        (
-            f"submax, {len(CHOSEN)} estimators, thresholds chosen, 3 intervals",
-            f"{everything:.2f} s",
-        ),
-        (f"submax, {len(GIVEN)} estimators as the peer, 1000 resamples", f"{given:.2f} s"),
-        ("Open Bandit Pipeline, the same, 100 resamples", _seconds(peer)),
-        (
-            f"reading {READ_ROWS} rows of Parquet, {NUMBERS} numbers and a category",
-            f"{reading:.1f} s",
-        ),
+        (f"submax, {len(CHOSEN)} estimators, thresholds chosen, all intervals", everything),
+        (f"submax, {len(GIVEN)} estimators as the peer, 1000 resamples", given),
     ]
-    print_table(f"Evaluation of {ROWS} rows, {ACTIONS} actions", ("what", "measured"), rows)
-    if peer is not None:
-        check_same(dict(zip(GIVEN, values, strict=True)), peer["values"])
-    ratio = None if peer is None else peer["seconds"] / given
+    ratio = None
+    try:
+        peer = json.loads(run_peer("obp", "obp_peer.py", "speed").splitlines()[-1])
+    except PeerUnavailableError as error:
+        print(f"Open Bandit Pipeline is left out: {error}")
+    else:
+        rows.append((f"Open Bandit Pipeline {peer['version']}, 100 resamples", peer["seconds"]))
+        ratio = peer["seconds"] / given
+        for name, value in zip(GIVEN, values, strict=True):
+            if name in SAME and abs(value - peer["values"][name]) > 1e-9:
+                raise AssertionError(f"{name}: {value} here, {peer['values'][name]} in the peer")
+    texts = [(what, f"{spent:.2f}") for what, spent in rows]
+    print_table(f"Evaluation of {ROWS} rows, {ACTIONS} actions", ("what", "CPU s"), texts)
     return [
-        Claim(
-            "all estimators and intervals on a million rows, s",
-            f"{everything:.2f}",
-            "at most 5",
-            everything <= 5,
-        ),
-        Claim(
-            "as many times as fast as Open Bandit Pipeline",
-            "not installed" if ratio is None else f"{ratio:.0f}",
-            "at least 5",
-            None if ratio is None else ratio >= 5,
-        ),
-        Claim("memory for ten million rows, GB", f"{memory:.2f}", "below 2", memory < 2),
+        at_most("all estimators and intervals on a million rows", everything, 5, "s"),
+        at_least("as many times as fast as Open Bandit Pipeline", ratio, 5),
     ]
 
 
 def timed(
     log: dict[str, Floats], estimators: list[Any], intervals: list[str]
 ) -> tuple[list[float], float]:
-    """The estimates, and the seconds from the arrays to all intervals."""
+    """The estimates, and the processor time from the arrays to all intervals."""
     made = [make_off_policy(one) for one in estimators]
-    begin = time.perf_counter()
+    begin = time.process_time()
     row = np.arange(ROWS)
     probability = log["policy"][row, log["action"]]
     evidence = Evidence(
@@ -109,65 +143,80 @@ def timed(
     terms = [one.terms(evidence) for one in made]
     for name in intervals:
         INTERVALS[name]([one.summed() for one in terms], 0.95, np.random.default_rng(0))
-    return [one.value for one in terms], time.perf_counter() - begin
+    return [one.value for one in terms], time.process_time() - begin
 
 
-def open_bandit_pipeline() -> dict[str, Any] | None:
-    """The estimates and the time of the peer; None if it does not install or run."""
-    try:
-        output = run_peer("obp")
-    except PeerUnavailableError as error:
-        print(f"Open Bandit Pipeline is left out: {error}")
-        return None
-    lines = [line for line in output.splitlines() if line.startswith("{")]
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found
-
-
-def check_same(ours: dict[str, float], theirs: dict[str, float]) -> None:
-    """Check that both libraries computed the same estimates."""
-    for name in SAME:
-        if abs(ours[name] - theirs[name]) > 1e-9:
-            raise AssertionError(f"{name} is {ours[name]} here and {theirs[name]} in the peer")
-
-
-def ten_million() -> tuple[float, float]:
-    """The peak memory in gigabytes, and the seconds, of a process that reads a log."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder:
-        path, step = Path(folder) / "log.parquet", READ_ROWS // 10
-        writer = None
-        for part in range(10):
-            table = pa.table(
-                {
-                    "id": np.arange(part * step, (part + 1) * step),
-                    "action": np.array(["A", "B", "C"])[rng.integers(3, size=step)],
-                    "reward": rng.integers(2, size=step),
-                    "propensity": np.full(step, 1 / 3),
-                    "context_country": np.array(["fr", "de", "us"])[rng.integers(3, size=step)],
-                    **{f"context_x{n}": rng.normal(size=step) for n in range(NUMBERS)},
-                }
+def in_parts(sizes: tuple[float, ...], policy: str, jobs: int) -> list[Claim]:
+    """Evaluate logs of growing size, each in a process of its own."""
+    found = []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder) / "in_parts.py"
+            script.write_text(IN_PARTS, encoding="utf-8")
+            log = Path(folder) / "log"
+            write_log(log, int(size))
+            done = subprocess.run(
+                [sys.executable, str(script), str(log), policy, str(jobs)],
+                capture_output=True,
+                text=True,
+                check=True,
+                env=os.environ | SINGLE_THREAD,
             )
-            writer = writer or pq.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
-        command = [sys.executable, "-c", READER, str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-    count, memory, seconds = map(float, done.stdout.split())
-    if count != READ_ROWS:
-        raise AssertionError(f"{count} rows were read, not {READ_ROWS}")
-    return memory / 1e9, seconds
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    rows = [
+        (
+            f"{one['rows']:,}",
+            *(f"{one[name]:.1f}" for name in ("scan", "cpu", "free", "wall")),
+            f"{one['gigabytes']:.2f}",
+        )
+        for one in found
+    ]
+    heads = ("rows", "reading, CPU s", "CPU s", "free cores, s", "wall s", "peak GB")
+    print_table(f"Evaluation in parts, {policy}, {jobs} processes", heads, rows)
+    last = found[-1]
+    what = f"10⁷ rows, computed from {last['rows']:,}, free cores"
+    memory = max(one["gigabytes"] for one in found)
+    return [
+        at_most(what, last["free"] * 1e7 / last["rows"], MOST_SECONDS, "s"),
+        at_most("the same, peak memory of any size", memory, MOST_GIGABYTES, "GB"),
+    ]
 
 
-def _seconds(peer: dict[str, Any] | None) -> str:
-    return (
-        "not installed" if peer is None else f"{peer['seconds']:.1f} s (version {peer['version']})"
-    )
+def write_log(folder: Path, rows: int) -> None:
+    """Write a log by parts; the expected reward depends on the action and on the first number."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    names, countries = np.array([f"a{one}" for one in range(ACTIONS)]), np.array(["fr", "de", "us"])
+    for number, first in enumerate(range(0, rows, FILE_ROWS)):
+        count, path = min(FILE_ROWS, rows - first), folder / f"part{number:04d}.parquet"
+        if number >= DISTINCT_FILES and count == FILE_ROWS:
+            shutil.copyfile(folder / f"part{number % DISTINCT_FILES:04d}.parquet", path)
+            continue
+        context = rng.normal(size=(count, NUMBERS)).astype(np.float32)
+        chance = 0.8 * rng.dirichlet(np.full(ACTIONS, 3.0), size=count) + 0.2 / ACTIONS
+        drawn = (chance.cumsum(axis=1) < rng.random((count, 1))).sum(axis=1)
+        action = np.minimum(drawn, ACTIONS - 1)
+        better = (action % 3 == 0) & (context[:, 0] > 0)
+        table = pa.table(
+            {
+                "action": names[action],
+                "reward": (rng.random(count) < 0.1 + 0.05 * better).astype(np.int64),
+                "propensity": chance[np.arange(count), action],
+                "context_country": countries[rng.integers(3, size=count)],
+                **{f"context_x{one}": context[:, one] for one in range(NUMBERS)},
+            }
+        )
+        parquet.write_table(table, path)
 
 
 if __name__ == "__main__":
-    print_claims(measure())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="1e6,1e7", help="numbers of rows")
+    parser.add_argument("--policy", default="linucb@greedy")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    sizes = tuple(float(size) for size in given.rows.split(","))
+    print_claims(measure(sizes, given.policy, given.jobs))

@@ -22,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measuring.claim import print_table
+from measuring import print_table
 from submax.core.arrays import Floats, Integers
 from submax.environments.tables import load_keel
 from submax.evaluation.learning import learn_best, standard_candidates

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measuring.claim import print_table
+from measuring import print_table
 from submax.evaluation.comparison import compare
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log

@@ -22,8 +22,7 @@ import numpy as np
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measuring.claim import Claim, print_claims, print_table
-from measuring.stopwatch import seconds
+from measuring import Claim, print_claims, print_table, seconds
 from submax.core.arrays import Floats
 from submax.core.policy import Policy
 from submax.core.problem import ChosenActions, Feedback

@@ -1,7 +1,6 @@
-"""The server under load: durable decisions, and a thousand bandits.
+"""A server of a thousand bandits: its start, and what it costs while nobody asks (Linux).
 
-The rate depends on the machine and on what else runs on it. The processor time of the server for
-one request depends less on it, and one core cannot answer more requests a second than its inverse.
+Limits are processor time, which depends less than wall time on what else runs on the machine.
 """
 
 import os
@@ -9,96 +8,131 @@ import os
 # Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
-import submax
+import numpy as np
 
 # The folder of the benchmarks, if the script is run by itself.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from load.fitted_bandit import fit_bandit
-from measuring.claim import Claim, print_claims, print_table
-from measuring.process_tree import readable
-from serving.server_process import ServerProcess
+import submax
+from measuring import Claim, at_most, cpu_seconds, family, megabytes, print_claims
 from submax.bandit.store import open_store
 
-ARMS = [f"arm-{number}" for number in range(10)]
-NUMBERS = [f"x{number}" for number in range(20)]
-CONTEXT = dict.fromkeys(NUMBERS, float)
-ONE_CONTEXT = {name: 0.1 * place for place, name in enumerate(NUMBERS)}
-CONNECTIONS, SECONDS = 16, 6.0
-"""The number of HTTP connections, and the seconds for which they send requests."""
-BANDITS, IDLE_SECONDS = 1000, 30.0
-"""Bandits in one server, and the seconds for which it is left alone."""
+BANDITS, SETTLING_SECONDS, IDLE_SECONDS = 1000, 10.0, 30.0
+"""Bandits in one server; seconds for which it settles after its start, and is then left alone."""
+READY_SECONDS = 60.0
+LEARNED = 500
+"""Decisions that the version under load has learned from, so that its policy decides."""
+
+
+class Server:
+    """``submax serve``, which is ready at the beginning of a ``with`` and ended at its end."""
+
+    def __init__(self, store: Path) -> None:
+        # A limit on requests is not what is measured.
+        words = [sys.executable, "-m", "submax", "serve", str(store), "--port", "0"]
+        self._begin = time.perf_counter()
+        self.process = subprocess.Popen(
+            [*words, "--rate", "1e9"], stderr=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Self:
+        assert self.process.stderr is not None
+        first = self.process.stderr.readline()
+        if ":" not in first:
+            raise RuntimeError(f"the server does not start: {first}")
+        self.port = int(first.rpartition(":")[2])
+        while not self._ready():
+            if time.perf_counter() > self._begin + READY_SECONDS:
+                raise RuntimeError(f"the server was not ready within {READY_SECONDS:.0f} seconds")
+            time.sleep(0.05)
+        self.ready_seconds, self.ready_cpu = time.perf_counter() - self._begin, self.cpu
+        return self
+
+    def _ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz"):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+    @property
+    def cpu(self) -> float:
+        """The processor time of the server so far, in seconds."""
+        return cpu_seconds([self.process.pid])
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.terminate()
+        # Reading to the end keeps a server that logs much from waiting for a full pipe.
+        self.process.communicate(timeout=30)
+
+
+def fit_bandit(store: Path, name: str, actions: Sequence[str], context: dict[str, Any]) -> None:
+    """Declare a bandit and fit its first version to decisions in random contexts.
+
+    ``context`` has the type ``float`` or a list of values for each variable. The fourth action is
+    the best one everywhere.
+    """
+    rng = np.random.default_rng(0)
+
+    def drawn(kind: Any) -> Any:
+        return float(rng.normal()) if kind is float else str(rng.choice(kind))
+
+    requests = [
+        {"context": {variable: drawn(kind) for variable, kind in context.items()}}
+        for _ in range(LEARNED)
+    ]
+    with submax.open(
+        store, name=name, actions=actions, context=context, reward_wait=0.0, background=False
+    ) as bandit:
+        made = bandit.decide_many(requests)
+        bandit.reward_many(
+            [{"id": one.id, "value": float(one.action == actions[3])} for one in made]
+        )
+        if not bandit.refit():
+            raise RuntimeError("no version was fitted, so nothing can be measured")
 
 
 def measure() -> list[Claim]:
-    """Print all numbers and return the claims."""
-    # What a server costs is read from /proc.
-    return over_http() + thousand_bandits() if readable() else []
-
-
-def over_http() -> list[Claim]:
-    """Durable decisions of fitted versions over HTTP, with and without a context."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bench.db"
-        for name, context in (("plain", {}), ("context", CONTEXT)):
-            fit_bandit(path, name, ARMS, context)
-        with ServerProcess(path) as server:
-            found = {}
-            for name, body in (("plain", {}), ("context", {"context": ONE_CONTEXT})):
-                found[name] = server.load(CONNECTIONS, SECONDS, f"/bandits/{name}/decide", body)
-    rows = [
-        (name, f"{one.rate:.0f}", f"{one.p99_ms:.1f}", f"{one.cpu_us:.0f}")
-        for name, one in found.items()
-    ]
-    columns = ("durable decisions, 16 connections", "a second", "p99, ms", "processor time, µs")
-    print_table("HTTP", columns, rows)
-    rate, slow, cpu = found["plain"]
-    return [
-        Claim("durable decisions over HTTP a second", f"{rate:.0f}", "5000", rate >= 5000),
-        Claim("the same, p99, ms", f"{slow:.1f}", "at most 15", slow <= 15),
-        Claim("the same, processor time of each, µs", f"{cpu:.0f}", "at most 200", cpu <= 200),
-    ]
-
-
-def thousand_bandits() -> list[Claim]:
-    """A server of a thousand bandits: its start, and what it costs while nobody asks."""
+    """Start a server of a thousand fitted bandits, leave it alone, and return the claims."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "many.db"
-        store = open_store(path)
-        for number in range(BANDITS):
-            bandit = submax.open(
-                store, name=f"b{number}", actions=ARMS[:3], reward_wait=0, background=False
-            )
-            made = bandit.decide_many([{}] * 20)
-            bandit.reward_many([{"id": one.id, "value": 1.0} for one in made])
-            bandit.refit()
-            bandit.stop()
-        store.close()
-        with ServerProcess(path) as server:
-            # Sums for pages are brought up to date after the start.
-            time.sleep(10.0)
+        with open_store(path) as store:
+            for number in range(BANDITS):
+                bandit = submax.open(
+                    store, name=f"b{number}", actions="ABC", reward_wait=0, background=False
+                )
+                made = bandit.decide_many([{}] * 20)
+                bandit.reward_many([{"id": one.id, "value": 1.0} for one in made])
+                bandit.refit()
+                bandit.stop()
+        with Server(path) as server:
+            time.sleep(SETTLING_SECONDS)
             before = server.cpu
             time.sleep(IDLE_SECONDS)
             idle = (server.cpu - before) / IDLE_SECONDS
-            cpu, seconds, threads = server.ready_cpu, server.ready_seconds, server.threads
-            held = server.memory
-    rows = [
-        ("ready after, s", f"{seconds:.1f}"),
-        ("processor time until then, s", f"{cpu:.1f}"),
-        ("idle, share of one core", f"{idle:.1%}"),
-        ("threads", str(threads)),
-        ("memory, MB", f"{held / 1e6:.0f}"),
-    ]
-    print_table("A thousand bandits in one server", ("what", "measured"), rows)
+            threads = len(list(Path(f"/proc/{server.process.pid}/task").iterdir()))
+            memory = megabytes(family(server.process.pid))
+    print(f"{BANDITS} bandits were ready after {server.ready_seconds:.1f} s, in {memory:.0f} MB")
     return [
-        Claim("a thousand bandits are ready, s of processor", f"{cpu:.1f}", "10", cpu <= 10),
-        Claim("the same, idle, share of a core", f"{idle:.1%}", "at most 3 %", idle <= 0.03),
-        Claim("the same, threads", str(threads), "at most 30", threads <= 30),
+        at_most(f"{BANDITS} bandits are ready, CPU time", server.ready_cpu, 10, "s"),
+        at_most("the same, idle, share of a core", 100 * idle, 3, "%"),
+        at_most("the same, threads", threads, 30),
     ]
 
 

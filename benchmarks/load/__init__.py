@@ -1,1 +1,0 @@
-"""Load for live bandits: long logs, and clients of a server."""

@@ -1,0 +1,214 @@
+"""What benchmarks share: claims, processor time, costs of processes, and other libraries."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from time import process_time
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from submax import __version__
+
+# Claims -------------------------------------------------------------------------------------------
+
+WORDS = {True: "[green]yes[/green]", False: "[red]no[/red]", None: "[yellow]not measured[/yellow]"}
+
+
+class Claim(NamedTuple):
+    """One claim; ``holds`` is None if it could not be measured on this machine."""
+
+    what: str
+    measured: str
+    limit: str
+    holds: bool | None
+
+
+def at_most(what: str, measured: float | None, limit: float, unit: str = "") -> Claim:
+    """Claim that a number is not above a limit; None stands for a number that is not known."""
+    holds = None if measured is None else measured <= limit
+    return Claim(what, _text(measured, unit), f"≤ {_text(limit, unit)}", holds)
+
+
+def at_least(what: str, measured: float | None, limit: float, unit: str = "") -> Claim:
+    """Claim that a number is not below a limit; None stands for a number that is not known."""
+    holds = None if measured is None else measured >= limit
+    return Claim(what, _text(measured, unit), f"≥ {_text(limit, unit)}", holds)
+
+
+def _text(number: float | None, unit: str) -> str:
+    if number is None:
+        return "-"
+    text = f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+    return f"{text} {unit}".rstrip()
+
+
+def print_claims(claims: Sequence[Claim]) -> None:
+    """Print all claims in one table; nothing if there are none."""
+    rows = [(claim.what, claim.measured, claim.limit, WORDS[claim.holds]) for claim in claims]
+    if rows:
+        print_table("Claims", ("claim", "measured", "limit", "holds"), rows)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose first column is text and whose other columns are numbers."""
+    table = Table(title=title)
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="right" if position else "left")
+    for row in rows:
+        table.add_row(*row)
+    # If the output is not a terminal, rich would wrap the table at 80 characters.
+    Console(width=max(Console().width, 110)).print(table)
+
+
+def when_and_where() -> str:
+    """Return the date, the machine and the versions, in words that a page can repeat."""
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores {platform.machine()}, "
+        f"{platform.system()}, Python {platform.python_version()}, submax {__version__}"
+    )
+
+
+# Time and memory ----------------------------------------------------------------------------------
+
+SINGLE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+"""The environment of a process whose linear algebra uses a single core."""
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The processor time of one call of ``work``, in seconds."""
+    begin = process_time()
+    work()
+    return process_time() - begin
+
+
+def family(process: int) -> set[int]:
+    """The process and all its descendants, on Linux."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        fields = _stat(int(entry.name))
+        if fields:
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = set(), [process]
+    while waiting:
+        member = waiting.pop()
+        found.add(member)
+        waiting += children.get(member, [])
+    return found
+
+
+def cpu_seconds(processes: Iterable[int]) -> float:
+    """The processor time of processes so far, on Linux; of one that has ended it is 0."""
+    ticks = sum(sum(map(int, _stat(process)[11:13])) for process in processes)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def megabytes(processes: Iterable[int]) -> float:
+    """The memory that processes have now, on Linux; what they share counts once."""
+    return sum(map(_kilobytes, processes)) / 1000
+
+
+def _stat(process: int) -> list[str]:
+    """The fields behind the name of the program, beginning with the state; none if it has ended."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    # The name can contain spaces and brackets.
+    return text.rpartition(")")[2].split()
+
+
+def _kilobytes(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0  # The process has ended in the meantime.
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+# Other libraries ----------------------------------------------------------------------------------
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = HERE.parent / ".venv-bench"
+PEERS: dict[str, list[list[str]]] = {
+    "river": [["river>=0.21"]],
+    "mabwiser": [["mabwiser>=2.7"]],
+    # It imports scipy.special.btdtri, which later versions of SciPy no longer have.
+    "smpybandits": [["SMPyBandits>=0.9.6", "scipy<1.14"]],
+    "vowpalwabbit": [["vowpalwabbit>=9.10", "numpy"]],
+    # It requires versions of PyYAML and others that no longer build, and runs with later ones.
+    "obp": [
+        ["--no-deps", "obp>=0.4.1"],
+        ["torch", "scikit-learn", "pandas", "matplotlib", "seaborn", "tqdm", "pyyaml"],
+        ["mypy-extensions"],
+    ],
+    "gittins": [["gittins>=2.0.1", "numpy"]],
+    "contextualbandits": [["contextualbandits>=0.3.30"]],
+}
+"""Other libraries, and the calls of pip install by which each gets an environment of its own.
+
+Their dependencies conflict with each other and with ours.
+"""
+TIMEOUT = 600
+"""Seconds after which an installation or a run is stopped."""
+
+
+class PeerUnavailableError(Exception):
+    """A peer does not install or run on this machine; the message is one line with the reason."""
+
+
+def install(peer: str) -> Path:
+    """The Python of the peer's virtual environment, which is created if necessary."""
+    folder = ENVIRONMENTS / peer
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    # This file is written last, so that an interrupted installation is repeated.
+    done, wanted = folder / "installed.txt", repr(PEERS[peer])
+    if not done.exists() or done.read_text(encoding="utf-8") != wanted:
+        print(f"installing {peer} under {ENVIRONMENTS.name}/ ...", flush=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+        for words in PEERS[peer]:
+            _run([str(python), "-m", "pip", "install", "--quiet", *words])
+        done.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def run_peer(peer: str, script: str, *words: str) -> str:
+    """Run a script of the folder ``peers`` with the peer's Python, and return what it prints."""
+    return _run([str(install(peer)), str(HERE / "peers" / script), *words])
+
+
+def peer_environment() -> dict[str, str]:
+    """Our environment for a peer: our own packages must not shadow those of the peer."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return kept | SINGLE_THREAD
+
+
+def _run(command: Sequence[str]) -> str:
+    try:
+        return subprocess.run(
+            command,
+            env=peer_environment(),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=True,
+        ).stdout
+    except subprocess.CalledProcessError as error:
+        raise PeerUnavailableError(last_line(error.stderr)) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PeerUnavailableError(str(error)) from error
+
+
+def last_line(text: str) -> str:
+    """The last line with text, such as the message of a traceback."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it failed without a message"

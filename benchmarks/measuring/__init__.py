@@ -1,1 +1,0 @@
-"""What benchmarks share: clocks, claims, processes, and other libraries."""
