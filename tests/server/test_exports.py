@@ -8,6 +8,7 @@ from threading import Event
 
 import pyarrow.parquet as pq
 import pytest
+from waiting import wait_until
 
 from submax.bandit.jobs import JobError
 from submax.server.exports import write_export
@@ -69,14 +70,12 @@ def test_a_few_exports_are_written_at_a_time_and_decisions_go_on(serving, store,
     jobs.error = error
     service.exports._jobs = [jobs]
     http = serving(service)
-    while http.get("/readyz").status_code != 200:
-        pass
+    wait_until(lambda: service.ready)
     created(http, {"name": "arms", "actions": ["A", "B"]})
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(http.get, EXPORT) for _ in range(2)]
         assert jobs.begun.wait(60)
-        while service.exports._slots._value:
-            pass
+        wait_until(lambda: service.exports._slots._value == 0)
         refused = http.get(EXPORT)
         assert (refused.status_code, refused.json()["code"]) == (429, "too-many-requests")
         decided(http)
