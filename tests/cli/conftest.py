@@ -1,15 +1,14 @@
 import csv
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from forked_command import start_command
+from server_process import start_server  # noqa: F401
 from waiting import wait_until
 
 import submax
@@ -141,23 +140,6 @@ def shop(tmp_path_factory) -> bytes:
         copy = path.with_name("copy.db")
         bandit.store.backup(copy)
     return copy.read_bytes()
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., str]]:
-    """Starts a server, and returns its address; it must end in order."""
-    processes = []
-
-    def serve(*arguments: object) -> str:
-        process = start_command("serve", *arguments, "--port", 0)
-        processes.append(process)
-        return process.stderr.readline().rpartition(" ")[2].strip()
-
-    yield serve
-    for process in processes:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-        assert process.returncode == 0
 
 
 @pytest.fixture

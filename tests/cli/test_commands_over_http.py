@@ -1,11 +1,8 @@
 """The commands do the same at the address of a server as in its store."""
 
 import json
-import signal
 
-import httpx
 import pytest
-from forked_command import start_command
 from pyarrow import parquet
 from waiting import wait_until
 
@@ -15,18 +12,12 @@ KEY = ("keys", "add", "--scope", "admin", "--name", "operator")
 
 
 @pytest.fixture(scope="module")
-def served(shop, done, tmp_path_factory):
+def served(shop, done, start_server, tmp_path_factory):
     """A file with a bandit, the address of a server that has the file open, and a key."""
     file = tmp_path_factory.mktemp("served") / "shop.db"
     file.write_bytes(shop)
     key = done(*KEY, "--store", file).strip()
-    process = start_command("serve", file, "--port", 0)
-    address = process.stderr.readline().rpartition(" ")[2].strip()
-    wait_until(lambda: httpx.get(f"{address}/readyz", timeout=60).status_code == 200)
-    yield file, address, key
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
+    return file, start_server(file).address, key
 
 
 @pytest.fixture

@@ -260,7 +260,7 @@ def test_a_page_says_when_the_server_is_gone_and_goes_on_when_it_is_back(
     decide_and_wait(page, server, 776, 777)
     # What was unfolded stays so.
     expect(page.locator("#share-table")).to_have_attribute("open", "")
-    server.kill()
+    server.close()
     gone = page.get_by_text("The server does not answer.")
     load_again(page)
     expect(gone).to_be_visible()

@@ -209,11 +209,11 @@ def test_a_bandit_is_created_changed_and_erased_as_the_forms_do_it(http):
 
 
 def test_a_page_is_shown_while_the_server_opens_its_bandits(http):
-    http.service._opening["slow"] = None
+    http.app.service._opening["slow"] = None
     try:
         page = http.page("/bandits/slow/overview")
     finally:
-        del http.service._opening["slow"]
+        del http.app.service._opening["slow"]
     assert page.status_code == 503
     # It loads itself again.
     assert 'hx-trigger="every 3s"' in page.text

@@ -97,7 +97,7 @@ def test_an_operator_changes_with_the_token_and_not_without(http, sign_in):
 def test_a_session_ends_with_its_key(http, keys, sign_in):
     signed = sign_in("left")
     assert http.get("/", headers=signed).status_code == 200
-    http.service.keys.revoke(keys["left"].split(".")[1])
+    http.app.service.keys.revoke(keys["left"].split(".")[1])
     wait_until(lambda: http.get("/", headers=signed).status_code == 303)
 
 

@@ -1,12 +1,10 @@
 import re
-import time
 from collections.abc import Callable
 
-import httpx
 import pytest
-from forked_command import start_command
 from in_process import InProcess
 from postgres_server import postgres, postgres_address  # noqa: F401
+from server_process import serve, start_server  # noqa: F401
 from waiting import wait_until
 
 from submax.bandit.store import Store, open_store
@@ -123,97 +121,3 @@ def counted(http) -> Callable[[int], float]:
         return sum(map(float, re.findall(line, http.get("/metrics").text)))
 
     return counted
-
-
-class Server:
-    """The command ``serve`` in a process of its own, see ``start_command``."""
-
-    def __init__(self, file, port: int = 0, *options: str, **how):
-        self.file = file
-        self.process = start_command("serve", file, "--port", port, *options, **how)
-        self.first_line = self.process.stderr.readline()
-        self.address = self.first_line.rpartition(" ")[2].strip()
-        self.said = ""
-        self._http: httpx.Client | None = None
-
-    @property
-    def port(self) -> int:
-        return int(self.address.rpartition(":")[2])
-
-    def wait_ready(self) -> None:
-        wait_until(self._is_ready, READY_SECONDS)
-
-    def _is_ready(self) -> bool:
-        if self._status("/readyz") == 200:
-            return True
-        # Each question is logged: in a pipe that nobody reads is room for some hundred lines.
-        time.sleep(0.1)
-        return False
-
-    def _status(self, path: str) -> int:
-        try:
-            return self.get(path).status_code
-        except httpx.TransportError:
-            return 0
-
-    def get(self, path: str, **options) -> httpx.Response:
-        return self.request("GET", path, **options)
-
-    def post(self, path: str, **options) -> httpx.Response:
-        return self.request("POST", path, **options)
-
-    def request(self, method: str, path: str, **options) -> httpx.Response:
-        """Ask over a connection of its own.
-
-        The client is kept: to read the certificates of all authorities for a new one takes 50 ms.
-        """
-        if self._http is None:
-            alone = httpx.Limits(max_keepalive_connections=0)
-            self._http = httpx.Client(base_url=self.address, verify=False, limits=alone, timeout=60)
-        return self._http.request(method, path, **options)
-
-    def signal(self, number: int) -> None:
-        self.process.send_signal(number)
-
-    def ended(self, seconds: float = 60.0) -> int:
-        """Its exit status; what else it said is kept."""
-        _, said = self.process.communicate(timeout=seconds)
-        self.said += said
-        return self.process.returncode
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-        if self._http is not None:
-            self._http.close()
-
-
-READY_SECONDS = 120.0
-"""How long a server may take to start while other tests use the machine."""
-
-
-@pytest.fixture(scope="module")
-def start_server():
-    """Like ``serve``, for all tests of a module."""
-    yield from _serving()
-
-
-@pytest.fixture
-def serve():
-    """Start a server on a file, and wait until it is ready."""
-    yield from _serving()
-
-
-def _serving():
-    started = []
-
-    def serve(file, port: int = 0, *options: str, is_awaited: bool = True, **how) -> Server:
-        started.append(Server(file, port, *options, **how))
-        if is_awaited:
-            started[-1].wait_ready()
-        return started[-1]
-
-    yield serve
-    for server in started:
-        server.close()

@@ -137,4 +137,4 @@ def test_sigterm_ends_the_server_while_a_request_waits_for_such_a_decision(
         server.post("/bandits/page/decide", json=HELD, timeout=0.2)
     wait_until((tmp_path / "begun").exists)
     server.signal(signal.SIGTERM)
-    assert server.ended(30) == 0
+    assert server.ended() == 0

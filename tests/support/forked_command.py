@@ -4,8 +4,6 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import time
-from threading import Thread
 from typing import Any
 
 PRELOADED = (
@@ -62,7 +60,6 @@ class ForkedCommand:
         complaints.close()
         self.stderr = os.fdopen(os.dup(said.fileno()), encoding="utf-8")
         said.close()
-        self._rest: list[str] = []
 
     @property
     def pid(self) -> int:
@@ -81,21 +78,6 @@ class ForkedCommand:
 
     def kill(self) -> None:
         self._process.kill()
-
-    def communicate(self, timeout: float | None = None) -> tuple[None, str]:
-        """Wait for the end, and return what else was said on the standard error."""
-        if self.stderr.closed:
-            return None, ""
-        # A process can end only if what it says is read.
-        reader = Thread(target=lambda: self._rest.append(self.stderr.read()), daemon=True)
-        reader.start()
-        end = None if timeout is None else time.monotonic() + timeout
-        reader.join(timeout)
-        self._process.join(None if end is None else max(end - time.monotonic(), 0.0))
-        if reader.is_alive() or self.returncode is None:
-            raise subprocess.TimeoutExpired("submax", timeout)
-        self.stderr.close()
-        return None, "".join(self._rest)
 
 
 def start_command(*arguments: Any, fresh: bool = False, **variables: str) -> Any:
