@@ -23,6 +23,8 @@ LOOP_SECONDS = 0.01
 """How long decisions may occupy the event loop, which answers nobody else in the meantime."""
 THREAD_SECONDS = 0.5
 """How long the decisions of one batch should take in a thread: others wait for the next batch."""
+GATHER_SECONDS = 0.05
+"""How long a request waits for the write of others before it is drawn all the same."""
 MAX_GATHERED = 64
 """The most decisions in a batch."""
 
@@ -113,17 +115,18 @@ class DurableWrites:
 class Deciding:
     """Makes the decisions of one bandit within a deadline.
 
-    Requests that the event loop reads in one turn are drawn as one batch. Batches of a policy that
-    has shown to be quick are drawn in the event loop, others in a thread, as is the first decision
-    of every version. If a deadline passes, decisions are drawn uniformly within the guard rails
-    and counted as failures of the bandit. A thread cannot be ended: while it is stuck, all
-    decisions are uniform at once, so a bandit occupies at most one thread.
+    Requests that come while decisions are being written are drawn together when the write ends:
+    the store would write them next in any case, and a batch costs little more than one decision.
+    Batches of a policy that has shown to be quick are drawn in the event loop, others in a thread,
+    as is the first decision of every version. If a deadline passes, decisions are drawn uniformly
+    within the guard rails and counted as failures of the bandit. A thread cannot be ended: while
+    it is stuck, all decisions are uniform at once, so a bandit occupies at most one thread.
     """
 
     def __init__(self, bandit: DurableBandit, writes: DurableWrites) -> None:
         self.bandit, self._writes = bandit, writes
         self._gathered: deque[Waiting] = deque()
-        self._is_drawing = False
+        self._is_drawing, self._writing = False, 0
         self._task: asyncio.Task[None] | None = None
         self._stuck_threads = 0
         self._many = asyncio.Lock()
@@ -137,9 +140,7 @@ class Deciding:
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Decision] = loop.create_future()
         self._gathered.append((request, waiting))
-        if not self._is_drawing:
-            self._is_drawing = True
-            loop.call_soon(self._draw)
+        self._next()
         return await waiting
 
     async def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
@@ -180,19 +181,29 @@ class Deciding:
         if not in_loop:
             # The event loop itself does not keep tasks alive.
             self._task = asyncio.ensure_future(self._draw_in_thread(batch, requests))
-            self._task.add_done_callback(lambda _: self._next())
+            self._task.add_done_callback(lambda _: self._drawn())
             return
         try:
             self._start(batch, self._timed(self.bandit.prepare_together, requests))
         except Exception as error:
             _fail(batch, error)
+        self._drawn()
+
+    def _drawn(self) -> None:
+        self._is_drawing = False
         self._next()
 
-    def _next(self) -> None:
-        if self._gathered:
-            asyncio.get_running_loop().call_soon(self._draw)
-        else:
-            self._is_drawing = False
+    def _next(self, may_wait: bool = True) -> None:
+        """Draw what was gathered, unless it may wait for the write that is under way."""
+        count, loop = len(self._gathered), asyncio.get_running_loop()
+        if not count or self._is_drawing:
+            return
+        if may_wait and self._writing and count < MAX_GATHERED:
+            if count == 1:
+                loop.call_later(GATHER_SECONDS, self._next, False)
+            return
+        self._is_drawing = True
+        loop.call_soon(self._draw)
 
     async def _draw_in_thread(self, batch: list[Waiting], requests: list[Request]) -> None:
         try:
@@ -223,10 +234,13 @@ class Deciding:
                 _fail([each], error)
         if valid:
             written = self._writes.start(prepared)
+            self._writing += 1
             written.add_done_callback(partial(self._answer, batch=valid))
 
     def _answer(self, done: "asyncio.Future[list[Decision]]", *, batch: list[Waiting]) -> None:
         """Give the decisions of a batch that was written to those who wait for them."""
+        self._writing -= 1
+        self._next()
         error = done.exception()
         if error is None:
             for (_, waiting), decision in zip(batch, done.result(), strict=True):
